@@ -1,0 +1,99 @@
+# Two commands do everything: `make run` serves the app, `make test` runs the whole suite.
+# They need Python 3.11 or newer with `venv`, and make. Everything else is fetched into .venv.
+#
+#   make run  PORT=9000 ADDRESS=0.0.0.0      port and address of the app (8501 on the loopback interface)
+#   make run  LAKEVIEW_ROOTS=/data/lake      folders whose tables may be opened (lakeview/config.py tells the rest)
+#   make run  LAKEVIEW_DEMO=/data/demo       where the demo lake lies (demo-lake)
+#   make test PYTHON=python3.12              the interpreter that the virtual environment is made with
+
+PORT          ?= 8501
+ADDRESS       ?= 127.0.0.1
+LAKEVIEW_DEMO ?= demo-lake
+VENV          ?= .venv
+PYTHON        ?=
+PYTEST_FLAGS  ?=
+
+export LAKEVIEW_DEMO
+
+PY      := $(VENV)/bin/python
+PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
+SOURCES := $(wildcard app.py lakeview pages tests benches)
+FAST    := not slow and not spark and not browser
+
+.PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests help
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# \{0,1\}//p; /^$$/q' Makefile
+	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, pins, clean."
+
+# ------------------------------------------------------------------------------------------- the app
+
+run: install demo
+	@echo "lakeview: http://localhost:$(PORT)"
+	@exec $(PY) -m streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)" \
+		--server.headless true --browser.gatherUsageStats false
+
+# The lake is built once. The builder moves it into place only when it is whole, so a folder that is there is finished.
+demo: install
+	@test -e "$(LAKEVIEW_DEMO)" || $(PY) -m lakeview.demo
+
+# ----------------------------------------------------------------------------------------- the tests
+
+test: install-test chromium format lint types contracts all-tests
+
+check: install-test format lint types contracts fast
+
+format:
+	$(PY) -m ruff format --check $(SOURCES)
+
+lint:
+	$(PY) -m ruff check $(SOURCES)
+
+types:
+	$(PY) -m mypy $(SOURCES)
+
+contracts:
+	@$(VENV)/bin/lint-imports --no-logo 2>/dev/null || $(VENV)/bin/lint-imports
+
+fast:
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m "$(FAST)" $(PYTEST_FLAGS)
+
+# Spark and the browser each stay on one worker: one session, one server (tests/conftest.py groups and orders them).
+all-tests:
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_FLAGS)
+
+chromium: install-test
+	@sh .ci/chromium "$(PY)"
+
+bench: install-test
+	@set -e; for bench in $(sort $(wildcard benches/bench_*.py)); do echo "== $$bench"; PYTHONPATH=. $(PY) "$$bench"; done
+
+# ------------------------------------------------------------------------------------- the environment
+
+install: $(VENV)/run.stamp
+
+install-test: $(VENV)/test.stamp
+
+$(VENV)/run.stamp: requirements.txt
+	@sh .ci/venv "$(VENV)" "$(PYTHON)"
+	@echo "Installing the packages of requirements.txt into $(VENV) (once; a few minutes on a slow line)"
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp
+	@echo "Installing the packages of requirements-test.txt into $(VENV)"
+	@$(PIP) -r requirements.txt -r requirements-test.txt
+	@touch $@
+
+# One joint resolution of the ranges in pyproject.toml, written to requirements.txt and requirements-test.txt.
+pins:
+	@sh .ci/venv build/pins "$(PYTHON)"
+	@build/pins/bin/python .ci/pins.py
+
+# Only what stands at its usual place inside this folder: a lake elsewhere is yours.
+clean:
+	rm -rf .venv demo-lake build dist test-results spark-warehouse metastore_db derby.log
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
+	find app.py lakeview pages tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
