@@ -1,0 +1,1 @@
+"""lakeview: look into a lakehouse table from its log alone."""

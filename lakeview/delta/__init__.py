@@ -1,0 +1,1 @@
+"""Delta Lake: the transaction log to snapshots, and back."""

@@ -1,0 +1,1 @@
+"""What the log says about data: schemas, partition values, statistics, and the rows behind them."""

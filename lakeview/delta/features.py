@@ -1,0 +1,101 @@
+"""A protocol action to a verdict: may this reader read the table, may this writer write it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.snapshot import TableProtocol
+
+MAX_READER_VERSION = 3
+MAX_WRITER_VERSION = 7
+
+READER_FEATURES = frozenset({"timestampNtz", "vacuumProtocolCheck"})
+"""Reader features (protocol, Table Features) that this reader implements."""
+
+WRITER_FEATURES = frozenset({"appendOnly", "timestampNtz", "inCommitTimestamp", "vacuumProtocolCheck"})
+"""Writer features that this writer implements."""
+
+CATALOG_FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
+
+LEGACY_WRITER_FEATURES: Mapping[int, tuple[str, ...]] = {
+    2: ("appendOnly", "invariants"),
+    3: ("checkConstraints",),
+    4: ("changeDataFeed", "generatedColumns"),
+    5: ("columnMapping",),
+    6: ("identityColumns",),
+}
+"""What each legacy writer version adds (protocol, Writer Version Requirements)."""
+
+_UPGRADE = "read it with an engine that implements this, or ask for a lakeview that does"
+
+
+def check_readable(protocol: TableProtocol, properties: Mapping[str, str], address: str) -> None:
+    """UnsupportedTableError, naming version or feature, if rows of this table must not be read by us.
+
+    "In the case where a client is running an invalid protocol version, an error should be thrown instructing the
+    user to upgrade" (delta protocol, Protocol Evolution).
+    """
+    version = protocol.min_reader_version
+    if version is None or not 1 <= version <= MAX_READER_VERSION:
+        raise UnsupportedTableError(
+            f"{address} needs Delta reader version {version}; this reader implements 1 to {MAX_READER_VERSION}",
+            fix="upgrade lakeview",
+            place="protocol.minReaderVersion",
+            kind="unsupported-reader-version",
+        )
+    if version == MAX_READER_VERSION and protocol.reader_features is None:
+        raise CorruptTableError(
+            f"{address} declares reader version 3 without readerFeatures", place="protocol.readerFeatures",
+            fix="the writer of this protocol action has to name its features", kind="invalid-protocol",
+        )  # fmt: skip
+    needed = set(protocol.reader_features or ()) if version == MAX_READER_VERSION else set()
+    if catalog := needed & CATALOG_FEATURES:
+        raise UnsupportedTableError(
+            f"{address} is managed by a catalog ({', '.join(sorted(catalog))}): only the catalog knows its versions",
+            fix="open it through its catalog",
+            place="protocol.readerFeatures",
+            kind="catalog-managed",
+        )
+    # a supported feature that is not in use asks nothing of a reader
+    if (version == 2 or "columnMapping" in needed) and properties.get("delta.columnMapping.mode", "none") == "none":
+        needed.discard("columnMapping")
+    elif version == 2:
+        needed.add("columnMapping")
+    if missing := sorted(needed - READER_FEATURES):
+        raise UnsupportedTableError(
+            f"{address} needs the Delta reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
+            "which this reader does not implement",
+            fix=_UPGRADE,
+            place="protocol.readerFeatures",
+            kind="unsupported-reader-feature",
+        )
+
+
+def check_writable(protocol: TableProtocol, active: frozenset[str], address: str) -> None:
+    """UnsupportedTableError, naming version or features, if we must not write this table.
+
+    `active`: legacy features in use (a constraint, an invariant, ...): implied by a writer version but unused ones
+    ask nothing of a writer.
+    """
+    version = protocol.min_writer_version
+    if version is None or not 1 <= version <= MAX_WRITER_VERSION:
+        raise UnsupportedTableError(
+            f"{address} needs Delta writer version {version}; this writer implements 1 to {MAX_WRITER_VERSION}",
+            fix="upgrade lakeview",
+            place="protocol.minWriterVersion",
+            kind="unsupported-writer-version",
+        )
+    if version == MAX_WRITER_VERSION:
+        legacy = {name for names in LEGACY_WRITER_FEATURES.values() for name in names}
+        needed = {f for f in protocol.writer_features or () if f not in legacy or f in active}
+    else:
+        needed = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version for f in names if f in active}
+    if missing := sorted(needed - WRITER_FEATURES):
+        raise UnsupportedTableError(
+            f"writing {address} needs the Delta writer feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
+            "which this writer does not implement",
+            fix="write it with an engine that implements this",
+            place="protocol.writerFeatures",
+            kind="unsupported-writer-feature",
+        )

@@ -1,0 +1,170 @@
+"""The actions of a Delta log, as the protocol spells them (delta protocol, Actions). Unknown fields are skipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel"):
+    """Which rows of a file are deleted (today's protocol, Deletion Vectors)."""
+
+    storage_type: str
+    path_or_inline_dv: str = msgspec.field(name="pathOrInlineDv")
+    size_in_bytes: int
+    cardinality: int
+    offset: int | None = None
+
+    @property
+    def unique_id(self) -> str:
+        """storageType + pathOrInlineDv, with `@offset` if there is one: half of a file action's key."""
+        tail = "" if self.offset is None else f"@{self.offset}"
+        return f"{self.storage_type}{self.path_or_inline_dv}{tail}"
+
+
+class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A file that is part of the table from this version on. `size` in bytes, times in milliseconds since 1970.
+
+    `path` as recorded: a URI, percent-encoded. `stats` is JSON text.
+    """
+
+    path: str
+    size: int
+    partition_values: dict[str, str | None] | None = None
+    modification_time: int | None = None
+    data_change: bool = True
+    stats: str | None = None
+    tags: dict[str, str | None] | None = None
+    deletion_vector: DeletionVectorDescriptor | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: int | None = None
+    clustering_provider: str | None = None
+
+
+class RemoveFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A file that is no longer part of the table; the action stays as a tombstone until it expires."""
+
+    path: str
+    deletion_timestamp: int | None = None
+    data_change: bool = True
+    extended_file_metadata: bool | None = None
+    partition_values: dict[str, str | None] | None = None
+    size: int | None = None
+    tags: dict[str, str | None] | None = None
+    deletion_vector: DeletionVectorDescriptor | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: int | None = None
+
+
+class Format(msgspec.Struct, frozen=True):
+    """The encoding of data files."""
+
+    provider: str = "parquet"
+    options: dict[str, str | None] | None = None
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """The table's identity, schema, partitioning and properties. A later one replaces it whole."""
+
+    id: str | None = None
+    name: str | None = None
+    description: str | None = None
+    format: Format = Format()
+    schema_string: str | None = None
+    partition_columns: list[str] | None = None
+    created_time: int | None = None
+    configuration: dict[str, str | None] | None = None
+
+
+class Protocol(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What readers and writers must implement."""
+
+    min_reader_version: int = 1
+    min_writer_version: int = 1
+    reader_features: list[str] | None = None
+    writer_features: list[str] | None = None
+
+
+class Txn(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How far an application has got."""
+
+    app_id: str
+    version: int
+    last_updated: int | None = None
+
+
+class DomainMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    """A named configuration that some feature owns."""
+
+    domain: str
+    configuration: str = ""
+    removed: bool = False
+
+
+class Action(msgspec.Struct, frozen=True, rename="camel"):
+    """One line of a commit: exactly one of these is there; anything else on the line is unknown and skipped.
+
+    `commit_info` is free-form: kept as raw JSON. `cdc`, `sidecar` and `checkpoint_metadata` never touch the file set.
+    """
+
+    add: AddFile | None = None
+    remove: RemoveFile | None = None
+    meta_data: Metadata | None = None
+    protocol: Protocol | None = None
+    txn: Txn | None = None
+    commit_info: msgspec.Raw | None = None
+    domain_metadata: DomainMetadata | None = None
+
+
+class CommitInfo(msgspec.Struct, frozen=True):
+    """What a commit says about itself, as far as it says anything. Times in milliseconds since 1970."""
+
+    timestamp: int | None = None
+    in_commit_timestamp: int | None = None
+    operation: str | None = None
+    parameters: str | None = None
+    metrics: str | None = None
+    engine: str | None = None
+    client_version: str | None = None
+    user: str | None = None
+    txn_id: str | None = None
+
+
+def parse_commit_info(raw: bytes) -> CommitInfo:
+    """Free-form provenance to what can be shown: "Implementations are free to store any valid JSON-formatted data".
+
+    A field of an unexpected type is left out rather than refused.
+    """
+    info: Any = msgspec.json.decode(raw)
+    if not isinstance(info, dict):
+        return CommitInfo()
+    return CommitInfo(
+        timestamp=_whole(info.get("timestamp")),
+        in_commit_timestamp=_whole(info.get("inCommitTimestamp")),
+        operation=_text(info.get("operation")),
+        parameters=_json(info.get("operationParameters")),
+        metrics=_json(info.get("operationMetrics")),
+        engine=_text(info.get("engineInfo")),
+        client_version=_text(info.get("clientVersion")),
+        user=_text(info.get("userName")) or _text(info.get("userId")),
+        txn_id=_text(info.get("txnId")),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if -(2**63) <= number < 2**63 else None

@@ -1,0 +1,34 @@
+"""Finding: one thing about a table that somebody should know, with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a finding matters; ordered from the worst."""
+
+    BROKEN = "broken"
+    ATTENTION = "attention"
+    NOTE = "note"
+    PASS = "pass"  # noqa: S105 (a verdict, not a password)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim about a table.
+
+    `claim`: a short sentence; `evidence`: the figures behind it; `threshold`: the limit that was crossed, in words;
+    `place`: version, file or column; `rule`: the rule cited (specification and section); `remedy`: what to do;
+    `page`: the page that shows it best.
+    """
+
+    severity: Severity
+    claim: str
+    evidence: str = ""
+    threshold: str | None = None
+    place: str | None = None
+    rule: str | None = None
+    remedy: str | None = None
+    page: str | None = None
