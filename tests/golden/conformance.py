@@ -1,0 +1,133 @@
+"""The conformance folder to golden tables: a table's path beside what a conforming reader must find in it.
+
+The folder's own README says what each field means; null means "not known", never "nothing".
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FEATURES_OF_READER_VERSION = {1: (), 2: ("columnMapping",)}
+"""Reader versions that imply features instead of listing them (Table Features, delta protocol)."""
+
+
+class Protocol(msgspec.Struct, frozen=True):
+    """The protocol at the latest version; all null where the log does not get that far."""
+
+    min_reader_version: int | None
+    reader_features: list[str] | None
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The reader features that the table needs, named or implied."""
+        if self.reader_features is not None:
+            return frozenset(self.reader_features)
+        return frozenset(FEATURES_OF_READER_VERSION.get(self.min_reader_version or 1, ()))
+
+
+class Alternative(msgspec.Struct, frozen=True):
+    """Another acceptable outcome of a table that should not open: these numbers."""
+
+    version: int
+    num_files: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a table must not open, or need not."""
+
+    kind: str
+    detail: str
+    alternative: Alternative | None = None
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One version that can still be reconstructed. `rows`: the Parquet file of its rows, relative to the table."""
+
+    num_files: int
+    num_rows: int | None
+    rows: str | None
+    columns: list[str] | None = None
+    may_error: str | None = None
+
+
+class Latest(msgspec.Struct, frozen=True):
+    """The latest version, in more detail. `missing_files`: live data files that are not in the folder."""
+
+    version: int
+    num_files: int
+    num_rows: int | None
+    size_bytes: int
+    partition_columns: list[str]
+    columns: list[str]
+    rows: str | None
+    num_rows_from_stats: int | None
+    num_files_with_dv: int
+    missing_files: int = 0
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """One commit whose JSON is present. Timestamps in milliseconds since 1970."""
+
+    version: int
+    operation: str | None
+    timestamp: int | None
+    in_commit_timestamp: int | None = None
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """expected.json."""
+
+    features: list[str]
+    protocol: Protocol
+    error: Refusal | None
+    latest: Latest | None
+    versions: dict[str, Version] | None
+    history: list[Commit]
+    txns: dict[str, int]
+    tombstones: int | None
+    domain_metadata: dict[str, str]
+    may_error: Refusal | None = None
+    versions_reconstructable: tuple[int, int] | None = None
+    tombstones_full_json_replay: int | None = None
+
+
+class GoldenTable(msgspec.Struct, frozen=True):
+    """A table and what must be found in it."""
+
+    name: str
+    folder: Path
+    expected: Expected
+
+    @property
+    def path(self) -> str:
+        """The address to open."""
+        return str(self.folder / "table")
+
+    @property
+    def must_pass(self) -> bool:
+        """Reader version 1, or a table that must (or may) be refused: no missing feature excuses these."""
+        return (
+            self.expected.protocol.min_reader_version == 1
+            or self.expected.error is not None
+            or self.expected.may_error is not None
+        )
+
+
+def conformance_root() -> Path:
+    """Where the conformance tables are looked for: LAKEVIEW_CONFORMANCE, else beside the project."""
+    named: Any = os.environ.get("LAKEVIEW_CONFORMANCE")
+    return Path(named).expanduser() if named else ROOT.parent / "shared" / "conformance"
+
+
+def delta_tables() -> list[GoldenTable]:
+    """Every Delta table of the conformance folder, by name; none where the folder is absent."""
+    return [
+        GoldenTable(path.parent.name, path.parent, msgspec.json.decode(path.read_bytes(), type=Expected))
+        for path in sorted(conformance_root().glob("delta/*/expected.json"))
+    ]

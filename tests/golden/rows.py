@@ -1,0 +1,125 @@
+"""Two frames to what differs between them, as multisets of rows.
+
+Nulls equal nulls, NaN equals NaN, instants are compared in UTC and zoneless timestamps as they stand, decimals exactly,
+maps without order, nested values all the way down. Types count too: a long is no int, and an instant no zoneless time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # zoneless on purpose: both kinds are counted from here
+SHOWN = 5  # differences told for one pair of frames
+
+
+def read_rows(path: Path) -> pa.Table:
+    """Expected rows. INT96 becomes microseconds: nanoseconds overflow silently before 1677 and after 2262."""
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
+
+
+def differences(expected: pa.Table, actual: pl.DataFrame) -> list[str]:
+    """What tells `actual` from `expected`, one sentence each; empty when they hold the same rows."""
+    found = pa.table({name: actual[name].to_arrow() for name in actual.columns}) if actual.width else pa.table({})
+    if sorted(found.column_names) != sorted(expected.column_names):
+        return [f"columns {found.column_names}, expected {expected.column_names}"]
+    problems = []
+    for name in expected.column_names:
+        wanted, given = type_name(expected.schema.field(name).type), type_name(found.schema.field(name).type)
+        if wanted != given:
+            problems.append(f"column {name!r} is {given}, expected {wanted}")
+    if expected.num_columns and actual.height != expected.num_rows:
+        problems.append(f"{actual.height} rows, expected {expected.num_rows}")
+    if problems:
+        return problems
+    wanted_rows, given_rows = Counter(rows(expected)), Counter(rows(found.select(expected.column_names)))
+    missing, extra = wanted_rows - given_rows, given_rows - wanted_rows
+    told = [f"row missing ({count} times): {row}" for row, count in list(missing.items())[:SHOWN]]
+    told += [f"row not expected ({count} times): {row}" for row, count in list(extra.items())[:SHOWN]]
+    return told
+
+
+def rows(table: pa.Table) -> Iterator[tuple[Hashable, ...]]:
+    """Every row as a tuple that equals another one exactly when the rows are the same."""
+    columns = []
+    for name in table.column_names:
+        canonical = canonicaliser(table.schema.field(name).type)
+        columns.append([canonical(value) for value in table[name].to_pylist()])
+    return zip(*columns, strict=True)
+
+
+def type_name(kind: pa.DataType) -> str:
+    """A type's name, the same for every Arrow encoding of it (large and view types, names of list elements)."""
+    if pa.types.is_dictionary(kind):
+        return type_name(kind.value_type)
+    if is_list(kind):
+        element = kind.value_type
+        # polars keeps a map as a list of its entries
+        return (
+            type_name(pa.map_(element[0].type, element[1].type)) if is_entry(element) else f"list<{type_name(element)}>"
+        )
+    if pa.types.is_map(kind):
+        return f"map<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{', '.join(f'{field.name}: {type_name(field.type)}' for field in kind)}>"
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        return "binary"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp without zone"
+    return str(kind)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Any of Arrow's list types."""
+    return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
+
+
+def is_entry(kind: pa.DataType) -> bool:
+    """A struct of `key` and `value`: what a map becomes where there is no map type."""
+    return pa.types.is_struct(kind) and [field.name for field in kind] == ["key", "value"]
+
+
+def canonicaliser(kind: pa.DataType) -> Callable[[Any], Hashable]:
+    """The function from a value of this type, as Python holds it, to something hashable that equals its equals."""
+    if is_list(kind) and not is_entry(kind.value_type):
+        element = canonicaliser(kind.value_type)
+        return lambda value: None if value is None else tuple(element(item) for item in value)
+    if pa.types.is_map(kind) or is_list(kind):
+        entry = kind.value_type if is_list(kind) else None
+        key = canonicaliser(entry[0].type if entry is not None else kind.key_type)
+        item = canonicaliser(entry[1].type if entry is not None else kind.item_type)
+
+        def canonical_map(value: Any) -> Hashable:
+            if value is None:
+                return None
+            pairs = [(pair["key"], pair["value"]) if isinstance(pair, dict) else pair for pair in value]
+            return frozenset(Counter((key(k), item(v)) for k, v in pairs).items())
+
+        return canonical_map
+    if pa.types.is_struct(kind):
+        fields = [(field.name, canonicaliser(field.type)) for field in kind]
+        return lambda value: None if value is None else tuple((name, of(value[name])) for name, of in fields)
+    return scalar
+
+
+def scalar(value: Any) -> Hashable:
+    """A single value; floats that are not numbers equal each other, moments become microseconds since 1970."""
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, datetime):
+        zoneless = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        return ("instant" if value.tzinfo else "zoneless", (zoneless - EPOCH) // timedelta(microseconds=1))
+    if value is None or isinstance(value, str | bytes | bool | int | float | Decimal | date):
+        return value
+    raise TypeError(f"no rule for comparing {type(value).__name__}")
