@@ -13,22 +13,12 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FEATURES_OF_READER_VERSION = {1: (), 2: ("columnMapping",)}
-"""Reader versions that imply features instead of listing them (Table Features, delta protocol)."""
-
 
 class Protocol(msgspec.Struct, frozen=True):
-    """The protocol at the latest version; all null where the log does not get that far."""
+    """The protocol at the latest version."""
 
     min_reader_version: int | None
     reader_features: list[str] | None
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """The reader features that the table needs, named or implied."""
-        if self.reader_features is not None:
-            return frozenset(self.reader_features)
-        return frozenset(FEATURES_OF_READER_VERSION.get(self.min_reader_version or 1, ()))
 
 
 class Alternative(msgspec.Struct, frozen=True):
@@ -81,10 +71,10 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """expected.json."""
+    """expected.json. `protocol` is null where the log does not get that far."""
 
     features: list[str]
-    protocol: Protocol
+    protocol: Protocol | None
     error: Refusal | None
     latest: Latest | None
     versions: dict[str, Version] | None
@@ -110,13 +100,20 @@ class GoldenTable(msgspec.Struct, frozen=True):
         return str(self.folder / "table")
 
     @property
-    def must_pass(self) -> bool:
-        """Reader version 1, or a table that must (or may) be refused: no missing feature excuses these."""
-        return (
-            self.expected.protocol.min_reader_version == 1
-            or self.expected.error is not None
-            or self.expected.may_error is not None
-        )
+    def excusable_features(self) -> frozenset[str]:
+        """The reader features that must be implemented to read this table.
+
+        None for tables of reader version 1, and for those that must or may be refused: nothing excuses these.
+        """
+        protocol = self.expected.protocol
+        if protocol is None or self.expected.error is not None or self.expected.may_error is not None:
+            return frozenset()
+        named = set(protocol.reader_features or ())
+        # Reader version 2 means column mapping, in use or not (delta protocol, Reader Version Requirements).
+        named.discard("columnMapping")
+        if any(tag.startswith("column-mapping") for tag in self.expected.features):
+            named.add("columnMapping")
+        return frozenset(named)
 
 
 def conformance_root() -> Path:

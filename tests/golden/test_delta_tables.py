@@ -1,0 +1,59 @@
+"""Every Delta table of the conformance folder: read as it must be, refused as it must be, or excused by a feature."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from lakeview.errors import UnsupportedTableError
+from tests.golden.conformance import GoldenTable, conformance_root, delta_tables
+from tests.golden.expected_failures import EXPECTED_FAILURES
+from tests.golden.reader import Problem, problems
+
+TABLES = delta_tables()
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture(autouse=True)
+def _tables_are_there() -> None:
+    if not TABLES:
+        reason = f"no conformance tables at {conformance_root()} (LAKEVIEW_CONFORMANCE says where they are)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("golden", TABLES, ids=[table.name for table in TABLES])
+def test_table(golden: GoldenTable, record_property: Callable[[str, object], None]) -> None:
+    excuses = golden.excusable_features & EXPECTED_FAILURES.keys()
+    record_property("golden", "delta")
+    record_property("excuses", sorted(excuses))
+    found = problems(golden)
+    if excuses and found and all(refused_by_name(problem, excuses) for problem in found):
+        pytest.xfail("; ".join(f"{feature}: {EXPECTED_FAILURES[feature]}" for feature in sorted(excuses)))
+    assert not found, "\n".join(problem.text for problem in found)
+    assert not excuses, f"reads right: strike {', '.join(sorted(excuses))} from expected_failures.py"
+
+
+def refused_by_name(problem: Problem, features: frozenset[str]) -> bool:
+    """Whether the reader said which of these features it lacks. Anything else is wrong, whatever the table needs."""
+    error = problem.refusal
+    return isinstance(error, UnsupportedTableError) and any(name in error.message for name in features)
+
+
+def test_every_feature_listed_is_needed_by_a_table() -> None:
+    needed = frozenset[str]().union(*(table.excusable_features for table in TABLES))
+    assert EXPECTED_FAILURES.keys() <= needed
+
+
+def test_no_table_of_reader_version_1_and_no_error_is_excused() -> None:
+    strict = [
+        table
+        for table in TABLES
+        if table.expected.error or (table.expected.protocol and table.expected.protocol.min_reader_version == 1)
+    ]
+    assert len(strict) > 80
+    assert not any(table.excusable_features & EXPECTED_FAILURES.keys() for table in strict)
