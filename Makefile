@@ -25,7 +25,7 @@ FAST    := not slow and not spark and not browser
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n 's/^# \{0,1\}//p; /^$$/q' Makefile
+	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
 	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, pins, clean."
 
 # ------------------------------------------------------------------------------------------- the app
