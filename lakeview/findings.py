@@ -12,7 +12,7 @@ class Severity(StrEnum):
     BROKEN = "broken"
     ATTENTION = "attention"
     NOTE = "note"
-    PASS = "pass"  # noqa: S105 (a verdict, not a password)
+    PASS = "pass"
 
 
 @dataclass(frozen=True, slots=True)

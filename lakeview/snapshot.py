@@ -63,9 +63,7 @@ COMMITS = pl.Schema(
 """One row a commit, newest first. `timestamp` is the one time travel uses, `recorded_timestamp` the one the writer
 wrote; `parameters` and `metrics` are JSON text. Counts are null where the log does not know."""
 
-VERSIONS = pl.Schema(
-    {"version": pl.Int64(), "timestamp": UTC_MILLIS, "readable": pl.Boolean(), "reason": pl.String()}
-)
+VERSIONS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "readable": pl.Boolean(), "reason": pl.String()})
 """One row a version, newest first; `reason` says why it cannot be read, null when it can."""
 
 LIFETIMES = pl.Schema(
@@ -362,6 +360,5 @@ class Snapshot:
             f"</td><td>{'' if f.nullable else 'not null'}</td></tr>"
             for f in m.schema
         )
-        return (
-            f"<table>{rows}</table><details><summary>{len(m.schema)} columns</summary><table>{columns}</table></details>"
-        )
+        summary = f"<summary>{len(m.schema)} columns</summary>"
+        return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"

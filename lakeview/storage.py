@@ -175,7 +175,7 @@ class LocalStorage(Storage):
         sizes: list[int] = []
         times: list[int] = []
         try:
-            with _translated(folder), os.scandir(self.resolve(folder)) as entries:
+            with _Translated(folder), os.scandir(self.resolve(folder)) as entries:
                 for entry in entries:
                     if entry.name < start or not entry.is_file():
                         continue
@@ -206,12 +206,12 @@ class LocalStorage(Storage):
 
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
-        with _translated(path):
+        with _Translated(path):
             return open(self.resolve(path), "rb")
 
     def read(self, path: str) -> bytes:
         self.count("read")
-        with _translated(path):
+        with _Translated(path):
             full = self.resolve(path)
             _refuse_oversized(path, os.path.getsize(full), self.config)
             with open(full, "rb") as file:
@@ -225,7 +225,7 @@ class LocalStorage(Storage):
         # fsspec's exclusive create checks and then writes: two writers can both win. A hard link is atomic.
         self.count("put")
         full = self.resolve(path)
-        with _translated(path):
+        with _Translated(path):
             temporary = _write_beside(full, data)
             try:
                 os.link(temporary, full)
@@ -240,13 +240,13 @@ class LocalStorage(Storage):
     def put(self, path: str, data: bytes) -> None:
         self.count("put")
         full = self.resolve(path)
-        with _translated(path):
+        with _Translated(path):
             os.replace(_write_beside(full, data), full)
             _sync_folder(os.path.dirname(full))
 
     def delete(self, path: str) -> None:
         self.count("delete")
-        with _translated(path), suppress(FileNotFoundError):
+        with _Translated(path), suppress(FileNotFoundError):
             os.unlink(self.resolve(path))
 
 
@@ -323,12 +323,12 @@ class FsspecStorage(Storage):
     def _call(self, path: str, action: Any) -> Any:
         for attempt in range(_ATTEMPTS):
             try:
-                with _translated(path):
+                with _Translated(path):
                     return action()
             except StoreUnavailableError:
                 if attempt + 1 == _ATTEMPTS or not self.remote:
                     raise
-                time.sleep(0.1 * 4**attempt)
+                time.sleep(0.1 * 4**attempt)  # noqa: TID251 (this is the retry policy)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
@@ -424,7 +424,7 @@ def _refuse_oversized(path: str, size: int, config: Config) -> None:
         )
 
 
-class _translated:
+class _Translated:
     """Turns a store's errors into ours; absence and presence stay Python's own, for the caller to explain."""
 
     def __init__(self, path: str) -> None:

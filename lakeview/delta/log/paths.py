@@ -76,9 +76,13 @@ def decoded(paths: pl.Series) -> pl.Series:
     if not paths.str.contains("%", literal=True).any():
         return paths
     odd = paths.str.contains("%", literal=True)
-    return paths.to_frame("p").select(
-        pl.when(odd).then(pl.col("p").map_elements(decode_path, pl.String)).otherwise(pl.col("p")).alias(paths.name)
-    ).to_series()
+    return (
+        paths.to_frame("p")
+        .select(
+            pl.when(odd).then(pl.col("p").map_elements(decode_path, pl.String)).otherwise(pl.col("p")).alias(paths.name)
+        )
+        .to_series()
+    )
 
 
 def canonical(paths: pl.Series, root: str) -> pl.Series:
@@ -91,12 +95,16 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
     if not odd.any():
         return paths
     prefix = root.rstrip("/") + "/"
-    return paths.to_frame("p").select(
-        pl.when(odd)
-        .then(pl.col("p").map_elements(lambda p: _canonical(p, prefix), pl.String))
-        .otherwise(pl.col("p"))
-        .alias(paths.name)
-    ).to_series()
+    return (
+        paths.to_frame("p")
+        .select(
+            pl.when(odd)
+            .then(pl.col("p").map_elements(lambda p: _canonical(p, prefix), pl.String))
+            .otherwise(pl.col("p"))
+            .alias(paths.name)
+        )
+        .to_series()
+    )
 
 
 def _canonical(path: str, prefix: str) -> str:

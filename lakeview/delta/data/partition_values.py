@@ -1,0 +1,125 @@
+"""Partition values: recorded text to typed columns, and back (delta protocol, Partition Value Serialization)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from lakeview.errors import CorruptTableError
+from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, polars_type
+
+_ZONELESS = "%Y-%m-%dT%H:%M:%S%.f"
+
+
+def typed(text: pl.Series, type_: DataType) -> pl.Series:
+    """Recorded text as values: "An empty string for any type translates to a null partition value".
+
+    What cannot be read as the type is null here as well: `partition_columns` tells it from a null that was meant.
+    A timestamp without zone is read as UTC: the writer's zone is recorded nowhere.
+    """
+    text = text.replace("", None)
+    match type_:
+        case PrimitiveType("string"):
+            return text
+        case PrimitiveType("boolean"):
+            return text.str.to_lowercase().replace_strict(
+                {"true": True, "false": False}, default=None, return_dtype=pl.Boolean
+            )
+        case PrimitiveType("date"):
+            return text.str.to_date("%Y-%m-%d", strict=False)
+        case PrimitiveType("timestamp"):
+            return instants(text)
+        case PrimitiveType("timestamp_ntz"):
+            return text.str.replace(" ", "T").str.to_datetime(_ZONELESS, time_unit="us", strict=False)
+        case PrimitiveType("binary"):
+            return text.cast(pl.Binary)
+        case PrimitiveType("float" | "double") | DecimalType():
+            return text.cast(polars_type(type_), strict=False)
+    return text.cast(polars_type(type_), strict=False)
+
+
+def instants(text: pl.Series) -> pl.Series:
+    """Timestamps with a zone, with Z or without (then UTC), with a blank or a T between date and time."""
+    text = text.str.replace(" ", "T")
+    zoned = text.str.contains(r"[+-]\d\d:?\d\d$")
+    naive = text.str.strip_suffix("Z").str.to_datetime(_ZONELESS, time_unit="us", strict=False)
+    if not zoned.any():
+        return naive.dt.replace_time_zone("UTC")
+    offset = text.str.to_datetime(f"{_ZONELESS}%:z", time_unit="us", strict=False).dt.convert_time_zone("UTC")
+    return pl.select(
+        pl.when(zoned).then(offset).otherwise(naive.dt.replace_time_zone("UTC")).alias(text.name)
+    ).to_series()
+
+
+def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Series]:
+    """A column of partitionValues maps to one typed series a partition column, under its logical name.
+
+    A column that a file has no value for is null. CorruptTableError names a value that is none of the type.
+    """
+    maps = values.to_frame("values")
+    columns = []
+    for field in fields:
+        text = maps.select(pl.col("values").map.get(field.physical_name or field.name)).to_series().alias(field.name)
+        column = typed(text, field.type)
+        bad = column.is_null() & text.is_not_null() & (text != "")
+        if bad.any():
+            raise CorruptTableError(
+                f"partition value {text.filter(bad)[0]!r} of column {field.name} is no {field.type}",
+                fix="the add action that records it is broken; its writer has to correct it",
+                place=field.name,
+                kind="corrupt-partition-value",
+            )
+        columns.append(column.alias(field.name))
+    return columns
+
+
+def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
+    """Partition values for people: `month=3/day=2`, `month=null`."""
+    maps = values.to_frame("values")
+    parts: list[pl.Expr] = []
+    for i, field in enumerate(fields):
+        text = pl.col("values").map.get(field.physical_name or field.name)
+        shown = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(text)
+        parts += [pl.lit(("/" if i else "") + field.name + "="), shown]
+    return maps.select(pl.concat_str(parts).alias("partition_text")).to_series()
+
+
+def partition_fields(schema: Schema, columns: Sequence[str]) -> list[Field]:
+    """The fields of the partition columns. CorruptTableError for one that the schema does not have."""
+    missing = [c for c in columns if c not in schema]
+    if missing:
+        raise CorruptTableError(
+            f"partition column {missing[0]} is not in the schema",
+            fix="the metaData action is broken; restore its commit from a backup",
+            place="metaData.partitionColumns",
+            kind="corrupt-schema",
+        )
+    return [schema[c] for c in columns]
+
+
+def serialize(value: Any) -> str | None:
+    """One typed value as the log records it; null and the empty string are null. Timestamps in UTC, ISO 8601."""
+    match value:
+        case None | "":
+            return None
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            zone = "" if value.tzinfo is None else "Z"
+            moment = value if value.tzinfo is None else value.astimezone(UTC)
+            separator = " " if value.tzinfo is None else "T"
+            return moment.strftime(f"%Y-%m-%d{separator}%H:%M:%S.%f").zfill(26) + zone
+        case date():
+            return value.isoformat()
+        case float() if math.isnan(value) or math.isinf(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return value.decode("utf-8", errors="surrogateescape")
+    return str(value)

@@ -1,0 +1,123 @@
+"""schemaString to Schema, and back (delta protocol, Schema Serialization Format)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from lakeview.errors import CorruptTableError
+from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+
+_DECIMAL = re.compile(r"^decimal\s*(?:\(\s*(\d+)\s*,\s*(-?\d+)\s*\))?$")
+_ID = "delta.columnMapping.id"
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
+
+
+def parse_schema(text: str | None, *, mapped: bool = False, max_depth: int = 64) -> Schema:
+    """The schema in a metaData action. CorruptTableError says what in it is no schema.
+
+    `mapped`: column mapping is on, so ids and physical names in the metadata count; otherwise they are ignored.
+    A type name that no specification knows stays as it is: the schema can be shown, rows of it cannot be read.
+    """
+    if text is None:  # old tests and engines write metaData without a schema
+        return Schema()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _broken(f"schemaString is not JSON: {error}") from error
+    parsed = _type(value, mapped, max_depth, "schemaString")
+    if not isinstance(parsed, StructType):
+        raise _broken(f"schemaString is {parsed}, a struct was expected")
+    return Schema(parsed.fields)
+
+
+def _broken(message: str) -> CorruptTableError:
+    return CorruptTableError(
+        message,
+        fix="the metaData action is broken; restore its commit from a backup",
+        place="metaData.schemaString",
+        kind="corrupt-schema",
+    )
+
+
+def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
+    if depth <= 0:
+        raise _broken(f"{place} is nested too deeply")
+    if isinstance(value, str):
+        return _primitive(value, place)
+    match value:
+        case {"type": "struct", "fields": list(fields)}:
+            found = tuple(_field(f, mapped, depth - 1, place) for f in fields)
+            names = [f.name for f in found]
+            if len(set(names)) != len(names):
+                twice = next(n for n in names if names.count(n) > 1)
+                raise _broken(f"{place} has two columns called {twice}")
+            return StructType(found)
+        case {"type": "array", "elementType": element}:
+            return ArrayType(_type(element, mapped, depth - 1, f"{place}.element"), _flag(value, "containsNull"))
+        case {"type": "map", "keyType": key, "valueType": of}:
+            return MapType(
+                _type(key, mapped, depth - 1, f"{place}.key"),
+                _type(of, mapped, depth - 1, f"{place}.value"),
+                _flag(value, "valueContainsNull"),
+            )
+        case {"type": "udt", "sqlType": stored}:
+            return _type(stored, mapped, depth - 1, place)
+    raise _broken(f"{place} holds {json.dumps(value)[:80]}, which is no type")
+
+
+def _flag(value: dict[str, Any], name: str) -> bool:
+    return value.get(name) is not False
+
+
+def _primitive(name: str, place: str) -> DataType:
+    if match := _DECIMAL.match(name):
+        precision, scale = int(match[1] or 10), int(match[2] or 0)
+        if not (1 <= precision <= 38 and 0 <= scale <= precision):
+            raise _broken(f"{place} is {name}; precision and scale go to 38")
+        return DecimalType(precision, scale)
+    return PrimitiveType(name)
+
+
+def _field(value: Any, mapped: bool, depth: int, place: str) -> Field:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or "type" not in value:
+        raise _broken(f"{place} holds {json.dumps(value)[:80]}, which is no field")
+    name = value["name"]
+    metadata = value.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    field_id, physical = (metadata.get(_ID), metadata.get(_PHYSICAL_NAME)) if mapped else (None, None)
+    return Field(
+        name,
+        _type(value["type"], mapped, depth, f"{place}.{name}"),
+        _flag(value, "nullable"),
+        metadata,
+        field_id if isinstance(field_id, int) else None,
+        physical if isinstance(physical, str) else None,
+    )
+
+
+def schema_text(schema: Schema) -> str:
+    """A schema as schemaString."""
+    return json.dumps(_struct(schema.fields), ensure_ascii=False, separators=(",", ":"))
+
+
+def _struct(fields: tuple[Field, ...]) -> dict[str, Any]:
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": f.name, "type": _json(f.type), "nullable": f.nullable, "metadata": dict(f.metadata)}
+            for f in fields
+        ],
+    }
+
+
+def _json(type_: DataType) -> Any:
+    match type_:
+        case StructType(fields):
+            return _struct(fields)
+        case ArrayType(element, contains_null):
+            return {"type": "array", "elementType": _json(element), "containsNull": contains_null}
+        case MapType(key, value, contains_null):
+            return {"type": "map", "keyType": _json(key), "valueType": _json(value), "valueContainsNull": contains_null}
+    return str(type_)

@@ -1,0 +1,185 @@
+"""Commit files: bytes to actions, and actions to frames; and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.log.actions import Action, AddFile, CommitInfo, RemoveFile, parse_commit_info
+from lakeview.delta.log.paths import canonical, decoded
+from lakeview.errors import CorruptTableError
+
+PARTITION_VALUES = pl.Map(pl.String(), pl.String())
+
+FILE_ACTIONS = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "added": pl.Boolean(),
+        "key": pl.String(),
+        "path": pl.String(),
+        "deletion_vector": pl.String(),
+        "size": pl.Int64(),
+        "modified": pl.Int64(),
+        "data_change": pl.Boolean(),
+        "partition_values": PARTITION_VALUES,
+        "stats": pl.String(),
+        "tags": pl.String(),
+        "deleted_records": pl.Int64(),
+        "base_row_id": pl.Int64(),
+        "default_row_commit_version": pl.Int64(),
+    }
+)
+"""One row an add or remove, in the order recorded. `key` is the canonical path: with `deletion_vector` it identifies
+the file. `path` is decoded once. `modified`: an add's modificationTime, a remove's deletionTimestamp, in milliseconds.
+`deleted_records`: the deletion vector's cardinality, 0 without one."""
+
+_DECODER = msgspec.json.Decoder(Action)
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit, parsed."""
+
+    version: int
+    actions: tuple[Action, ...]
+
+    @property
+    def info(self) -> CommitInfo:
+        """What the commit says about itself; empty when it says nothing."""
+        for action in self.actions:
+            if action.commit_info is not None:
+                return parse_commit_info(bytes(action.commit_info))
+        return CommitInfo()
+
+
+def parse_commit(data: bytes, version: int, name: str) -> Commit:
+    """The actions of a commit file. CorruptTableError says which line cannot be read, and why.
+
+    Each line is one JSON object. Blank lines and a byte-order mark are let pass, and so are commits that some hand
+    or tool has pretty-printed: objects one after the other.
+    """
+    data = data.removeprefix(_BOM)
+    try:
+        return Commit(version, tuple(_DECODER.decode_lines(data)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        actions = _parse_stream(data)
+        if actions is None:
+            line, reason = _first_bad_line(data, error)
+            raise CorruptTableError(
+                f"commit {name} cannot be read at line {line}: {reason}",
+                fix="restore the file from a backup or another copy of the table; versions before it still open",
+                place=f"{name}:{line}",
+                kind="corrupt-commit",
+            ) from error
+        return Commit(version, actions)
+
+
+def _parse_stream(data: bytes) -> tuple[Action, ...] | None:
+    """Objects one after the other whatever the white space between them; None if that is not what this is."""
+    try:
+        text = data.decode()
+        decoder, at, actions = json.JSONDecoder(), 0, []
+        while rest := text[at:].lstrip():
+            value, used = decoder.raw_decode(rest)
+            at = len(text) - len(rest) + used
+            actions.append(_DECODER.decode(json.dumps(value).encode()))
+    except (ValueError, RecursionError):  # msgspec's and json's errors are ValueErrors
+        return None
+    return tuple(actions)
+
+
+def _first_bad_line(data: bytes, error: Exception) -> tuple[int, str]:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                _DECODER.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as bad:
+                return number, str(bad)
+    return 1, str(error)
+
+
+def raw_actions(data: bytes, version: int, name: str) -> list[tuple[str, str | None, str]]:
+    """(kind, path or None, JSON text) of each action of a commit, in the order recorded; CorruptTableError as above."""
+    parse_commit(data, version, name)
+    rows: list[tuple[str, str | None, str]] = []
+    decoder, text, at = json.JSONDecoder(), data.removeprefix(_BOM).decode(), 0
+    while rest := text[at:].lstrip():
+        value, used = decoder.raw_decode(rest)
+        at = len(text) - len(rest) + used
+        for kind, body in value.items() if isinstance(value, dict) else ():
+            path = body.get("path") if isinstance(body, dict) else None
+            rows.append((kind, path if isinstance(path, str) else None, json.dumps(body, ensure_ascii=False)))
+    return rows
+
+
+def file_actions(commits: Iterable[Commit], root: str) -> pl.DataFrame:
+    """FILE_ACTIONS of these commits, in their order."""
+    versions: list[int] = []
+    actions: list[AddFile | RemoveFile] = []
+    for commit in commits:
+        found = [a.add or a.remove for a in commit.actions]
+        kept = [f for f in found if f is not None]
+        actions.extend(kept)
+        versions.extend([commit.version] * len(kept))
+    return _file_frame(versions, actions, root)
+
+
+def _file_frame(versions: Sequence[int], actions: Sequence[AddFile | RemoveFile], root: str) -> pl.DataFrame:
+    if not actions:
+        return pl.DataFrame(schema=FILE_ACTIONS)
+    vectors = [a.deletion_vector for a in actions]
+    columns: dict[str, Any] = {
+        "version": versions,
+        "added": [isinstance(a, AddFile) for a in actions],
+        "path": [a.path for a in actions],
+        "deletion_vector": [None if d is None else d.unique_id for d in vectors],
+        "size": [a.size for a in actions],
+        "modified": [a.modification_time if isinstance(a, AddFile) else a.deletion_timestamp for a in actions],
+        "data_change": [a.data_change for a in actions],
+        "partition_values": [a.partition_values for a in actions],
+        "stats": [a.stats if isinstance(a, AddFile) else None for a in actions],
+        "tags": [None if a.tags is None else json.dumps(a.tags) for a in actions],
+        "deleted_records": [0 if d is None else d.cardinality for d in vectors],
+        "base_row_id": [a.base_row_id for a in actions],
+        "default_row_commit_version": [a.default_row_commit_version for a in actions],
+    }
+    schema = {name: type_ for name, type_ in FILE_ACTIONS.items() if name != "key"}
+    return with_keys(_frame(columns, schema), root).select(FILE_ACTIONS.names())
+
+
+def _frame(columns: dict[str, Any], schema: dict[str, pl.DataType]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(columns, schema=schema)
+    except (OverflowError, pl.exceptions.PolarsError, TypeError) as error:
+        numeric = [n for n, t in schema.items() if t.is_integer()]
+        bad = [f"{n} = {v}" for n in numeric for v in columns[n] if isinstance(v, int) and not -(2**63) <= v < 2**63]
+        raise CorruptTableError(
+            f"a file action holds a number beyond 64 bits: {', '.join(bad[:1]) or error}",
+            fix="the commit is broken; restore it from another copy of the table",
+            kind="corrupt-commit",
+        ) from error
+
+
+def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
+    """Decode `path` once and add `key`, its canonical spelling."""
+    path = decoded(frame["path"])
+    return frame.with_columns(path, canonical(path, root).alias("key"))
+
+
+def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
+    """(kind, action) pairs to the bytes of a commit file: one JSON object a line."""
+    encoder = msgspec.json.Encoder()
+    return b"".join(encoder.encode({kind: action}) + b"\n" for kind, action in actions)
+
+
+def only(kind: str, commits: Iterable[Commit]) -> list[tuple[int, Any]]:
+    """(version, action) of every action of one kind, by the attribute's name in Action."""
+    pairs = [(c.version, getattr(a, kind)) for c in commits for a in c.actions]
+    return list(compress(pairs, (action is not None for _, action in pairs)))
