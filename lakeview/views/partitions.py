@@ -1,0 +1,294 @@
+"""Live files to partitions: how much each holds, how even they are, which are missing, when each was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import polars as pl
+
+from lakeview.snapshot import UTC_MILLIS, Snapshot
+from lakeview.views.loads import elapsed
+
+PARTITION_SIZES = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "median_size": pl.Int64(),
+        "share": pl.Float64(),
+    }
+)
+"""One row a partition, in the order of its typed values (nulls last). `records`: live rows, null when a file does not
+tell; `median_size` of its files, bytes; `share` of the table's bytes."""
+
+PARTITION_WRITES = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "timestamp": UTC_MILLIS,
+        "until": UTC_MILLIS,
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "first_version": pl.Int64(),
+        "last_version": pl.Int64(),
+        "suspicious": pl.Boolean(),
+    }
+)
+"""One row a partition and span of time in which commits that changed data added files to it. `records` written, null
+when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only)."""
+
+PARTITION_ARRIVALS = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "first_version": pl.Int64(),
+        "first_written": UTC_MILLIS,
+        "last_written": UTC_MILLIS,
+        "lag": pl.Duration("ms"),
+        "late": pl.Boolean(),
+        "note": pl.String(),
+    }
+)
+"""One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
+came before them all."""
+
+LATE_TIMES = 1.5
+"""A partition is late when it came after a later one by this many usual steps between partitions."""
+
+SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
+SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
+MOST_SPANS = 28
+MOST_MISSING = 1000
+
+
+OUT_OF_ORDER_SHARE = 0.25
+"""Where more partitions than this share come after later ones, they are no sequence in time, and none is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How uneven partitions are: the largest against the median, in bytes and in files. Ratios None without bytes."""
+
+    partitions: int
+    largest: str | None
+    largest_bytes: int
+    median_bytes: int
+    bytes_ratio: float | None
+    most_files: str | None
+    most_files_count: int
+    median_files: int
+    files_ratio: float | None
+
+
+def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
+    """PARTITION_SIZES of a snapshot; empty when it is not partitioned."""
+    files = snapshot.files
+    if not snapshot.partition_columns:
+        return pl.DataFrame(schema=PARTITION_SIZES)
+    typed = _typed_values(files)
+    live = pl.col("records") - pl.col("deleted_records")
+    grouped = (
+        files.select("partition_text", "size", live.alias("live"))
+        .hstack(typed)
+        .group_by("partition_text")
+        .agg(
+            files=pl.len().cast(pl.Int64),
+            bytes=pl.col("size").sum(),
+            records=pl.when(pl.col("live").is_not_null().all()).then(pl.col("live").sum()),
+            median_size=pl.col("size").quantile(0.5, "nearest").cast(pl.Int64),
+            **{name: pl.col(name).first() for name in typed.columns},
+        )
+    )
+    return (
+        grouped.sort(*typed.columns, "partition_text", nulls_last=True)
+        .with_columns(share=pl.when(pl.col("bytes").sum() > 0).then(pl.col("bytes") / pl.col("bytes").sum()))
+        .select(PARTITION_SIZES.names())
+        .cast(PARTITION_SIZES)
+    )
+
+
+def partition_skew(sizes: pl.DataFrame) -> Skew:
+    """Skew of PARTITION_SIZES."""
+    if sizes.is_empty():
+        return Skew(0, None, 0, 0, None, None, 0, 0, None)
+    largest = sizes.sort("bytes", descending=True).row(0, named=True)
+    most = sizes.sort("files", descending=True).row(0, named=True)
+    medians = sizes.select(pl.col("bytes", "files").quantile(0.5, "nearest")).row(0, named=True)
+    median_bytes, median_files = int(medians["bytes"]), int(medians["files"])
+    return Skew(
+        sizes.height,
+        largest["partition_text"],
+        largest["bytes"],
+        median_bytes,
+        largest["bytes"] / median_bytes if median_bytes else None,
+        most["partition_text"],
+        most["files"],
+        median_files,
+        most["files"] / median_files if median_files else None,
+    )
+
+
+def missing_partitions(snapshot: Snapshot) -> list[str]:
+    """Partitions that are not there between two that are, for one key of whole numbers, days or months.
+
+    Whole numbers count one by one; dates and texts like 2026-08 or 2026-08-15 step by month or day. Nothing is called
+    missing where more than half of the sequence is: then it is none. At most MOST_MISSING.
+    """
+    if len(snapshot.partition_columns) != 1 or snapshot.files.is_empty():
+        return []
+    key = snapshot.partition_columns[0]
+    values = _typed_values(snapshot.files).to_series(0).drop_nulls().unique().sort()
+    numbered = _numbered(values)
+    if numbered is None:
+        return []
+    numbers, name = numbered
+    have = set(numbers)
+    if len(have) < 2 or max(have) - min(have) + 1 > 2 * len(have):
+        return []
+    gone = [n for n in range(min(have), max(have)) if n not in have]
+    return [f"{key}={name(n)}" for n in gone[:MOST_MISSING]]
+
+
+def partition_writes(
+    files: pl.DataFrame,
+    lifetimes: pl.DataFrame,
+    commits: pl.DataFrame,
+    *,
+    partitions: Sequence[str] | None = None,
+    limit: int = 2000,
+) -> pl.DataFrame:
+    """PARTITION_WRITES from FILES (live), LIFETIMES and COMMITS or TIMELINE; at most `limit` rows.
+
+    A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
+    Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
+    """
+    written = _written(files, lifetimes, commits)
+    if partitions is not None:
+        written = written.filter(pl.col("partition_text").is_in(list(partitions)))
+    if written.is_empty():
+        return pl.DataFrame(schema=PARTITION_WRITES)
+    span = _span(written["timestamp"])
+    start = pl.col("timestamp").dt.truncate(span)
+    order = pl.DataFrame({"partition_text": list(partitions or written["partition_text"].unique().sort())})
+    return (
+        written.group_by("partition_text", start.alias("timestamp"))
+        .agg(
+            files=pl.len().cast(pl.Int64),
+            bytes=pl.col("size").sum(),
+            records=pl.when(pl.col("records").is_not_null().all()).then(pl.col("records").sum()),
+            first_version=pl.col("version").sort_by("written").first(),
+            last_version=pl.col("version").sort_by("written").last(),
+            suspicious=pl.col("suspicious").any(),
+        )
+        .with_columns(until=pl.col("timestamp").dt.offset_by(span))
+        .join(order.with_row_index("order"), on="partition_text")
+        .sort("order", "timestamp")
+        .head(limit)
+        .select(PARTITION_WRITES.names())
+        .cast(PARTITION_WRITES)
+    )
+
+
+def partition_arrivals(
+    sizes: pl.DataFrame, files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
+) -> pl.DataFrame:
+    """PARTITION_ARRIVALS in the order of PARTITION_SIZES: which partition was first written after later ones."""
+    written = (
+        _written(files, lifetimes, commits)
+        .sort("written")
+        .group_by("partition_text")
+        .agg(
+            first_version=pl.col("version").first(),
+            first_written=pl.col("timestamp").min(),
+            last_written=pl.col("timestamp").max(),
+        )
+    )
+    ordered = sizes.select("partition_text").join(written, on="partition_text", how="left", maintain_order="left")
+    # the earliest among the later ones, seen from each partition
+    later_first = pl.col("first_written").cum_min(reverse=True).shift(-1)
+    lag = pl.col("first_written") - later_first
+    step = pl.col("first_written").drop_nulls().sort().diff().filter(pl.col("first_written").diff() != 0)
+    usual = ordered.select(step.abs().median()).item() or timedelta(0)
+    late = (pl.col("lag") > usual * LATE_TIMES).fill_null(False)
+    in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
+    return (
+        ordered.with_columns(lag=pl.when(lag > 0).then(lag))
+        .with_columns(late=late & in_time)
+        .with_columns(note=pl.when("late").then(pl.format("{} late", elapsed(pl.col("lag")))))
+        .select(PARTITION_ARRIVALS.names())
+        .cast(PARTITION_ARRIVALS)
+    )
+
+
+def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """`partition_text, version, written (order), timestamp, size, records, suspicious`: one row a file added by a
+    commit that changed data."""
+    folder = pl.col("path").str.replace(r"[^/]*$", "").alias("folder")
+    known = files.drop_nulls("partition_text").select("path", "partition_text")
+    folders = (
+        known.group_by(folder)
+        .agg(pl.col("partition_text").first().alias("of_folder"), partitions=pl.col("partition_text").n_unique())
+        .filter(pl.col("partitions") == 1)
+        .drop("partitions")
+    )
+    suspicious = pl.col("suspicious") if "suspicious" in commits.columns else pl.lit(False).alias("suspicious")
+    order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
+    loads = commits.filter("data_change").select(
+        pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious
+    )
+    return (
+        # a deletion vector makes a new stay of the same file: its rows were not written again
+        lifetimes.filter(pl.col("deletion_vector").is_null() | ~pl.col("path").is_duplicated())
+        .join(loads, on="added")
+        .join(known.unique("path"), on="path", how="left")
+        .with_columns(folder)
+        .join(folders, on="folder", how="left")
+        .select(
+            pl.coalesce("partition_text", "of_folder").alias("partition_text"),
+            pl.col("added").alias("version"),
+            "written",
+            "timestamp",
+            "size",
+            "records",
+            "suspicious",
+        )
+        .drop_nulls(["partition_text", "timestamp"])
+    )
+
+
+def _typed_values(files: pl.DataFrame) -> pl.DataFrame:
+    """The typed partition values as columns `key_0`, `key_1`, ...: the user's names may be any."""
+    if "partition" not in files.columns:
+        return files.select(key_0=pl.col("partition_text"))
+    values = files["partition"].struct.unnest()
+    values.columns = [f"key_{i}" for i in range(values.width)]
+    return values
+
+
+def _span(moments: pl.Series) -> str:
+    first, last = moments.sort().to_list()[0], moments.sort().to_list()[-1]
+    for span, length in zip(SPANS, SPAN_LENGTHS, strict=True):
+        if (last - first) / length <= MOST_SPANS:
+            return span
+    return SPANS[-1]
+
+
+def _numbered(values: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
+    """Key values as consecutive whole numbers, and back to text; None for keys that are no sequence."""
+    if values.dtype.is_integer():
+        return values.to_list(), str
+    if values.dtype == pl.Date():
+        return [d.toordinal() for d in values], lambda n: date.fromordinal(n).isoformat()
+    if values.dtype != pl.String():
+        return None
+    texts = values.to_list()
+    if all(len(t) == 7 for t in texts):
+        months = values.str.to_date("%Y-%m", strict=False)
+        if months.null_count() == 0:
+            return [d.year * 12 + d.month - 1 for d in months], lambda n: f"{n // 12:04}-{n % 12 + 1:02}"
+    days = values.str.to_date("%Y-%m-%d", strict=False)
+    if days.len() and days.null_count() == 0:
+        return [d.toordinal() for d in days], lambda n: date.fromordinal(n).isoformat()
+    return None

@@ -1,0 +1,116 @@
+"""Numbers, sizes, ages and moments to the text people read.
+
+Rows have three figures and k, M, G, or comma groups where exact; bytes are binary and named (MiB, GiB), never MB;
+percent has one decimal; moments are UTC. What is not known is "unknown", never 0.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+UNKNOWN = "unknown"
+MINUS = "\N{MINUS SIGN}"
+EN_DASH = "\N{EN DASH}"
+
+COUNT_UNITS = ("", "k", "M", "G", "T", "P")
+BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def format_count(value: float | None, *, exact: bool = False) -> str:
+    """`61.5 M`, or `61,480,112` with `exact`; below ten thousand always whole."""
+    if value is None:
+        return UNKNOWN
+    if exact or abs(value) < 10_000:
+        return _signed(value, f"{abs(round(value)):,}")
+    return _signed(value, _three_figures(abs(value), COUNT_UNITS, 1000.0))
+
+
+def format_bytes(value: float | None) -> str:
+    """`8.77 GiB`; whole below one KiB."""
+    if value is None:
+        return UNKNOWN
+    if abs(value) < 1000:
+        return _signed(value, f"{abs(round(value))} B")
+    return _signed(value, _three_figures(abs(value), BYTE_UNITS, 1024.0))
+
+
+def format_percent(share: float | None) -> str:
+    """A share of one as `2.4 %`; what is not quite none or not quite all says so."""
+    if share is None:
+        return UNKNOWN
+    percent = share * 100
+    if 0 < percent < 0.05:
+        return "<0.1 %"
+    if 99.95 <= percent < 100:
+        return ">99.9 %"
+    return _signed(percent, f"{abs(percent):.1f} %")
+
+
+def format_age(age: timedelta | None) -> str:
+    """Two units: `2 h 32 min`, `3 days 4 h`; from ten days on whole days, below a minute seconds."""
+    if age is None:
+        return UNKNOWN
+    seconds = max(int(age.total_seconds()), 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days >= 10:
+        return f"{days:,} days"
+    if days:
+        return _two(f"{days} day" if days == 1 else f"{days} days", hours % 24, "h")
+    if hours:
+        return _two(f"{hours} h", minutes % 60, "min")
+    if minutes:
+        return _two(f"{minutes} min", seconds % 60, "s")
+    return f"{seconds} s"
+
+
+def format_moment(moment: datetime | None, *, seconds: bool = False) -> str:
+    """`2026-07-15 03:25`, in UTC; a naive moment is taken as UTC."""
+    if moment is None:
+        return UNKNOWN
+    utc = moment if moment.tzinfo is None else moment.astimezone(UTC)
+    return f"{utc:%Y-%m-%d %H:%M:%S}" if seconds else f"{utc:%Y-%m-%d %H:%M}"
+
+
+def format_date(moment: datetime | None) -> str:
+    """`2026-07-15`, in UTC."""
+    return format_moment(moment).split(" ", maxsplit=1)[0]
+
+
+def format_version(version: int | None) -> str:
+    """`v63`."""
+    return UNKNOWN if version is None else f"v{version}"
+
+
+def format_range(first: int, last: int) -> str:
+    """`v42` to `v53` as one text with an en dash; a single version alone."""
+    return f"v{first}" if first == last else f"v{first}{EN_DASH}v{last}"
+
+
+def format_change(value: float | None, *, bytes_: bool = False) -> str:
+    """A difference with its sign: `+0.22 M`, a true minus below zero; bytes with `bytes_`."""
+    if value is None:
+        return UNKNOWN
+    text = format_bytes(value) if bytes_ else format_count(value)
+    return text if value < 0 else f"+{text}"
+
+
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """`1 file`, `1,204 files`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _signed(value: float, text: str) -> str:
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def _two(first: str, rest: int, unit: str) -> str:
+    return f"{first} {rest} {unit}" if rest else first
+
+
+def _three_figures(value: float, units: tuple[str, ...], step: float) -> str:
+    scaled, place = value, 0
+    # 999.5 would be written with four figures: it belongs to the next unit
+    while scaled >= 999.5 and place < len(units) - 1:
+        scaled, place = scaled / step, place + 1
+    decimals = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
+    return f"{scaled:,.{decimals}f} {units[place]}"

@@ -1,0 +1,1 @@
+"""Views, on small literal frames and on told stories."""
