@@ -1,0 +1,107 @@
+"""Addresses to Tables, Snapshots and frames, each read once.
+
+Tables are kept by address and Snapshots by (address, version), as they are: a version never changes, and pickling a
+Snapshot would load all of it. Frames are kept as data. Only "which version is the latest" grows old: after 30 s it is
+asked again, at the price of one listing. Errors are never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import polars as pl
+import streamlit as st
+
+import lakeview as lv
+from lakeview.snapshot import Snapshot
+from lakeview.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The latest version, and when the store was asked for it."""
+
+    version: int
+    asked: datetime
+
+
+def now() -> datetime:
+    """The wall clock, aware. Everything below the pages takes it as an argument."""
+    return datetime.now(UTC)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def table(address: str) -> Table:
+    """The table at an address."""
+    return lv.open_table(address)
+
+
+@st.cache_data(ttl=30, max_entries=64, show_spinner=False)
+def latest(address: str) -> Freshness:
+    """The latest version; asks the store when the last answer is older than 30 s."""
+    opened = table(address)
+    opened.refresh()
+    return Freshness(opened.latest_version, now())
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def snapshot(address: str, version: int) -> Snapshot:
+    """The table at a version."""
+    return table(address).snapshot(version)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def snapshot_at(address: str, moment: datetime) -> Snapshot:
+    """The table as it was at an aware moment."""
+    return table(address).snapshot(at=moment)
+
+
+_LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
+    "history": lambda opened: opened.history(),
+    "versions": lambda opened: opened.versions(),
+    "schemas": lambda opened: opened.schemas(),
+    "lifetimes": lambda opened: opened.lifetimes(),
+}
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions`, `schemas`, `lifetimes`."""
+    return _LOGGED[what](table(address))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def commit(address: str, version: int) -> pl.DataFrame:
+    """ACTIONS of one commit."""
+    return table(address).commit(version)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """STATISTICS at a version, of these columns or all."""
+    return table(address).statistics(version, columns)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def plan(address: str, version: int, where: str) -> pl.DataFrame:
+    """PLAN: what a filter would read."""
+    return table(address).plan(where, version)
+
+
+@st.cache_data(ttl=60, show_spinner=False)
+def found_tables(root: str) -> pl.DataFrame:
+    """Tables below a root: address, format, name."""
+    return lv.find_tables(root)
+
+
+def forget_frames() -> None:
+    """Forgets frames and listings, which may have changed behind our back; tables stay open."""
+    st.cache_data.clear()
+
+
+def forget() -> None:
+    """Forgets everything read: the next page reads anew."""
+    st.cache_data.clear()
+    st.cache_resource.clear()

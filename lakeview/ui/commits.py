@@ -1,0 +1,248 @@
+"""The timeline page's parts: its filters, the choice of one commit, the table of commits and one commit's drawer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.ui import viewed
+from lakeview.ui.components import MAX_ROWS, escape, facts, frame, link
+from lakeview.ui.opened import Opened
+from lakeview.ui.selection import link as selected
+
+MEASURES = ("rows", "bytes", "files")
+ALL_WRITERS = "all writers"
+COMMIT = "commit"
+_PAGE = 200
+_MAX_ACTIONS = 200
+_STATE_WORDS = {
+    "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
+    "risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
+    "kept": ("\N{FULL BLOCK}", "blue"),
+    "broken": ("\N{MULTIPLICATION X}", "red"),
+}
+
+
+def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
+    """Measure, operations, writer and span, all kept in the URL: the measure, and the commits that pass."""
+    counts = dict(timeline["lane"].value_counts(sort=True).iter_rows())
+    bad = int(timeline["suspicious"].sum())
+    if bad:
+        counts["bad load"] = bad
+    writers = timeline["writer"].drop_nulls().unique(maintain_order=True).to_list()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        measure = st.segmented_control(
+            "Measure",
+            MEASURES,
+            default="rows",
+            required=True,
+            format_func=str.capitalize,
+            key="measure",
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        lanes = st.pills(
+            "Operations",
+            list(counts),
+            selection_mode="multi",
+            format_func=lambda lane: f"{lane} {counts.get(lane, 0):,}",
+            key="lanes",
+            label_visibility="collapsed",
+        )
+        st.space("stretch")
+        writer = st.selectbox("Writer", [ALL_WRITERS, *writers], key="writer", label_visibility="collapsed", width=150)
+        span = st.selectbox(
+            "Span",
+            list(viewed.SPANS),
+            format_func=lambda name: "all commits" if name == "all" else name,
+            key="span",
+            bind="query-params",
+            label_visibility="collapsed",
+            width=140,
+        )
+    shown = viewed.narrowed(timeline, lanes or [], None if writer == ALL_WRITERS else writer, span)
+    return measure or "rows", shown
+
+
+def ribbon_key(runs: pl.DataFrame) -> None:
+    """One line of text that says what the ribbon's heights mean, with the versions of each state."""
+    parts = []
+    for state, (glyph, colour) in _STATE_WORDS.items():
+        text = views.runs_text(runs, state)
+        if text is not None:
+            parts.append(f":{colour}[{glyph} {state} {text}]")
+    st.markdown(f":small[**Can it still be read?** &ensp; {' &ensp; '.join(parts)}]")
+
+
+def pick_from_chart(key: str) -> None:
+    """A click on a mark of the chart chooses its version."""
+    for picked in st.session_state[key].get("selection", {}).values():
+        if isinstance(picked, list):
+            versions = [str(row["version"]) for row in picked if isinstance(row, Mapping) and "version" in row]
+            if versions:
+                st.session_state[COMMIT] = versions[-1]
+
+
+def picker(now: Opened, shown: pl.DataFrame) -> int:
+    """The commit whose drawer is open: the twin widget of a click in the chart; the version shown by default."""
+    versions = shown["version"].reverse()
+    options = versions.cast(pl.String).to_list()
+    if st.session_state.get(COMMIT, options[0]) not in options:
+        del st.session_state[COMMIT]
+    default = options.index(str(now.version)) if str(now.version) in options else 0
+    moments = dict(zip(options, shown["timestamp"].reverse(), strict=True))
+    chosen = st.selectbox(
+        "Commit",
+        options,
+        index=default,
+        format_func=lambda text: f"v{text} · {views.format_moment(moments.get(text))}",
+        key=COMMIT,
+        bind="query-params",
+        width=260,
+    )
+    return int(chosen)
+
+
+def commit_table(shown: pl.DataFrame, chosen: int) -> None:
+    """The commits, newest first, by page; choosing a row opens its drawer."""
+    newest_first = shown.reverse()
+    position = newest_first["version"].index_of(chosen) or 0
+    pages = max(1, -(-newest_first.height // _PAGE))
+    page = 1
+    if pages > 1:
+        page = st.pagination(pages, default=position // _PAGE + 1, key=f"commits-page-{chosen}")
+    rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
+    inside = position - (page - 1) * _PAGE
+    table = rows.select(
+        mark=pl.when("suspicious")
+        .then(pl.lit("\N{HEAVY GREEK CROSS}"))
+        .otherwise(pl.col("lane").replace_strict(_GLYPHS, default="")),
+        version=pl.format("v{}", "version"),
+        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+        operation="operation",
+        writer="writer",
+        added="records_added",
+        removed="records_removed",
+    )
+    column = st.column_config
+    key = f"commits-{chosen}-{page}"
+    frame(
+        table,
+        {
+            "mark": column.TextColumn("", width=30),
+            "version": column.TextColumn("version", width=64),
+            "committed": column.TextColumn("committed, UTC", width=128),
+            "operation": column.TextColumn("operation", width=110),
+            "writer": column.TextColumn("writer", width=110),
+            "added": column.NumberColumn("rows +", format="localized", width=76),
+            "removed": column.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=76),
+        },
+        key=key,
+        height=330,
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
+        on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
+    )
+
+
+_GLYPHS = {
+    "append": "\N{BLACK CIRCLE}",
+    "change": "\N{BLACK DIAMOND}",
+    "schema": "\N{BLACK UP-POINTING TRIANGLE}",
+    "maintenance": "\N{BLACK SQUARE}",
+    "other": "\N{WHITE CIRCLE}",
+}
+
+
+def _pick_from_table(key: str, versions: list[int]) -> None:
+    chosen = st.session_state[key]["selection"]["rows"]
+    if chosen:
+        st.session_state[COMMIT] = str(versions[chosen[0]])
+
+
+def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
+    """One commit: who, with what, what it changed, what it said about itself, its actions as recorded."""
+    row = now.history.row(by_predicate=pl.col("version") == version, named=True)
+    told = timeline.row(by_predicate=pl.col("version") == version, named=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**v{version} · {escape(row['operation'] or 'no operation recorded')}**", width="content")
+        if told["suspicious"]:
+            st.badge(told["label"] or "suspicious", icon=":material/error:", color="red")
+        elif told["schema_changed"]:
+            st.badge("schema", color="violet")
+    if told["note"]:
+        st.markdown(escape(told["note"]))
+    facts(
+        {
+            "writer": row["user"] or "not recorded",
+            "engine": " ".join(filter(None, (row["engine"], row["client_version"]))) or "not recorded",
+            "committed": f"{views.format_moment(row['timestamp'], seconds=True)} UTC",
+            "added": _amount(row, "added"),
+            "removed": _amount(row, "removed"),
+            "table after it": _state(told),
+        }
+        | _json_pairs(row["parameters"])
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        before = told_before(timeline, version)
+        if before is not None:
+            link("schema", f"Compare with v{before}", selected(version=version, base=before))
+        link("data", "Preview its rows", selected(version=version))
+    with st.expander("Metrics as the writer gave them", icon=":material/monitoring:"):
+        metrics = _json_pairs(row["metrics"])
+        if metrics:
+            facts(metrics)
+        else:
+            st.markdown(":gray[The writer recorded none.]")
+    with st.expander("Raw actions", icon=":material/data_object:", on_change="rerun", key=f"raw-{version}") as raw:
+        if raw.open:
+            raw_actions(now, version)
+
+
+def raw_actions(now: Opened, version: int) -> None:
+    """The actions of one commit as recorded, at most 200, and which kinds there are."""
+    actions = now.commit(version)
+    kinds = ", ".join(f"{name} {count:,}" for name, count in actions["kind"].value_counts(sort=True).iter_rows())
+    st.markdown(f":small[:gray[{escape(kinds)}]]")
+    if actions.height > _MAX_ACTIONS:
+        st.markdown(f":small[:gray[the first {_MAX_ACTIONS} of {actions.height:,}]]")
+    lines = "\n".join(actions["action"].head(_MAX_ACTIONS).drop_nulls())
+    st.code(lines, language="json", height=280, wrap_lines=True)
+
+
+def told_before(timeline: pl.DataFrame, version: int) -> int | None:
+    """The version before this one in the timeline, None for the first."""
+    position = timeline["version"].index_of(version)
+    return int(timeline["version"][position - 1]) if position else None
+
+
+def _amount(row: Mapping[str, Any], what: str) -> str | None:
+    records, files, size = (row[f"{kind}_{what}"] for kind in ("records", "files", "bytes"))
+    if files is None:
+        return None
+    parts = [views.counted(files, "file")]
+    if files:
+        parts.append(views.format_bytes(size))
+        parts.append("rows unknown" if records is None else f"{views.format_count(records, exact=True)} rows")
+    return ", ".join(parts)
+
+
+def _state(told: Mapping[str, Any]) -> str:
+    rows = "rows unknown" if told["records"] is None else f"{told['records']:,} rows"
+    files = "files unknown" if told["files"] is None else views.counted(told["files"], "file")
+    return f"{rows}, {files}, {views.format_bytes(told['bytes'])}"
+
+
+def _json_pairs(text: str | None) -> dict[str, str | None]:
+    """The members of a JSON object as text; nested values stay JSON."""
+    if not text:
+        return {}
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        return {"value": text}
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in list(value.items())[:MAX_ROWS] if v is not None}

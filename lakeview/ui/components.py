@@ -1,0 +1,169 @@
+"""The pieces every page is drawn with: titles, cards, findings, tiles, facts, empty states and stacked charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lakeview.findings import Finding, Severity
+from lakeview.ui import selection
+from lakeview.ui.pages import PAGES
+
+ROW_HEIGHT = 28
+MAX_ROWS = 1_000
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
+
+_SEVERITIES = {
+    Severity.BROKEN: ":red[:material/error:]",
+    Severity.ATTENTION: ":orange[:material/warning:]",
+    Severity.NOTE: ":gray[:material/info:]",
+    Severity.PASS: ":gray[:material/check_circle:]",
+}
+
+
+def escape(text: str) -> str:
+    """Text of the table's own, so that markdown shows it as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def dark() -> bool:
+    """Whether the reader's theme is dark, as of this run."""
+    return st.context.theme.type == "dark"
+
+
+def title(page: str) -> None:
+    """The page's title, and its question beside it."""
+    entry = PAGES[page]
+    st.markdown(f"### {entry.title} &ensp; :gray[{entry.question}]", anchors=False)
+
+
+def card(
+    heading: str | None = None, note: str = "", *, key: str | None = None, stretch: bool = False
+) -> DeltaGenerator:
+    """A bordered container; its heading in bold with a note in small gray that explains what is drawn."""
+    container = st.container(border=True, key=key, height="stretch" if stretch else "content", gap="small")
+    if heading is not None:
+        container.markdown(f"**{heading}** &ensp; :small[:gray[{note}]]" if note else f"**{heading}**")
+    return container
+
+
+def link(page: str, label: str | None = None, parameters: Mapping[str, str] | None = None) -> None:
+    """A link to another page that keeps what is selected; `parameters` replace the selection's own."""
+    entry = PAGES[page]
+    st.page_link(
+        entry.file,
+        label=label or entry.title,
+        icon=":material/chevron_right:",
+        icon_position="right",
+        query_params=dict(selection.link() if parameters is None else parameters),
+    )
+
+
+def finding_lines(findings: Sequence[Finding], *, limit: int = 3, here: str | None = None) -> None:
+    """One line a finding: icon, claim, evidence, and a link to the page that shows it best, unless that is `here`."""
+    for finding in findings[:limit]:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
+            evidence = f" :gray[{escape(finding.evidence)}]" if finding.evidence else ""
+            st.markdown(
+                f"{_SEVERITIES[finding.severity]} &ensp; **{escape(finding.claim)}**{evidence}",
+                width="stretch",
+                help=_details(finding),
+            )
+            if finding.page in PAGES and finding.page != here:
+                link(finding.page)
+
+
+def tile(
+    label: str,
+    value: str,
+    chip: str | None = None,
+    *,
+    beside: str | None = None,
+    help: str | None = None,  # noqa: A002 (streamlit's own name for it)
+    trend: Sequence[float | None] | None = None,
+    bars: bool = False,
+    attention: bool = False,
+) -> None:
+    """One figure: label, value, a chip with what changed, and a sparkline. Orange only if it asks for attention."""
+    st.metric(
+        label,
+        value,
+        chip,
+        delta_color="orange" if attention else "gray",
+        delta_arrow="off",
+        delta_description=beside,
+        help=help,
+        border=True,
+        chart_data=list(trend) if trend else None,
+        chart_type="bar" if bars else "area",
+        height="stretch",
+    )
+
+
+def facts(pairs: Mapping[str, str | None], *, unknown: str = "unknown") -> None:
+    """Names and values in two columns; None is unknown."""
+    rows = {escape(name): escape(unknown if value is None else value) for name, value in pairs.items()}
+    st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
+
+
+def nothing(what: str, why: str, page: str | None = None, label: str | None = None) -> None:
+    """An empty state: what is not there, why, and where to go instead."""
+    st.markdown(f":gray[:material/do_not_disturb_on:] **{escape(what)}** :gray[{escape(why)}]")
+    if page is not None:
+        link(page, label)
+
+
+def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | None = None) -> None:
+    """Charts one under the other without a gap: panels of one picture, sharing their x axis.
+
+    `on_pick` is called with the key of the chart in which something was clicked, for charts that can be clicked.
+    """
+    with st.container(gap=None, key=f"{key}-charts"):
+        for position, chart in enumerate(charts):
+            name = f"{key}-{position}"
+            clickable = on_pick is not None and bool(chart.to_dict().get("params"))
+            st.altair_chart(
+                chart,
+                theme=None,
+                width="stretch",
+                key=name,
+                on_select=partial(on_pick, name) if clickable and on_pick is not None else "ignore",
+            )
+
+
+def grid(minimum: int) -> Any:
+    """A grid that wraps: as many equal columns as fit, none narrower than `minimum` pixels."""
+    return st.grid("auto", min_column_width=minimum)
+
+
+def frame(
+    rows: pl.DataFrame,
+    columns: Mapping[str, Any] | None = None,
+    *,
+    key: str,
+    height: int | str = "auto",
+    **options: Any,
+) -> Any:
+    """A table of at most 1,000 rows (pages page what is longer); only the columns configured, in that order, if any."""
+    return st.dataframe(
+        rows.head(MAX_ROWS),
+        key=key,
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        column_config=dict(columns) if columns else None,
+        column_order=list(columns) if columns else None,
+        height=height,  # type: ignore[arg-type]  # pixels or one of streamlit's words
+        **options,
+    )
+
+
+def _details(finding: Finding) -> str | None:
+    parts = {"limit": finding.threshold, "where": finding.place, "rule": finding.rule, "remedy": finding.remedy}
+    return "  \n".join(f"{name}: {escape(text)}" for name, text in parts.items() if text) or None

@@ -1,0 +1,273 @@
+"""The data page's parts: what to read, what it costs, and the rows once somebody asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.errors import InvalidRequestError
+from lakeview.schema import PrimitiveType, leaf_name
+from lakeview.ui import cache, selection
+from lakeview.ui.components import escape, frame
+from lakeview.ui.opened import Opened
+
+NOTE = "nothing is read before you press the button; its price comes from the log"
+TREND_NOTE = "up to 24 versions, from statistics alone; deeper is more; blank where the column did not exist"
+LIMITS = (50, 100, 500, 1_000)
+VERSION, MOMENT = "this version", "at a moment"
+_READ = "_read"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants to see: a version, a filter as SQL text, and how many rows."""
+
+    version: int
+    where: str | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a request would read at most: files and bytes kept, and how many files there are."""
+
+    files: int
+    size: int
+    all_files: int
+
+
+def request(now: Opened) -> Request:
+    """The widgets: moment, simple filters, SQL, row limit; what is typed is kept in the URL.
+
+    Raises VersionNotFoundError for a moment before the table's first version.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        when = st.segmented_control(
+            "Rows of", (VERSION, MOMENT), default=VERSION, required=True, key="when", bind="query-params"
+        )
+        moment = None
+        if when == MOMENT:
+            moment = st.datetime_input(
+                "Moment, UTC",
+                value=None if now.snapshot.timestamp is None else now.snapshot.timestamp.replace(tzinfo=None),
+                key="moment",
+                bind="query-params",
+                format="YYYY-MM-DD",
+                step=60,
+                width=210,
+                help="The version that was the latest at this moment.",
+            )
+        limit = st.selectbox("Rows", LIMITS, index=1, key="limit", bind="query-params", width=100)
+    version = now.version
+    if moment is not None:
+        version = cache.snapshot_at(now.address, moment.replace(tzinfo=UTC)).version
+        st.markdown(f":small[:gray[v{version} was the latest at {views.format_moment(moment)} UTC]]")
+    typed = st.text_input(
+        "Where, in SQL",
+        key="where",
+        bind="query-params",
+        placeholder="month = 3 AND dep_delay > 60",
+        help="A condition on the columns. Partition values and statistics decide which files must be read.",
+    )
+    simple = _simple_filter(now)
+    parts = [f"({part})" for part in (typed, simple) if part]
+    where = parts[0][1:-1] if len(parts) == 1 else " AND ".join(parts)
+    return Request(version, where or None, int(limit))
+
+
+def _simple_filter(now: Opened) -> str | None:
+    """One filter by choosing: a column, a comparison, a value."""
+    schema = now.snapshot.schema
+    kinds = {leaf_name(path): field.type for path, field in schema.leaves()}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        column = st.selectbox(
+            "Or choose a column", list(kinds), index=None, key="filter-column", placeholder="no filter", width=220
+        )
+        if column is None:
+            return None
+        operator = st.selectbox("Comparison", views.OPERATORS, key="filter-operator", width=130)
+        if operator in ("is null", "is not null"):
+            return views.where_text([views.Condition(column, operator)])
+        text = st.text_input("Value", key="filter-value", width=220)
+    if not text:
+        return None
+    kind = kinds[column]
+    name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
+    values = [_value(part.strip(), name, column) for part in text.split(",")] if operator == "in" else None
+    literal = text if operator in ("contains", "starts with") else _value(text, name, column)
+    return views.where_text([views.Condition(column, operator, literal if values is None else values)])
+
+
+def _value(text: str, kind: str, column: str) -> object:
+    """A typed text as a value of the column's type."""
+    convert = _CONVERTERS.get(kind, Decimal if kind.startswith("decimal") else str)
+    try:
+        return convert(text)
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidRequestError(
+            f"{text!r} is no {kind}", fix=f"type a value of {column}'s type", place=column
+        ) from error
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+_CONVERTERS: Mapping[str, Callable[[str], object]] = {
+    "long": int,
+    "integer": int,
+    "short": int,
+    "byte": int,
+    "double": float,
+    "float": float,
+    "boolean": _boolean,
+    "date": lambda text: datetime.fromisoformat(text).date(),
+    "timestamp": _moment,
+    "timestamp_ntz": datetime.fromisoformat,
+}
+
+
+def cost(now: Opened, wanted: Request) -> Cost:
+    """What the request reads at most, told by the log: no data is touched."""
+    if wanted.where is None:
+        snapshot = cache.snapshot(now.address, wanted.version)
+        return Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
+    plan = cache.plan(now.address, wanted.version, wanted.where)
+    kept = plan.filter("kept")
+    _say_plan(plan)
+    return Cost(kept.height, int(kept["size"].sum()), plan.height)
+
+
+def _say_plan(plan: pl.DataFrame) -> None:
+    reasons = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
+    spared = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(reasons.items()))
+    kept = int(plan["kept"].sum())
+    st.markdown(
+        f":small[:gray[{kept:,} of {views.counted(plan.height, 'file')} may hold such rows"
+        f"{f'; spared: {spared}' if spared else ''}]]"
+    )
+
+
+def read_button(wanted: Request, price: Cost) -> bool:
+    """The button with its price; True if these rows were asked for, now or earlier in this session."""
+    key = (selection.remembered().table, wanted)
+    if price.files == 0:
+        st.markdown(
+            ":gray[:material/do_not_disturb_on:] **No file can hold such rows.** "
+            ":gray[The log alone says so: nothing needs to be read.]"
+        )
+        return False
+    bound = "reads at most" if wanted.where is None else "reads"
+    if st.button(
+        f"Read rows: {bound} {views.counted(price.files, 'file')}, {views.format_bytes(price.size)}",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="read",
+    ):
+        st.session_state[_READ] = key
+    return bool(st.session_state.get(_READ) == key)
+
+
+def rows(now: Opened, wanted: Request) -> pl.DataFrame:
+    """The first rows of the request."""
+    with st.spinner("Reading rows", show_time=True):
+        return _rows(now.address, wanted.version, wanted.where, wanted.limit)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _rows(address: str, version: int, where: str | None, limit: int) -> pl.DataFrame:
+    scan = cache.table(address).scan(version)
+    if where is not None:
+        scan = scan.filter(_condition(where))
+    return scan.head(limit).collect()
+
+
+def _condition(where: str) -> pl.Expr:
+    try:
+        return pl.sql_expr(where)
+    except pl.exceptions.PolarsError as error:
+        raise InvalidRequestError(
+            f"this is no condition that can be read: {where}", fix=f"write it as SQL; {error}", place="where"
+        ) from error
+
+
+def show_rows(found: pl.DataFrame, wanted: Request) -> None:
+    """The rows, 64-bit whole numbers kept exact, nested values as they are."""
+    if found.is_empty():
+        st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
+        return
+    more = f"the first {found.height:,}" if found.height == wanted.limit else f"all {found.height:,}"
+    st.markdown(f"**Rows of v{wanted.version}** &ensp; :small[:gray[{more} {escape(wanted.where or '')}]]")
+    wide = [name for name, type_ in found.schema.items() if type_ in (pl.Int64, pl.UInt64)]
+    too_wide = [name for name in wide if _beyond_browser(found[name])]
+    frame(found.with_columns(found[name].cast(pl.String) for name in too_wide), key="rows", height=420)
+
+
+def _beyond_browser(values: pl.Series) -> bool:
+    """A browser's numbers are exact up to 2**53; what is larger is shown as text."""
+    low, high = values.min(), values.max()
+    return any(isinstance(v, int) and abs(v) > 2**53 for v in (low, high))
+
+
+def show_profile(profile: pl.DataFrame) -> None:
+    """What can be said of each column in the rows read, and only of those."""
+    column = st.column_config
+    st.markdown("**These rows, column by column** &ensp; :small[:gray[of the rows above, not of the table]]")
+    frame(
+        profile.with_columns(null=pl.col("null_share") * 100),
+        {
+            "column": column.TextColumn("column", width=180),
+            "type": column.TextColumn("type", width=160),
+            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=120),
+            "distinct": column.NumberColumn("distinct", format="localized", width=80),
+            "min_text": column.TextColumn("min", width=170),
+            "max_text": column.TextColumn("max", width=170),
+        },
+        key="profile",
+    )
+
+
+def nulls_note(now: Opened) -> str:
+    """Where the shares come from."""
+    return (
+        f"v{now.version}, from the statistics of its {views.counted(now.snapshot.num_files, 'file')}; no data is read"
+    )
+
+
+def null_table(shares: pl.DataFrame) -> None:
+    """One row a column: nulls, rows counted, share, and whether it is exact."""
+    column = st.column_config
+    rows = shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).select(
+        "column",
+        "mark",
+        "null_count",
+        "records",
+        null=pl.col("null_share") * 100,
+        told=pl.format("{} of {}", "files_known", "files"),
+    )
+    frame(
+        rows,
+        {
+            "column": column.TextColumn("column", width=220),
+            "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
+            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=200),
+            "null_count": column.NumberColumn("nulls", format="localized", width=100),
+            "records": column.NumberColumn("rows counted", format="localized", width=110),
+            "told": column.TextColumn("files that tell", width=110),
+        },
+        key="nulls",
+        height=340,
+    )

@@ -1,0 +1,78 @@
+"""Frames that a page shows to files: CSV, JSON and Parquet, made only when somebody asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from io import BytesIO
+
+import polars as pl
+import streamlit as st
+
+_OFFERED = "_downloads"
+
+
+def reset() -> None:
+    """Forgets what the last run offered; called before each page."""
+    st.session_state[_OFFERED] = {}
+
+
+def offer(name: str, frame: pl.DataFrame) -> None:
+    """Puts a frame behind the download button of the header."""
+    st.session_state.setdefault(_OFFERED, {})[name] = frame
+
+
+def offered() -> dict[str, pl.DataFrame]:
+    """What the page offered in this run, by name."""
+    frames: dict[str, pl.DataFrame] = st.session_state.get(_OFFERED, {})
+    return dict(frames)
+
+
+@st.dialog("Download", icon=":material/download:")
+def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
+    """Three buttons a frame; the file is made when one is pressed."""
+    for name, frame in frames.items():
+        st.markdown(f"**{name}** &ensp; :small[:gray[{frame.height:,} rows, {frame.width} columns]]")
+        with st.container(horizontal=True):
+            for kind, make in WRITERS.items():
+                st.download_button(
+                    kind,
+                    _deferred(make, frame),
+                    file_name=f"{stem}-{name.replace(' ', '-')}.{kind.lower()}",
+                    icon=":material/download:",
+                    key=f"download-{name}-{kind}",
+                    on_click="ignore",
+                )
+
+
+def to_csv(frame: pl.DataFrame) -> bytes:
+    """CSV, nested values as JSON text."""
+    return _flat(frame).write_csv().encode()
+
+
+def to_json(frame: pl.DataFrame) -> bytes:
+    """JSON, one object a row."""
+    return frame.write_json().encode()
+
+
+def to_parquet(frame: pl.DataFrame) -> bytes:
+    """Parquet, types kept."""
+    buffer = BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+WRITERS: Mapping[str, Callable[[pl.DataFrame], bytes]] = {"CSV": to_csv, "JSON": to_json, "Parquet": to_parquet}
+
+
+def _deferred(make: Callable[[pl.DataFrame], bytes], frame: pl.DataFrame) -> Callable[[], bytes]:
+    return lambda: make(frame)
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    nested = [name for name, type_ in frame.schema.items() if type_.is_nested()]
+    texts = [
+        pl.Series(name, [None if v is None else json.dumps(v, default=str) for v in frame[name]], dtype=pl.String)
+        for name in nested
+    ]
+    return frame.with_columns(texts)

@@ -1,0 +1,145 @@
+"""The files page's parts: figures, and the listing by page with one column's statistics."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.schema import leaf_name
+from lakeview.ui.components import frame, grid, tile
+from lakeview.ui.opened import Opened
+
+PAGE = 100
+ALL_PARTITIONS = "all partitions"
+NO_COLUMN = "no column"
+SORTS = {
+    "smallest first": ("size", False),
+    "largest first": ("size", True),
+    "most rows first": ("records", True),
+    "newest first": ("modified", True),
+    "by path": ("path", False),
+}
+
+
+def sizes_note(bins: pl.DataFrame) -> str:
+    """What the histogram is meant to show."""
+    small = bins.filter("small").select(pl.col("files", "bytes").sum()).row(0)
+    whole = bins.select(pl.col("files", "bytes").sum()).row(0)
+    if not small[0]:
+        return "count above bytes: no file is small"
+    return (
+        f"files under 1 MiB: {views.format_percent(small[0] / whole[0])} of the count, "
+        f"{views.format_percent(small[1] / whole[1] if whole[1] else None)} of the bytes"
+    )
+
+
+def tiles(facts: views.FileFacts) -> None:
+    """Five figures of the live files."""
+    with grid(186):
+        tile("Median size", views.format_bytes(facts.median_size), f"p95 {views.format_bytes(facts.p95_size)}")
+        tile(
+            "Rows per file, median",
+            views.format_count(facts.median_records),
+            f"p95 {views.format_count(facts.p95_records)}",
+            help="Physical rows, as the log records them.",
+        )
+        tile(
+            "Files that would do",
+            f"{facts.ideal_files:,}",
+            f"now {facts.files:,}",
+            help="How many files of up to 256 MiB would hold each partition's bytes.",
+        )
+        tile(
+            "Rows counted",
+            views.format_percent(facts.with_records_share),
+            "of files" if not facts.files_without_records else f"{facts.files_without_records:,} files do not tell",
+            help="Share of files for which the log says how many rows they hold.",
+            attention=bool(facts.files_without_records),
+        )
+        tile(
+            "Files with deletes",
+            f"{facts.files_with_deletes:,}",
+            "rows unknown" if facts.deleted_records is None else f"{facts.deleted_records:,} rows",
+            help="Files of which some rows are deleted without the file being rewritten.",
+        )
+
+
+def listing(now: Opened, live: pl.DataFrame) -> pl.DataFrame:
+    """Filters, pages and the table of files; returns the rows shown."""
+    partitions = live["partition_text"].drop_nulls().unique().sort().to_list()
+    columns = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        heading = st.container(width="content")
+        st.space("stretch")
+        partition = None
+        if partitions:
+            picked = st.selectbox(
+                "Partition", [ALL_PARTITIONS, *partitions], key="partition", label_visibility="collapsed", width=170
+            )
+            partition = None if picked == ALL_PARTITIONS else picked
+        order = st.selectbox(
+            "Order", list(SORTS), key="order", bind="query-params", label_visibility="collapsed", width=150
+        )
+        column = st.selectbox(
+            "Statistics of",
+            [NO_COLUMN, *columns],
+            index=_first_told(now, columns),
+            format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
+            key="statistics-of",
+            label_visibility="collapsed",
+            width=190,
+            help="Shows this column's min, max and nulls in each file.",
+        )
+    chosen = live if partition is None else live.filter(pl.col("partition_text") == partition)
+    pages = max(1, -(-chosen.height // PAGE))
+    heading.markdown(f"**Files** &ensp; :small[:gray[{chosen.height:,} in v{now.version} · {order}]]")
+    number = st.pagination(pages, key=f"files-page-{partition}-{order}") if pages > 1 else 1
+    sort, descending = SORTS[order]
+    rows = views.file_page(
+        live,
+        sort,
+        descending,
+        (number - 1) * PAGE,
+        PAGE,
+        partition=partition,
+        lifetimes=now.lifetimes,
+        statistics=None if column == NO_COLUMN else now.statistics_of([column]),
+        column=None if column == NO_COLUMN else column,
+    )
+    _table(rows, None if column == NO_COLUMN else column, partitioned=bool(partitions))
+    return rows
+
+
+def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
+    column = st.column_config
+    table = rows.select(
+        file="path",
+        partition="partition_text",
+        size=pl.col("size") / 1024,
+        rows="records",
+        deleted="deleted_records",
+        nulls="null_count",
+        minimum="min_text",
+        maximum="max_text",
+        added=pl.when(pl.col("added").is_not_null()).then(pl.format("v{}", "added")).otherwise(pl.lit("unknown")),
+    )
+    shown = {
+        "file": column.TextColumn("file", width=330),
+        "partition": column.TextColumn("partition", width=110),
+        "size": column.NumberColumn("size, KiB", format="%.1f", width=90),
+        "rows": column.NumberColumn("rows", format="localized", width=80),
+        "deleted": column.NumberColumn("deleted", format="localized", width=70),
+        "minimum": column.TextColumn(f"{told} min", width=130),
+        "maximum": column.TextColumn("max", width=130),
+        "nulls": column.NumberColumn("nulls", format="localized", width=64),
+        "added": column.TextColumn("added by", width=72),
+    }
+    hidden = ([] if partitioned else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
+    frame(table, {name: kind for name, kind in shown.items() if name not in hidden}, key="files", height=460)
+
+
+def _first_told(now: Opened, columns: list[str]) -> int:
+    """The first column that is no partition key: those have no range of their own."""
+    keys = set(now.snapshot.partition_columns)
+    return next((i for i, name in enumerate(columns, start=1) if name not in keys), 0)

@@ -1,0 +1,228 @@
+"""The row on top of every page: table, version, compare-to, format, freshness; refresh, link, code and download."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.errors import LakeviewError
+from lakeview.ui import cache, code, downloads, selection, tables
+from lakeview.ui.components import escape
+from lakeview.ui.opened import Opened
+
+NO_COMPARISON = "none"
+_MAX_CHOICES = 300
+_NOTICED = "_noticed"
+
+
+def table_picker() -> None:
+    """Chooses another table: one that is offered, or an address typed in."""
+    labels = {offer.name: offer.label for offer in tables.offers()}
+    chosen = selection.remembered().table
+    if chosen is not None:
+        labels.setdefault(chosen, tables.label(chosen))
+    st.session_state["pick_table"] = chosen
+    st.selectbox(
+        "Table",
+        list(labels),
+        format_func=lambda name: labels.get(name, name),
+        key="pick_table",
+        placeholder="choose a table",
+        label_visibility="collapsed",
+        accept_new_options=True,
+        on_change=lambda: selection.select(st.session_state["pick_table"]),
+        width=190,
+    )
+
+
+def version_pickers(opened: Opened) -> None:
+    """Chooses the version shown and the one it is compared with; what is not listed can be typed."""
+    committed = _moments(opened)
+    st.session_state["pick_version"] = str(opened.version)
+    st.selectbox(
+        "Version",
+        _choices(committed, opened.version),
+        format_func=lambda text: _version_label(text, opened.latest, committed),
+        key="pick_version",
+        label_visibility="collapsed",
+        accept_new_options=True,
+        on_change=lambda: _pick("pick_version"),
+        width=166,
+    )
+    st.session_state["pick_base"] = NO_COMPARISON if opened.base is None else str(opened.base)
+    st.selectbox(
+        "Compare with",
+        [NO_COMPARISON, *_choices(committed, opened.base)],
+        format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs v{text.removeprefix('v')}",
+        key="pick_base",
+        label_visibility="collapsed",
+        accept_new_options=True,
+        on_change=lambda: _pick("pick_base"),
+        width=146,
+    )
+
+
+def facts(opened: Opened) -> None:
+    """The format with its protocol, and how old this reading of the log is."""
+    label = opened.table.format.capitalize()
+    try:
+        label = f"{label} · {opened.snapshot.protocol.label}"
+    except LakeviewError:  # the page itself says why; the format is known all the same
+        label = f"{label} · cannot be read"
+    st.badge(label, color="gray")
+    st.markdown(
+        f":small[:gray[read {views.format_age(cache.now() - opened.asked)} ago]]",
+        help="When the store was last asked for new commits. It is asked again after 30 s, or by the refresh button.",
+        width="content",
+    )
+
+
+def actions(opened: Opened) -> None:
+    """Refresh, link and code; the download belongs to the page and comes after it."""
+    st.button(
+        "",
+        icon=":material/refresh:",
+        type="tertiary",
+        key="refresh",
+        help="Refresh: look for new commits",
+        on_click=lambda: refresh(opened),
+    )
+    if st.button("", icon=":material/link:", type="tertiary", key="share", help="Link to exactly this view"):
+        _share()
+    if st.button("", icon=":material/code:", type="tertiary", key="code", help="Code that opens this version"):
+        _show_code(opened.table.format, opened.address, opened.version)
+
+
+def download(opened: Opened) -> None:
+    """Downloads what the page offered; disabled where it offered nothing."""
+    offered = downloads.offered()
+    pressed = st.button(
+        "",
+        icon=":material/download:",
+        type="tertiary",
+        key="download",
+        help="Download what this page shows" if offered else "Nothing to download on this page",
+        disabled=not offered,
+    )
+    if pressed:
+        downloads.dialog(f"{opened.name.rstrip('/').rpartition('/')[2]}-v{opened.version}", offered)
+
+
+def refresh(opened: Opened) -> None:
+    """Asks the store for new commits. Who looked at the latest version moves on; who looked at an older one stays."""
+    cache.latest.clear(opened.address)
+    try:
+        newest = cache.latest(opened.address).version
+    except LakeviewError:  # said by the page, which asks again
+        return
+    if newest > opened.latest:
+        _noticed()[opened.address] = newest
+        if opened.version == opened.latest:
+            selection.select_version(newest)
+            st.toast(f"**v{newest} is here.** {_who(opened)}", icon=":material/fiber_new:")
+        else:
+            _announce(opened, newest)
+    elif newest < opened.latest:
+        cache.forget()
+        selection.select_version(None)
+        st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
+    else:
+        st.toast(f"**v{newest} is still the latest.**", icon=":material/check:")
+
+
+def notice(opened: Opened) -> None:
+    """A toast, once, when a newer version has appeared; and a line under the title when an older one is shown."""
+    noticed = _noticed()
+    if opened.latest > noticed.setdefault(opened.address, opened.latest):
+        noticed[opened.address] = opened.latest
+        _announce(opened, opened.latest)
+
+
+def old_version(opened: Opened) -> None:
+    """Says that this is not the latest version, with the way back."""
+    if opened.version >= opened.latest:
+        return
+    behind = _behind(opened)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            f":orange[:material/history:] &ensp; **You are looking at v{opened.version}**, {behind}.", width="content"
+        )
+        st.button(
+            f"Go to v{opened.latest}",
+            icon=":material/last_page:",
+            type="tertiary",
+            key="go-latest",
+            on_click=lambda: selection.select_version(None),
+        )
+
+
+def _behind(opened: Opened) -> str:
+    newest_first = _moments(opened)
+    number = list(newest_first).index(str(opened.version)) if str(opened.version) in newest_first else None
+    return "not the latest" if number is None else f"{views.counted(number, 'version')} behind the latest"
+
+
+def _announce(opened: Opened, newest: int) -> None:
+    who = _who(opened)
+    st.toast(
+        f"**v{newest} is here.** {who}The page stays on v{opened.version} until you move.", icon=":material/fiber_new:"
+    )
+
+
+def _who(opened: Opened) -> str:
+    try:
+        row = opened.table.history(1).row(0, named=True)
+    except (LakeviewError, pl.exceptions.OutOfBoundsError):
+        return ""
+    writer = row["user"] or row["engine"]
+    return f"{escape(row['operation'] or 'A commit')}{f' by {escape(writer)}' if writer else ''}. "
+
+
+def _noticed() -> dict[str, int]:
+    noticed: dict[str, int] = st.session_state.setdefault(_NOTICED, {})
+    return noticed
+
+
+def _moments(opened: Opened) -> dict[str, str]:
+    try:
+        frame = opened.versions.head(_MAX_CHOICES)
+    except LakeviewError:  # a log that cannot be listed has no choices; the page says why
+        return {}
+    return {
+        str(version): "" if moment is None else f"{moment:%Y-%m-%d}"
+        for version, moment in zip(frame["version"], frame["timestamp"], strict=True)
+    }
+
+
+def _choices(committed: dict[str, str], chosen: int | None) -> list[str]:
+    missing = [str(chosen)] if chosen is not None and str(chosen) not in committed else []
+    return missing + list(committed)
+
+
+def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
+    number = text.removeprefix("v")
+    note = "latest" if number == str(latest) else committed.get(number, "")
+    return f"v{number} · {note}" if note else f"v{number}"
+
+
+def _pick(key: str) -> None:
+    text = st.session_state[key]
+    now = selection.remembered()
+    if key == "pick_base":
+        selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text)
+    else:
+        selection.select_text(now.table, version=text, base=now.base)
+
+
+@st.dialog("Link to this view", icon=":material/link:")
+def _share() -> None:
+    st.markdown(":gray[Table, version, comparison and what is chosen on the page.]")
+    st.code(selection.permalink(), language=None, wrap_lines=True)
+
+
+@st.dialog("The same, in code", width="large", icon=":material/code:")
+def _show_code(table_format: str, address: str, version: int) -> None:
+    snippets = code.snippets(table_format, address, version)
+    for tab, (name, text) in zip(st.tabs(list(snippets)), snippets.items(), strict=True):
+        tab.code(text, language="sql" if name == "DuckDB" else "python")

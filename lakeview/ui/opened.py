@@ -1,0 +1,119 @@
+"""A selection to what the pages draw from: the table, its snapshot, its history, each read when first asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+import streamlit as st
+
+from lakeview.errors import VersionNotFoundError
+from lakeview.snapshot import Snapshot
+from lakeview.table import Table
+from lakeview.ui import cache, selection, tables
+
+_OPENED = "_opened"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The table that this run looks at. Reading an attribute may read the log, and raise any LakeviewError.
+
+    `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
+    `asked` when the store was last asked for it.
+    """
+
+    name: str
+    address: str
+    version: int
+    base: int | None
+    latest: int
+    asked: datetime
+
+    @property
+    def table(self) -> Table:
+        """The table itself."""
+        return cache.table(self.address)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table at the version shown."""
+        return cache.snapshot(self.address, self.version)
+
+    @property
+    def base_snapshot(self) -> Snapshot | None:
+        """The table at the version compared with, None without a comparison."""
+        return None if self.base is None else cache.snapshot(self.address, self.base)
+
+    @property
+    def history(self) -> pl.DataFrame:
+        """COMMITS, newest first."""
+        return cache.logged("history", self.address, self.latest)
+
+    @property
+    def versions(self) -> pl.DataFrame:
+        """VERSIONS, newest first."""
+        return cache.logged("versions", self.address, self.latest)
+
+    @property
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS, oldest first."""
+        return cache.logged("schemas", self.address, self.latest)
+
+    @property
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES."""
+        return cache.logged("lifetimes", self.address, self.latest)
+
+    @property
+    def statistics(self) -> pl.DataFrame:
+        """STATISTICS of every column at the version shown."""
+        return cache.statistics(self.address, self.version)
+
+    def snapshot_of(self, version: int) -> Snapshot:
+        """The table at another version."""
+        return cache.snapshot(self.address, version)
+
+    def statistics_of(self, columns: Sequence[str], version: int | None = None) -> pl.DataFrame:
+        """STATISTICS of some columns, at the version shown or another."""
+        return cache.statistics(self.address, self.version if version is None else version, tuple(columns))
+
+    def commit(self, version: int) -> pl.DataFrame:
+        """ACTIONS of one commit."""
+        return cache.commit(self.address, version)
+
+
+def look_at(name: str, version: int | None = None, base: int | None = None) -> Opened:
+    """Opens a table by its name, at its latest version if none is given."""
+    address = tables.address(name)
+    latest = cache.latest(address)
+    return Opened(name, address, latest.version if version is None else version, base, latest.version, latest.asked)
+
+
+def open_selected() -> Opened | None:
+    """Opens what the URL asks for and remembers it for the page; None if nothing is selected and nothing is offered.
+
+    A selection without a version is moved to the latest one, so that the URL always says what is shown.
+    """
+    st.session_state.pop(_OPENED, None)
+    chosen = selection.current()
+    name = chosen.table or tables.default()
+    if name is None:
+        return None
+    opened = look_at(name, chosen.version, chosen.base)
+    selection.select(name, opened.version, chosen.base)
+    tables.remember(name)
+    st.session_state[_OPENED] = opened
+    return opened
+
+
+def current() -> Opened:
+    """What `open_selected` opened in this run. Raises VersionNotFoundError if that version cannot be there."""
+    opened: Opened = st.session_state[_OPENED]
+    if opened.version < 0:
+        raise VersionNotFoundError(
+            f"there is no version {opened.version}", fix=f"ask for a version up to {opened.latest}", place=opened.name
+        )
+    return opened

@@ -1,0 +1,216 @@
+"""The overview's parts: six figures with their past, the schema at a glance, protocol and properties."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.ui import cache, viewed
+from lakeview.ui.components import facts, frame, grid, tile
+from lakeview.ui.opened import Opened
+
+SAMPLES = 48
+_MAX_PROPERTIES = 40
+_NUMBERS = dict(enumerate(("Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")))
+_NUMBERS |= {11: "Eleven", 12: "Twelve"}
+
+
+def tiles(now: Opened, timeline: pl.DataFrame) -> None:
+    """Rows, live bytes, retained bytes, files, last commit and readable versions, each with its course."""
+    snapshot = now.snapshot
+    past = timeline.filter(timeline["version"].is_in(_up_to(timeline, now.version)))
+    before = past.row(-2, named=True) if past.height > 1 else None
+    beside = None if before is None else f"v{before['version']}"
+    facts_of_files = views.file_facts(snapshot.files)
+    kept = int(snapshot.tombstones["size"].sum())
+    cells = grid(150)
+    with cells:
+        tile(
+            "Rows",
+            views.format_count(snapshot.num_records),
+            _change(snapshot.num_records, before, "records"),
+            beside=beside,
+            help=_exactness(snapshot.num_records),
+            trend=sampled(past, "records"),
+        )
+        tile(
+            "Live bytes",
+            views.format_bytes(snapshot.size_bytes),
+            _change(snapshot.size_bytes, before, "bytes"),
+            beside=beside,
+            help="Bytes of the data files of this version, exact, from the log.",
+            trend=sampled(past, "bytes"),
+        )
+        tile(
+            "Retained bytes",
+            views.format_bytes(snapshot.size_bytes + kept),
+            f"+{views.format_bytes(kept)}" if kept else "nothing more",
+            beside="for old versions" if kept else None,
+            help="Live bytes and those of removed files that the log still remembers: what earlier versions need.",
+        )
+        small = facts_of_files.small_files
+        tile(
+            "Files",
+            f"{snapshot.num_files:,}",
+            f"{small:,} under 1 MiB" if small else _change(snapshot.num_files, before, "files"),
+            beside=None if small else beside,
+            help="Data files of this version, exact, from the log.",
+            trend=sampled(past, "files"),
+            attention=_is_finding(now, "files"),
+        )
+        rhythm = views.cadence(now.history, cache.now())
+        tile(
+            "Last commit",
+            "none" if rhythm.age is None else views.format_age(rhythm.age),
+            None if rhythm.usual is None else f"every {views.format_age(rhythm.usual)}",
+            beside=None if rhythm.usual is None else "usual",
+            help="Age of the last commit that changed data, and the usual gap between such commits.",
+            trend=_gaps(past),
+            bars=True,
+            attention=rhythm.late,
+        )
+        _readable_tile(now)
+
+
+def _readable_tile(now: Opened) -> None:
+    versions = now.versions
+    readable = int(versions["readable"].sum())
+    lost = versions.height - readable
+    runs = views.readability_runs(views.readability(versions))
+    broken = views.runs_text(runs, "broken", limit=1)
+    tile(
+        "Readable versions",
+        f"{readable:,}",
+        f"of {versions.height:,}" if lost else "all of them",
+        beside=None if broken is None else f"{broken} broken",
+        help="Versions that the log can still rebuild and whose files were not removed by maintenance.",
+        trend=[float(x) for x in versions["readable"].reverse().cast(pl.Int8).to_list()] if lost else None,
+        attention=broken is not None,
+    )
+
+
+def sampled(past: pl.DataFrame, column: str) -> list[float] | None:
+    """A state at 48 equal times between the first and the last commit; None if it is not known throughout."""
+    known = past.select("timestamp", column).drop_nulls().sort("timestamp")
+    first, last = known["timestamp"].min(), known["timestamp"].max()
+    if known.height < 2 or not isinstance(first, datetime) or not isinstance(last, datetime) or first == last:
+        return None
+    step = (last - first) / (SAMPLES - 1)
+    times = pl.DataFrame(
+        {"timestamp": [first + step * i for i in range(SAMPLES)]}, schema=known.select("timestamp").schema
+    )
+    joined = times.join_asof(known, on="timestamp", strategy="backward")[column].fill_null(strategy="backward")
+    return [float(value) for value in joined]
+
+
+def span_title(timeline: pl.DataFrame) -> str:
+    """How long the log's memory is: `Twelve months`."""
+    first, last = timeline["timestamp"].min(), timeline["timestamp"].max()
+    if not isinstance(first, datetime) or not isinstance(last, datetime):
+        return "The past"
+    days = (last - first).days
+    if days >= 50:
+        months = round(days / 30.4)
+        return f"{_NUMBERS.get(months, months)} months"
+    return f"{days} days" if days > 1 else "The last hours"
+
+
+def span_note(timeline: pl.DataFrame) -> str:
+    """How many commits, and by how many writers."""
+    writers = timeline["writer"].drop_nulls().n_unique()
+    commits = views.counted(timeline.height, "commit")
+    return f"{commits}, {views.counted(writers, 'writer')}" if writers else commits
+
+
+def schema_note(now: Opened) -> str:
+    """How many columns, and since when the schema is as it is."""
+    last = now.schemas.filter(pl.col("version") <= now.version).tail(1)
+    text = views.counted(len(now.snapshot.schema), "column")
+    for version, moment in last.select("version", "timestamp").iter_rows():
+        text += f" · last change v{version}, {views.format_date(moment)}"
+    return text
+
+
+def schema_glance(now: Opened) -> None:
+    """Columns with type, null share and last change, as the log tells them."""
+    snapshot = now.snapshot
+    tree = views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
+    lives = views.column_lives(viewed.schema_versions(now))
+    rows = tree.filter(pl.col("depth") == 0)
+    last = lives.filter(pl.col("dropped").is_null()) if "dropped" in lives.columns else lives
+    rows = rows.join(last, left_on="path", right_on="column", how="left", maintain_order="left")
+    table = rows.select(
+        column="name",
+        type="type",
+        null=pl.col("null_share") * 100,
+        mark="null_share_mark",
+        statistics=pl.when(pl.col("coverage") == 1)
+        .then(pl.lit("min/max"))
+        .when(pl.col("coverage") > 0)
+        .then(pl.lit("some files"))
+        .otherwise(pl.lit("none")),
+        since=pl.format("v{}", "born"),
+    )
+    column = st.column_config
+    frame(
+        table,
+        {
+            "column": column.TextColumn("column", width=140),
+            "type": column.TextColumn("type", width=90),
+            "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
+            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=120),
+            "statistics": column.TextColumn("statistics", width=80),
+            "since": column.TextColumn("since", width=56),
+        },
+        key="schema-glance",
+        height=340,
+    )
+
+
+def identity(now: Opened) -> None:
+    """Who the table is: protocol, features, partitioning, properties."""
+    s = now.snapshot
+    facts(
+        {
+            "name": s.name or "not named",
+            "description": s.description or "none",
+            "id": s.id,
+            "location": s.location,
+            "created": f"{views.format_moment(s.created)} UTC" if s.created else None,
+            "partitioned by": ", ".join(s.partition_columns) or "nothing",
+            "protocol": s.protocol.label,
+            "features": ", ".join(s.protocol.features) or "none named",
+        }
+        | dict(list((s.properties or {}).items())[:_MAX_PROPERTIES])
+    )
+
+
+def _up_to(timeline: pl.DataFrame, version: int) -> list[int]:
+    position = timeline["version"].index_of(version)
+    versions = timeline["version"].to_list()
+    return versions if position is None else versions[: position + 1]
+
+
+def _change(value: int | None, before: dict[str, object] | None, column: str) -> str | None:
+    earlier = None if before is None else before[column]
+    if value is None or not isinstance(earlier, int):
+        return None
+    return views.format_change(value - earlier, bytes_=column == "bytes")
+
+
+def _exactness(rows: int | None) -> str:
+    if rows is None:
+        return "Unknown: some files do not tell how many rows they hold. Counting them would read the data."
+    return f"{rows:,} live rows, exact, from the log."
+
+
+def _gaps(past: pl.DataFrame) -> list[float] | None:
+    gaps = past["timestamp"].drop_nulls().sort().diff().drop_nulls().tail(SAMPLES // 3).dt.total_seconds()
+    return [float(gap) for gap in gaps] if gaps.len() > 1 else None
+
+
+def _is_finding(now: Opened, page: str) -> bool:
+    return any(finding.page == page and finding.severity in ("broken", "attention") for finding in viewed.findings(now))

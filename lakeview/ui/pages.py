@@ -1,0 +1,64 @@
+"""The pages by name: file, title, the question each answers, icon and group. Findings and links name pages so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """One page. `file` is relative to app.py; `group` is its heading in the sidebar, "" above all groups."""
+
+    group: str
+    file: str
+    title: str
+    question: str
+    icon: str
+    default: bool = False
+
+
+PAGES: dict[str, PageEntry] = {
+    "start": PageEntry("", "pages/start/start.py", "Start", "", ":material/home:", default=True),
+    "overview": PageEntry(
+        "Understand",
+        "pages/understand/overview.py",
+        "Overview",
+        "Is this table all right?",
+        ":material/dashboard:",
+    ),
+    "timeline": PageEntry(
+        "Understand",
+        "pages/understand/timeline.py",
+        "Timeline",
+        "What happened, when, and by whom?",
+        ":material/show_chart:",
+    ),
+    "schema": PageEntry(
+        "Understand",
+        "pages/understand/schema.py",
+        "Schema",
+        "What are the columns, and since when?",
+        ":material/account_tree:",
+    ),
+    "files": PageEntry(
+        "Layout",
+        "pages/layout/files.py",
+        "Files",
+        "Is it slow because of how it lies on disk?",
+        ":material/draft:",
+    ),
+    "partitions": PageEntry(
+        "Layout",
+        "pages/layout/partitions.py",
+        "Partitions",
+        "Is every part there, whole, and on time?",
+        ":material/grid_view:",
+    ),
+    "data": PageEntry(
+        "Data",
+        "pages/data/data.py",
+        "Data",
+        "What do the rows look like, now or at any moment?",
+        ":material/table_rows:",
+    ),
+}

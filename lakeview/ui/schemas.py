@@ -1,0 +1,163 @@
+"""The schema page's parts: the tree of columns, the difference of two versions, and the life of each column."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.snapshot import Snapshot
+from lakeview.ui.components import frame
+from lakeview.ui.opened import Opened
+
+_INDENT = "\N{NO-BREAK SPACE}" * 4
+_GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
+
+
+def tree(now: Opened) -> pl.DataFrame:
+    """SCHEMA_TREE of the version shown, with what its statistics tell."""
+    snapshot = now.snapshot
+    return views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
+
+
+def tree_note(now: Opened, columns: pl.DataFrame) -> str:
+    """How many columns, how many of them nested, and when the schema last changed."""
+    nested = columns.filter(pl.col("depth") > 0).height
+    parts = [views.counted(columns.height - nested, "column")]
+    if nested:
+        parts.append(f"{nested:,} nested")
+    last = now.schemas.filter(pl.col("version") <= now.version).tail(1)
+    for version, moment in last.select("version", "timestamp").iter_rows():
+        parts.append(f"last change v{version}, {views.format_date(moment)}")
+    return " · ".join(parts)
+
+
+def tree_table(columns: pl.DataFrame) -> None:
+    """The tree: one row a column, nested ones indented; null share and range from statistics alone."""
+    column = st.column_config
+    rows = columns.select(
+        id=pl.col("id").cast(pl.String),
+        name=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"),
+        type="type",
+        null=pl.col("null_share") * 100,
+        mark="null_share_mark",
+        coverage=pl.col("coverage") * 100,
+        minimum="min_text",
+        maximum="max_text",
+        range="range_is",
+        required=pl.when("nullable").then(pl.lit("")).otherwise(pl.lit("not null")),
+        comment="comment",
+    )
+    shown = {
+        "id": column.TextColumn("id", width=44),
+        "name": column.TextColumn("column", width=180),
+        "type": column.TextColumn("type", width=150),
+        "required": column.TextColumn("", width=64),
+        "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
+        "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=110),
+        "coverage": column.NumberColumn("files with min/max, %", format="%.0f", width=130),
+        "minimum": column.TextColumn("min", width=130),
+        "maximum": column.TextColumn("max", width=130),
+        "range": column.TextColumn("range is", width=70, help="exact, a bound, or partial: some files do not tell"),
+        "comment": column.TextColumn("comment", width=200),
+    }
+    if rows["id"].null_count() == rows.height:
+        del shown["id"]
+    if rows["comment"].null_count() == rows.height:
+        del shown["comment"]
+    frame(rows, shown, key="schema-tree")
+
+
+def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
+    """The two versions to compare: the base and the one shown, or without a base the schema before this one."""
+    after = now.snapshot
+    base = now.base_snapshot
+    if base is not None:
+        return base, after
+    return now.snapshot_of(_before_last_change(now)), after
+
+
+def _before_last_change(now: Opened) -> int:
+    """The readable version just before the last change of the schema; the version shown if it never changed."""
+    changes = now.schemas.filter(pl.col("version") <= now.version)["version"].to_list()
+    readable = now.versions.filter("readable")["version"].to_list()  # newest first
+    for change in reversed(changes):
+        earlier = [version for version in readable if version < change]
+        if earlier:
+            return int(earlier[0])
+    return now.version
+
+
+def diff_note(changes: pl.DataFrame) -> str:
+    """How many columns changed, and how they were matched."""
+    matched = "matched by field id or name; choose a version to compare with above"
+    return matched if changes.is_empty() else f"{views.counted(changes.height, 'change')} · {matched}"
+
+
+def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
+    """The difference: glyph and word, column, before and after, and what it breaks for readers."""
+    column = st.column_config
+    rows = changes.with_columns(
+        change=pl.col("change").replace_strict(_GLYPHS, default="~") + pl.lit(" ") + pl.col("change")
+    )
+    frame(
+        rows,
+        {
+            "change": column.TextColumn("change", width=110),
+            "column": column.TextColumn("column", width=190),
+            "before": column.TextColumn(f"v{before}", width=220),
+            "after": column.TextColumn(f"v{after}", width=220),
+            "breaks": column.TextColumn("what it breaks", width=220),
+        },
+        key="schema-diff",
+    )
+
+
+def lives_table(lives: pl.DataFrame) -> None:
+    """One row a column that ever was: where it begins, how often it changed, and where it ends."""
+    column = st.column_config
+    rows = lives.select(
+        "column",
+        since=pl.format("v{}", "born"),
+        committed=pl.col("born_timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+        changes="changes",
+        last="last_change",
+        ended=pl.when(pl.col("dropped").is_not_null()).then(pl.format("v{}", "dropped")),
+    )
+    frame(
+        rows,
+        {
+            "column": column.TextColumn("column", width=200),
+            "since": column.TextColumn("since", width=60),
+            "committed": column.TextColumn("committed, UTC", width=130),
+            "changes": column.NumberColumn("changes", width=70),
+            "last": column.TextColumn("last change", width=320),
+            "ended": column.TextColumn("dropped in", width=80),
+        },
+        key="column-lives",
+    )
+
+
+def history_table(history: pl.DataFrame) -> None:
+    """Every change of every column, newest first."""
+    column = st.column_config
+    rows = history.sort("version", descending=True, maintain_order=True).select(
+        "column",
+        "change",
+        "before",
+        "after",
+        version=pl.format("v{}", "version"),
+        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+    )
+    frame(
+        rows,
+        {
+            "version": column.TextColumn("version", width=64),
+            "committed": column.TextColumn("committed, UTC", width=130),
+            "column": column.TextColumn("column", width=200),
+            "change": column.TextColumn("change", width=100),
+            "before": column.TextColumn("before", width=200),
+            "after": column.TextColumn("after", width=200),
+        },
+        key="column-history",
+    )

@@ -1,0 +1,131 @@
+"""What is opened to what the views say about it, each computed once for a version and kept.
+
+Views are pure functions of frames; here they meet the caches. `latest` and `version` are part of every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.errors import LakeviewError
+from lakeview.findings import Finding
+from lakeview.schema import Schema
+from lakeview.ui import cache
+from lakeview.ui.opened import Opened
+
+MAX_SCHEMAS = 200
+MAX_TREND_VERSIONS = 24
+
+SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, "last 7 days": 7}
+"""What the timeline can be narrowed to, in days before the last commit."""
+
+
+def timeline(now: Opened) -> pl.DataFrame:
+    """TIMELINE, oldest first: exact from file lifetimes, or summed from commits where the files cannot be followed."""
+    return _timeline(now.address, now.latest)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _timeline(address: str, latest: int) -> pl.DataFrame:
+    commits = cache.logged("history", address, latest)
+    try:
+        lifetimes = cache.logged("lifetimes", address, latest)
+    except LakeviewError:  # an unsupported or broken table still has commits to tell about
+        lifetimes = None
+    return views.timeline(commits, lifetimes)
+
+
+def schema_versions(now: Opened) -> list[tuple[int, datetime | None, Schema]]:
+    """Every schema the table had, oldest first, as far as those versions can still be read."""
+    found: list[tuple[int, datetime | None, Schema]] = []
+    for version, moment in now.schemas.tail(MAX_SCHEMAS).select("version", "timestamp").iter_rows():
+        try:
+            found.append((version, moment, cache.snapshot(now.address, version).schema))
+        except LakeviewError:  # its log is gone; the schemas that can be read are told
+            continue
+    return found
+
+
+def events(now: Opened) -> pl.DataFrame:
+    """EVENTS: the few commits worth naming."""
+    try:
+        schemas = schema_versions(now)
+    except LakeviewError:  # events are then named by their operation
+        schemas = []
+    return views.events(timeline(now), schemas)
+
+
+def ribbon(now: Opened) -> pl.DataFrame:
+    """RIBBON: which versions can still be read."""
+    return views.readability(now.versions)
+
+
+def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span: str | None) -> pl.DataFrame:
+    """TIMELINE rows of these lanes (all if none is named), this writer and this span before the last commit."""
+    if lanes:
+        bad = pl.col("suspicious") if "bad load" in lanes else pl.lit(value=False)
+        frame = frame.filter(pl.col("lane").is_in(list(lanes)) | bad)
+    if writer is not None:
+        frame = frame.filter(pl.col("writer") == writer)
+    days = SPANS.get(span or "all")
+    last = frame["timestamp"].max()
+    if days is not None and isinstance(last, datetime):
+        frame = frame.filter(pl.col("timestamp") >= last - timedelta(days=days))
+    return frame
+
+
+def findings(now: Opened) -> list[Finding]:
+    """What somebody should know about the version shown, worst first."""
+    return _findings(now.address, now.version, now.latest)
+
+
+@st.cache_data(max_entries=32, ttl=60, show_spinner=False)
+def _findings(address: str, version: int, latest: int) -> list[Finding]:
+    return views.findings(
+        cache.snapshot(address, version),
+        versions=cache.logged("versions", address, latest),
+        commits=cache.logged("history", address, latest),
+        statistics=cache.statistics(address, version),
+        lifetimes=cache.logged("lifetimes", address, latest),
+        now=cache.now(),
+    )
+
+
+def findings_for(now: Opened, page: str) -> list[Finding]:
+    """The findings that a page shows best."""
+    return [finding for finding in findings(now) if finding.page == page]
+
+
+def null_shares(now: Opened) -> pl.DataFrame:
+    """Nulls by column at the version shown, from statistics alone."""
+    return views.null_shares(now.statistics, now.snapshot.files)
+
+
+def null_shares_by_version(now: Opened) -> pl.DataFrame:
+    """Nulls by column and version for a bounded number of versions, from statistics alone."""
+    return _null_shares_by_version(now.address, now.latest)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _null_shares_by_version(address: str, latest: int) -> pl.DataFrame:
+    readable = cache.logged("versions", address, latest).filter("readable").reverse()
+    chosen = views.spread_evenly(readable["version"].to_list(), MAX_TREND_VERSIONS)
+    readable = readable.filter(pl.col("version").is_in(chosen))
+    points = []
+    for number, moment in readable.select("version", "timestamp").iter_rows():
+        try:
+            snapshot = cache.snapshot(address, number)
+            points.append((number, moment, cache.table(address).statistics(number), snapshot.files))
+        except LakeviewError:  # that version turned out to be unreadable after all: it has no cell
+            continue
+    return views.null_shares_by_version(points)
+
+
+def cadence(now: Opened) -> views.Cadence:
+    """When the last commit came, and how often they usually come."""
+    return views.cadence(now.history, cache.now())

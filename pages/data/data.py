@@ -1,0 +1,36 @@
+"""Data: the rows at a version or a moment, with the price of reading them first; nulls by column as a first look."""
+
+from __future__ import annotations
+
+from lakeview import charts, views
+from lakeview.ui import data, downloads, errors, opened, viewed
+from lakeview.ui.components import card, dark, nothing, stack
+
+now = opened.current()
+
+with errors.shown(here="data"), card("Preview", data.NOTE, key="preview"):
+    request = data.request(now)
+    cost = data.cost(now, request)
+    if data.read_button(request, cost):
+        rows = data.rows(now, request)
+        downloads.offer("rows", rows)
+        data.show_rows(rows, request)
+        with errors.shown(here="data"):
+            data.show_profile(views.profile(rows))
+
+with errors.shown(here="data"), card("Null share by column", data.nulls_note(now), key="nulls"):
+    shares = viewed.null_shares(now)
+    downloads.offer("null shares", shares)
+    if shares.is_empty():
+        nothing(
+            "No file has statistics.", "The writer left them out; a preview counts nulls in what it reads.", "files"
+        )
+    else:
+        data.null_table(shares)
+
+with errors.shown(here="data"), card("Null share by column and version", data.TREND_NOTE, key="null-trend"):
+    trend = viewed.null_shares_by_version(now)
+    if trend.is_empty():
+        nothing("There is no course to show.", "No readable version has statistics.", "timeline")
+    else:
+        stack(charts.null_heatmap(trend, dark=dark()), key="null-trend")

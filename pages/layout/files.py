@@ -1,0 +1,32 @@
+"""Files: is it slow because of how it lies on disk? Sizes in doubling bins, and every file with its statistics."""
+
+from __future__ import annotations
+
+from lakeview import charts, views
+from lakeview.ui import downloads, files, opened, viewed
+from lakeview.ui.components import card, dark, finding_lines, nothing, stack
+
+now = opened.current()
+live = now.snapshot.files
+
+if live.is_empty():
+    with card():
+        nothing(
+            f"v{now.version} holds no data files.",
+            "Nothing was written yet, or everything was removed.",
+            "timeline",
+            "See what happened",
+        )
+else:
+    here = viewed.findings_for(now, "files")
+    if here:
+        with card(key="files-findings"):
+            finding_lines(here, here="files")
+    bins = views.file_sizes(live)
+    with card("Sizes, doubling bins", files.sizes_note(bins), key="sizes"):
+        stack(charts.size_histogram(bins, dark=dark()), key="sizes")
+    files.tiles(views.file_facts(live))
+    with card(key="files-card"):
+        page = files.listing(now, live)
+    downloads.offer("files on this page", page)
+    downloads.offer("all files", live)

@@ -1,0 +1,47 @@
+"""Schema: the columns at every level, what changed between two versions, and since when each column is what it is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lakeview import views
+from lakeview.ui import downloads, errors, opened, schemas, viewed
+from lakeview.ui.components import card, nothing
+
+now = opened.current()
+columns, difference, history = st.tabs(
+    ["Columns", "What changed", "Since when"], key="tab", bind="query-params", on_change="rerun"
+)
+
+if columns.open:
+    with columns, errors.shown(here="schema"):
+        tree = schemas.tree(now)
+        downloads.offer("columns", tree)
+        with card("Columns", schemas.tree_note(now, tree)):
+            if tree.is_empty():
+                nothing(
+                    "This table has no columns.", "Its schema was never set, or every column was dropped.", "timeline"
+                )
+            else:
+                schemas.tree_table(tree)
+
+if difference.open:
+    with difference, errors.shown(here="schema"):
+        before, after = schemas.compared(now)
+        changes = views.diff_schemas(before.schema, after.schema)
+        downloads.offer("changes", changes)
+        with card(f"v{before.version} to v{after.version}", schemas.diff_note(changes)):
+            if changes.is_empty():
+                nothing("The schema is the same in both versions.", "Compare with another version above.", "timeline")
+            else:
+                schemas.diff_table(changes, before.version, after.version)
+
+if history.open:
+    with history, errors.shown(here="schema"):
+        known = viewed.schema_versions(now)
+        past = views.column_history(known)
+        downloads.offer("column history", past)
+        with card("Since when", "one line a column: where it begins, is changed, and ends"):
+            schemas.lives_table(views.column_lives(known))
+        with card("Every change", "newest first"):
+            schemas.history_table(past)

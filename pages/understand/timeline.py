@@ -1,0 +1,34 @@
+"""Timeline: what happened to the table, when and by whom, and which versions can still be read."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.ui import commits, downloads, opened, viewed
+from lakeview.ui.components import card, dark, nothing, stack
+
+now = opened.current()
+timeline = viewed.timeline(now)
+
+if timeline.is_empty():
+    with card():
+        nothing("The log tells about no commits.", "They were cleaned up, or the table is empty.", "overview")
+else:
+    measure, shown = commits.controls(timeline)
+    downloads.offer("commits", shown)
+    if shown.is_empty():
+        with card():
+            nothing("No commit passes these filters.", "Choose more operations, another writer or a longer span.")
+    else:
+        ribbon = viewed.ribbon(now)
+        with card(key="timeline-card"):
+            panels = charts.timeline_charts(shown, viewed.events(now), ribbon, dark=dark(), measure=measure)
+            commits.ribbon_key(views.readability_runs(ribbon))
+            stack(panels, key="timeline", on_pick=commits.pick_from_chart)
+        chosen = commits.picker(now, shown)
+        left, right = st.columns(2)
+        with left, card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True):
+            commits.commit_table(shown, chosen)
+        with right, card(stretch=True):
+            commits.drawer(now, timeline, chosen)
