@@ -54,17 +54,16 @@ def _problems(golden: GoldenTable) -> Iterator[Problem]:
     expected = golden.expected
     try:
         table = lv.open_table(golden.path)
+    except LakeviewError as error:
+        yield from _refused(error, expected)
+        return
+    try:
         snapshot = table.snapshot()
     except LakeviewError as error:
-        if expected.error is not None:
-            yield from _fits(error, expected.error)
-        elif expected.may_error is not None:
-            yield from _fits(error, expected.may_error)
-            return
-        else:
-            yield Problem(f"latest: refused: {error}", error)
-        if expected.error is None or expected.error.kind in LOG_STILL_SHOWN:
-            yield from _history(lv.open_table(golden.path), expected)
+        yield from _refused(error, expected)
+        refusal = expected.error or expected.may_error
+        if refusal is None or refusal.kind in LOG_STILL_SHOWN:
+            yield from _history(table, expected)
         return
     if expected.error is not None:
         yield from _opened_all_the_same(snapshot, expected.error)
@@ -76,6 +75,14 @@ def _problems(golden: GoldenTable) -> Iterator[Problem]:
     for number, version in (expected.versions or {}).items():
         if int(number) != expected.latest.version:
             yield from _version(golden, table, int(number), version)
+
+
+def _refused(error: LakeviewError, expected: Expected) -> Iterator[Problem]:
+    refusal = expected.error or expected.may_error
+    if refusal is None:
+        yield Problem(f"latest: refused: {error}", error)
+    else:
+        yield from _fits(error, refusal)
 
 
 def _fits(error: LakeviewError, refusal: Refusal) -> Iterator[Problem]:
