@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 import polars as pl
 
@@ -53,7 +54,7 @@ def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
             moment = (version, timestamp)
             if change.path is None:
                 for path, type_ in _with_nested(change.before_path or (), change.field):
-                    told.add(told.key(path), moment, "dropped", type_, None)
+                    told.add(told.living[path], moment, "dropped", type_, None)
             elif change.before_path is None:
                 for path, type_ in _with_nested(change.path, change.field):
                     now[path] = told.new(path)
@@ -62,6 +63,12 @@ def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
                 now[change.path] = told.renamed(change.before_path, change.path)
                 if change.kind not in ("same", "moved"):
                     told.add(now[change.path], moment, change.kind, change.before, change.after)
+                if change.kind == "type":  # what it held ends, what it holds begins
+                    for _, key in told.below(change.before_path):
+                        told.add(key, moment, "dropped", None, None)
+                    for path, type_ in islice(_with_nested(change.path, change.field), 1, None):
+                        now[path] = told.new(path)
+                        told.add(now[path], moment, "born", None, type_)
         told.living, before = now, schema
     rows = [(key, told.names[key], *row) for key, *row in told.rows]
     frame = pl.DataFrame(rows, schema={"key": pl.Int64(), **COLUMN_HISTORY}, orient="row")
@@ -80,12 +87,11 @@ class _Lives:
         self.names.append(leaf_name(path))
         return len(self.names) - 1
 
-    def key(self, path: Path) -> int:
-        # what came with a change of its parent's type has no birth of its own
-        return self.living[path] if path in self.living else self.new(path)
+    def below(self, path: Path) -> list[tuple[Path, int]]:
+        return [(p, key) for p, key in self.living.items() if len(p) > len(path) and p[: len(path)] == path]
 
     def renamed(self, before: Path, path: Path) -> int:
-        key = self.living[before] = self.key(before)
+        key = self.living[before]
         self.names[key] = leaf_name(path)
         return key
 

@@ -89,6 +89,7 @@ def schema_tree(
         (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
         for path, depth, f, leaf in _nodes(schema.fields, ())
     ]
+    without_range = {leaf_name(path) for path, f in schema.leaves() if isinstance(f.type, ArrayType | MapType)}
     names = SCHEMA_TREE.names()
     tree = pl.DataFrame(nodes, schema={n: SCHEMA_TREE[n] for n in names[:8]}, orient="row")
     if statistics is None:
@@ -97,7 +98,7 @@ def schema_tree(
     parts = _by_file(statistics, files, sorted(leaves & set(statistics.columns)))
     ranges = pl.concat(
         [pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})]
-        + [_range(column, part) for column, part in parts]
+        + [_range(column, part) for column, part in parts if column not in without_range]
     )
     shares = _shares(parts, records).select(
         pl.col("column").alias("path"),
@@ -271,7 +272,7 @@ def _range(column: str, part: pl.DataFrame) -> pl.DataFrame:
     covered = int(part.select((tells | empty).sum()).item())
     ranged = part.filter(tells)
     exact = bool(ranged["exact"].fill_null(False).all())
-    coverage = None if files == 0 or part.schema["min"] == pl.Null() else covered / files
+    coverage = None if files == 0 else covered / files
     state = None if ranged.is_empty() else "partial" if covered < files else "exact" if exact else "bound"
     return pl.DataFrame(
         {

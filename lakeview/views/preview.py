@@ -40,13 +40,14 @@ class Condition:
 
 
 def where_text(conditions: Sequence[Condition]) -> str | None:
-    """The conditions as SQL text joined by AND; None without any. Names are back-quoted where they must be."""
+    """The conditions as SQL text (as polars reads it) joined by AND; None without any."""
     return " AND ".join(_condition(c) for c in conditions) or None
 
 
 def profile(sample: pl.DataFrame) -> pl.DataFrame:
     """PROFILE of a frame of rows."""
-    rows = [_column_profile(name, sample[name]) for name in sample.columns]
+    # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
+    rows = [_column_profile(name, sample[name].alias("values")) for name in sample.columns]
     return pl.DataFrame(rows, schema=PROFILE, orient="row")
 
 
@@ -67,8 +68,9 @@ def _condition(condition: Condition) -> str:
         case "in" if isinstance(value, Sequence) and not isinstance(value, str | bytes):
             return f"{column} IN ({', '.join(_literal(v) for v in value)})" if value else "FALSE"
         case "contains" | "starts with" if isinstance(value, str):
-            pattern = value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            return f"{column} LIKE {_literal(f'%{pattern}%' if operator == 'contains' else f'{pattern}%')}"
+            # LIKE has no escape in polars' SQL: a text with % in it would match too much
+            text = _literal(value)
+            return f"STRPOS({column}, {text}) > 0" if operator == "contains" else f"STARTS_WITH({column}, {text})"
         case _ if operator in COMPARISONS and value is not None:
             return f"{column} {operator} {_literal(value)}"
     raise InvalidRequestError(
@@ -79,8 +81,8 @@ def _condition(condition: Condition) -> str:
 
 
 def quoted(name: str) -> str:
-    """A column's name in SQL: plain where it can be, else in back-quotes, doubled inside."""
-    return name if name.isascii() and name.isidentifier() and name.islower() else f"`{name.replace('`', '``')}`"
+    """A column's name in SQL: always in back-quotes (it may be a word of SQL), doubled inside."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def _literal(value: object) -> str:
@@ -90,8 +92,9 @@ def _literal(value: object) -> str:
         case int() | float() | Decimal():
             return str(value)
         case datetime():
-            moment = value if value.tzinfo is None else value.astimezone(UTC)
-            return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
+            if value.tzinfo is None:
+                return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+            return f"TIMESTAMP WITH TIME ZONE '{value.astimezone(UTC).isoformat(sep=' ')}'"
         case date():
             return f"DATE '{value.isoformat()}'"
         case time():
@@ -99,5 +102,5 @@ def _literal(value: object) -> str:
         case bytes():
             return f"X'{value.hex()}'"
         case str():
-            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            return f"'{value.replace(chr(39), chr(39) * 2)}'"
     raise InvalidRequestError(f"a {type(value).__name__} cannot be written as SQL", fix="compare with a plain value")

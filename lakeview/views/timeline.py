@@ -20,7 +20,6 @@ TIMELINE = pl.Schema(
         "files": pl.Int64(),
         "bytes": pl.Int64(),
         "records": pl.Int64(),
-        "records_at_most": pl.Int64(),
         "files_added": pl.Int64(),
         "files_removed": pl.Int64(),
         "bytes_added": pl.Int64(),
@@ -35,8 +34,8 @@ TIMELINE = pl.Schema(
         "label": pl.String(),
     }
 )
-"""One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown;
-`records_at_most` counts rows that deletes may have hidden. `lane`: append, change, schema, maintenance or other.
+"""One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown.
+`lane`: append, change, schema, maintenance or other.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
 
 LANES = ("append", "change", "schema", "maintenance", "other")
@@ -140,9 +139,7 @@ def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
         known = change.is_not_null().cum_min() & pl.lit(from_first)
         return pl.when(known).then(change.cum_sum()).otherwise(None)
 
-    return ordered.select(
-        files=running("files"), bytes=running("bytes"), records=running("records"), records_at_most=running("records")
-    )
+    return ordered.select(files=running("files"), bytes=running("bytes"), records=running("records"))
 
 
 def _states_from_lifetimes(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
@@ -159,13 +156,11 @@ def _states_from_lifetimes(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl
             "to",
             files=pl.lit(1, dtype=pl.Int64),
             bytes=pl.col("size"),
-            records_at_most=pl.col("records"),
-            # rows behind a deletion vector are not counted here: how many it hides is not in LIFETIMES
-            records=pl.when(pl.col("deletion_vector").is_null()).then("records"),
+            records=pl.col("records"),
         )
         .collect()
     )
-    kinds = ("files", "bytes", "records", "records_at_most")
+    kinds = ("files", "bytes", "records")
     totals = [pl.col(k).sum() for k in kinds]
     unknowns = [pl.col(k).is_null().sum().cast(pl.Int64).alias(f"{k}_unknown") for k in kinds]
     born = stays.group_by(pl.col("from").alias("row")).agg(*totals, *unknowns)

@@ -1,0 +1,182 @@
+"""What statistics tell of columns, and when they only bound it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.snapshot import FILES
+from lakeview.views.columns import value_text
+
+LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+Said = tuple[Any, Any, int | None]
+
+
+def statistics(
+    columns: Mapping[str, Sequence[Said | None]], *, exact: bool = True, nulls_exact: bool = True
+) -> pl.DataFrame:
+    """STATISTICS of files `f0`, `f1`, ...: for each column and file (min, max, null_count), None for none."""
+    frames: dict[str, pl.Series] = {}
+    for name, said in columns.items():
+        rows = [
+            dict.fromkeys(("min", "max", "null_count", "exact", "null_count_exact"))
+            if s is None
+            else {"min": s[0], "max": s[1], "null_count": s[2], "exact": exact, "null_count_exact": nulls_exact}
+            for s in said
+        ]
+        frames[name] = pl.DataFrame(rows).to_struct(name)
+    height = len(next(iter(columns.values())))
+    paths = pl.Series("_path", [f"f{i}" for i in range(height)], dtype=pl.String)
+    vectors = pl.Series("_deletion_vector", [None] * height, dtype=pl.String)
+    return pl.DataFrame([paths, vectors, *(s.alias(n) for n, s in frames.items())])
+
+
+def files(*records: int | None, deleted: int | None = 0) -> pl.DataFrame:
+    rows = [{"path": f"f{i}", "size": 1, "records": n, "deleted_records": deleted} for i, n in enumerate(records)]
+    return pl.DataFrame(rows, schema=FILES)
+
+
+def share_of(stats: pl.DataFrame, live: pl.DataFrame) -> tuple[Any, ...]:
+    return views.null_shares(stats, live).select("null_share", "exact", "mark", "files_known").row(0)
+
+
+@pytest.mark.parametrize(
+    ("said", "live", "expected"),
+    [
+        pytest.param([(1, 2, 1), (1, 2, 3)], files(10, 10), (0.2, True, "", 2), id="every file tells: exact"),
+        pytest.param([(1, 2, 2), None], files(10, 10), (0.1, False, "≥", 1), id="one does not: a lower bound"),
+        pytest.param([(1, 2, 2), None], files(10, None), (0.2, False, "≈", 1), id="nor its rows: of those that tell"),
+        pytest.param([None, None], files(10, 10), (None, False, None, 0), id="none tells: unknown"),
+        pytest.param([(1, 2, 0)], files(0), (None, False, None, 1), id="no rows: no share"),
+        pytest.param([(1, 2, 4)], files(10, deleted=2), (0.5, False, "≤", 1), id="deleted rows: an upper bound"),
+    ],
+)
+def test_null_shares_say_how_sure_they_are(
+    said: list[Said | None], live: pl.DataFrame, expected: tuple[Any, ...]
+) -> None:
+    assert share_of(statistics({"x": said}), live) == expected
+
+
+def test_null_counts_that_may_include_deleted_rows_are_an_upper_bound() -> None:
+    assert share_of(statistics({"x": [(1, 2, 4)]}, nulls_exact=False), files(10)) == (0.4, False, "≤", 1)
+
+
+def test_null_shares_have_their_declared_shape_without_files() -> None:
+    empty = statistics({"x": [(1, 2, 0)]}).clear()
+    assert views.null_shares(empty, files()).schema == views.NULL_SHARES
+    assert views.null_shares(empty, files())["null_share"].to_list() == [None]
+
+
+def test_names_that_collide_or_look_like_patterns_are_just_names() -> None:
+    said: dict[str, list[Said | None]] = {name: [(1, 2, 1)] for name in ("path", "records", "^x$", "x", "*", "min")}
+    assert views.null_shares(statistics(said), files(10))["column"].to_list() == list(said)
+    assert views.null_shares(statistics(said), files(10))["null_share"].to_list() == [0.1] * len(said)
+
+
+def test_one_file_path_with_two_deletion_vectors_is_joined_by_both() -> None:
+    stats = statistics({"x": [(1, 2, 1)]}).with_columns(_deletion_vector=pl.lit("dv-2"))
+    live = files(10).with_columns(deletion_vector=pl.lit("dv-2"), deleted_records=pl.lit(5, pl.Int64))
+    assert share_of(stats, live)[0] == 0.2
+
+
+NESTED = Schema(
+    (
+        Field("x", LONG, nullable=False, metadata={"comment": "what it is"}, id=1),
+        Field("s", StructType((Field("a.b", STRING), Field("l", ArrayType(StructType((Field("z", LONG),))))))),
+        Field("m", MapType(STRING, LONG)),
+    )
+)
+
+
+def test_the_tree_holds_every_level_in_order() -> None:
+    tree = views.schema_tree(NESTED)
+    assert tree.schema == views.SCHEMA_TREE
+    assert tree.select("path", "depth", "name", "type", "leaf").rows() == [
+        ("x", 0, "x", "long", True),
+        ("s", 0, "s", "struct<a.b: string, l: array<struct<z: long>>>", False),
+        ("s.`a.b`", 1, "a.b", "string", True),
+        ("s.l", 1, "l", "array<struct<z: long>>", True),
+        ("s.l.element", 2, "element", "struct<z: long>", False),
+        ("s.l.element.z", 3, "z", "long", False),
+        ("m", 0, "m", "map<string, long>", True),
+        ("m.key", 1, "key", "string", False),
+        ("m.value", 1, "value", "long", False),
+    ]
+    assert tree.select("nullable", "comment", "id").row(0) == (False, "what it is", 1)
+    assert tree["null_share"].null_count() == tree.height
+
+
+def test_the_tree_tells_ranges_and_nulls_of_leaves() -> None:
+    stats = statistics({"x": [(5, 9, 0), (2, 7, 0)], "s.`a.b`": [("a", "k", 1), None], "m": [(None, None, 2)] * 2})
+    tree = views.schema_tree(NESTED, stats, files=files(10, 10))
+    told = {row["path"]: row for row in tree.iter_rows(named=True)}
+    assert [told["x"][k] for k in ("min_text", "max_text", "range_is", "coverage")] == ["2", "9", "exact", 1.0]
+    assert [told["s.`a.b`"][k] for k in ("min_text", "range_is", "coverage")] == ["a", "partial", 0.5]
+    assert (told["s.`a.b`"]["null_share"], told["s.`a.b`"]["null_share_mark"]) == (0.05, "≥")
+    assert (told["m"]["null_share"], told["m"]["coverage"], told["m"]["min_text"]) == (0.2, None, None)
+    assert told["s"]["null_share"] is None
+    assert tree.schema == views.SCHEMA_TREE
+
+
+def test_a_file_of_nulls_only_has_no_range_to_tell() -> None:
+    stats = statistics({"x": [(5, 9, 0), (None, None, 10)]})
+    row = views.schema_tree(NESTED, stats, files=files(10, 10)).row(0, named=True)
+    assert (row["coverage"], row["range_is"], row["null_share"]) == (1.0, "exact", 0.5)
+
+
+def test_cut_or_loose_ranges_are_bounds() -> None:
+    stats = statistics({"x": [(5, 9, 0)]}, exact=False)
+    assert views.schema_tree(NESTED, stats, files=files(10)).row(0, named=True)["range_is"] == "bound"
+
+
+def test_without_files_the_rows_of_the_table_do() -> None:
+    stats = statistics({"x": [(5, 9, 1), (2, 7, 1)]})
+    row = views.schema_tree(NESTED, stats, 20).row(0, named=True)
+    assert (row["null_share"], row["null_share_mark"], row["coverage"]) == (0.1, "", 1.0)
+    unknown = views.schema_tree(NESTED, stats).row(0, named=True)
+    assert (unknown["null_share"], unknown["null_share_mark"]) == (None, None)
+
+
+def test_null_shares_by_version_mark_what_is_far_from_usual() -> None:
+    def told_by(version: int) -> pl.DataFrame:
+        later = {"code": [(1, 2, 0)]} if version > 33 else {}
+        return statistics({"delay": [(1, 2, 99 if version == 35 else 2)], **later})
+
+    history = [(v, NOON, told_by(v), files(100)) for v in range(30, 40)]
+    told = views.null_shares_by_version(history)
+    assert told.schema == views.NULL_SHARES_BY_VERSION
+    unusual = told.filter("unusual").select("column", "version", "null_share", "usual")
+    assert unusual.rows() == [("delay", 35, 0.99, 0.02)]
+    assert told.filter(pl.col("column") == "code")["version"].to_list() == list(range(34, 40))
+    assert views.null_shares_by_version([]).schema == views.NULL_SHARES_BY_VERSION
+
+
+def test_versions_are_spread_with_both_ends() -> None:
+    assert views.spread_evenly(range(5), 24) == [0, 1, 2, 3, 4]
+    spread = views.spread_evenly(range(1000), 24)
+    assert (len(spread), spread[0], spread[-1]) == (24, 0, 999)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(None, None, id="nothing"),
+        pytest.param(True, "true", id="a boolean"),
+        pytest.param(1.5, "1.5", id="a float"),
+        pytest.param(0.1 + 0.2, "0.3", id="no noise"),
+        pytest.param(date(2026, 7, 1), "2026-07-01", id="a date"),
+        pytest.param(datetime(2026, 7, 1, 3, tzinfo=UTC), "2026-07-01 03:00:00", id="a moment in UTC"),
+        pytest.param(b"\x00\xff", "00ff", id="bytes in hex"),
+        pytest.param("x" * 100, "x" * 79 + "…", id="long text cut"),
+    ],
+)
+def test_values_as_text(value: object, text: str | None) -> None:
+    assert value_text(value) == text

@@ -1,0 +1,106 @@
+"""Sizes of files, and one page of them."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.snapshot import FILES, LIFETIMES
+from tests.views.story import MIB, Story, flights
+from tests.views.test_columns import statistics
+
+
+def sized(*sizes: int) -> pl.DataFrame:
+    rows = [{"path": f"f{i}", "size": s, "records": 10, "deleted_records": 0} for i, s in enumerate(sizes)]
+    return pl.DataFrame(rows, schema=FILES)
+
+
+@pytest.mark.parametrize(
+    ("size", "label"),
+    [
+        pytest.param(0, "<64 KiB", id="empty"),
+        pytest.param((64 << 10) - 1, "<64 KiB", id="just below the first doubling"),
+        pytest.param(64 << 10, "64\N{EN DASH}128 KiB", id="a power of two opens its bin"),
+        pytest.param(MIB - 1, "512 KiB\N{EN DASH}1 MiB", id="just below one MiB"),
+        pytest.param(MIB, "1\N{EN DASH}2 MiB", id="one MiB"),
+        pytest.param(64 * MIB, "64\N{EN DASH}128 MiB", id="the target begins"),
+        pytest.param(256 * MIB - 1, "128\N{EN DASH}256 MiB", id="the target ends"),
+        pytest.param(50 << 30, "≥8 GiB", id="enormous"),
+    ],
+)
+def test_a_file_falls_in_its_bin(size: int, label: str) -> None:
+    assert views.file_sizes(sized(size)).filter(pl.col("files") > 0)["label"].to_list() == [label]
+
+
+def test_bins_double_without_gaps_and_reach_the_target() -> None:
+    bins = views.file_sizes(sized(100, 200))
+    assert bins.schema == views.FILE_SIZES
+    assert (bins["bin_low"][1:] == bins["bin_high"][:-1]).all()
+    assert bins["bin_high"][-1] == views.TARGET_HIGH
+    assert bins["label"].is_unique().all()
+    assert bins.filter("target")["label"].to_list() == ["64\N{EN DASH}128 MiB", "128\N{EN DASH}256 MiB"]
+    assert bins.filter("small")["bin_high"].max() == views.SMALL_FILE_BYTES
+    assert (bins["files"].sum(), bins["bytes"].sum()) == (2, 300)
+
+
+def test_no_files_make_empty_bins_and_unknown_figures() -> None:
+    empty = pl.DataFrame(schema=FILES)
+    assert views.file_sizes(empty)["files"].sum() == 0
+    facts = views.file_facts(empty)
+    assert (facts.files, facts.median_size, facts.median_records, facts.with_records_share) == (0, None, None, None)
+
+
+def test_facts_of_a_story() -> None:
+    facts = views.file_facts(flights().files())
+    assert (facts.files, facts.small_files, facts.small_bytes) == (456, 360, 360 * 290_000)
+    assert (facts.median_size, facts.median_records) == (290_000, 600)
+    assert facts.ideal_files == 48
+    assert facts.with_records_share == 1.0
+
+
+def test_facts_leave_unknown_deletes_unknown() -> None:
+    files = sized(1, 2).with_columns(deletion_vector=pl.Series([None, "dv"]), deleted_records=pl.Series([0, None]))
+    facts = views.file_facts(files)
+    assert (facts.files_with_deletes, facts.deleted_records) == (1, None)
+
+
+def test_a_page_is_sorted_cut_and_stable() -> None:
+    files = sized(3, 1, 2, 1)
+    assert views.file_page(files)["path"].to_list() == ["f1", "f3", "f2", "f0"]
+    assert views.file_page(files, "size", True)["path"].to_list() == ["f0", "f2", "f1", "f3"]
+    assert views.file_page(files, offset=1, limit=2)["path"].to_list() == ["f3", "f2"]
+    assert views.file_page(files, "path", True, limit=1)["path"].to_list() == ["f3"]
+    assert views.file_page(files, offset=99).schema == views.FILE_PAGE
+
+
+def test_a_page_knows_who_added_a_file_and_its_range() -> None:
+    story = Story().append(10).append(20, month=2).optimize(1)
+    page = views.file_page(story.files(), "path", lifetimes=story.lifetimes(), partition="month=2")
+    assert page.select("path", "added").rows() == [("month=2/part-1.parquet", 1)]
+    stats = statistics({"path": [("a", "b", 1), None]})
+    ranged = views.file_page(sized(1, 2), statistics=stats, column="path")
+    assert ranged.select("null_count", "min_text", "max_text").rows() == [(1, "a", "b"), (None, None, None)]
+    assert views.file_page(sized(1), statistics=stats, column="no such")["min_text"].to_list() == [None]
+
+
+def test_a_file_removed_and_added_again_was_added_last() -> None:
+    rows = [("f0", None, 1, 2, 1, 1), ("f0", None, 5, None, 1, 1)]
+    lifetimes = pl.DataFrame(rows, schema=LIFETIMES, orient="row")
+    assert views.file_page(sized(1), lifetimes=lifetimes)["added"].to_list() == [5]
+
+
+def test_a_million_files_fit() -> None:
+    n = 1_000_000
+    files = (
+        pl.DataFrame(schema=FILES)
+        .clear(n)
+        .with_columns(
+            path=pl.format("part-{}", pl.int_range(n)),
+            size=pl.int_range(n, dtype=pl.Int64) * 1000,
+            partition_text=pl.format("day={}", pl.int_range(n) % 400),
+        )
+    )
+    assert views.file_sizes(files)["files"].sum() == n
+    assert views.file_facts(files).files == n
+    assert views.file_page(files, descending=True, offset=n - 1)["path"].to_list() == ["part-0"]

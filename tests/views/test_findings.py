@@ -1,0 +1,136 @@
+"""What needs attention, and how it is said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.findings import Finding, Severity
+from lakeview.snapshot import FILES, Snapshot, TableMetadata
+from tests.views.story import FLIGHTS, MIB, Story, flights
+from tests.views.test_columns import statistics
+
+
+def found_in(story: Story, unreadable: dict[int, str] | None = None) -> dict[str, Finding]:
+    found = views.findings(
+        story.snapshot(),
+        versions=story.versions(unreadable),
+        commits=story.frame(),
+        lifetimes=story.lifetimes(),
+        now=story.now,
+    )
+    assert [f.severity for f in found] == sorted((f.severity for f in found), key=list(Severity).index)
+    return {f.claim: f for f in found}
+
+
+def test_a_year_of_flights() -> None:
+    found = found_in(flights(), {**dict.fromkeys(range(12), "log cleanup"), 50: "1 of its 163 files is missing"})
+    assert list(found) == [
+        "v50 cannot be read",
+        "360 of 456 files are smaller than 1 MiB",
+        "month=12 has 37 times the files of its siblings",
+        "month=9 arrived 41 days late",
+        "v0\N{EN DASH}v11 can no longer be read",
+        "v35 was a bad load, since repaired",
+        "Every file counts its rows",
+        "The last commit is on time",
+    ]
+    assert found["v50 cannot be read"].evidence == "1 of its 163 files is missing"
+    small = found["360 of 456 files are smaller than 1 MiB"]
+    assert small.evidence.startswith("0.9 % of the bytes, 78.9 % of the requests; 48 files of up to 256 MiB")
+    assert small.remedy is not None
+    assert small.page == "files"
+    verdict = views.verdict(list(found.values()))
+    assert verdict == "Readable and fresh, but one thing is broken and three need attention"
+
+
+def test_a_table_in_order_needs_nothing() -> None:
+    story = Story()
+    for day in range(8):
+        story.after(days=1).append(1000, size=100 * MIB, month=day + 1)
+    found = found_in(story)
+    assert {f.severity for f in found.values()} == {Severity.PASS}
+    assert views.verdict(list(found.values())) == "Readable and fresh, and nothing needs attention"
+
+
+def test_small_tables_of_small_files_are_fine() -> None:
+    found = found_in(Story().append(10, files=12, size=1000))
+    assert not any("smaller" in claim for claim in found)
+
+
+def test_many_medium_files_are_named_by_what_would_do() -> None:
+    found = found_in(Story().append(1000, files=100, size=2 * MIB))
+    assert "100 files where 1 would do" in found
+
+
+def test_no_data_for_long_is_late() -> None:
+    story = Story()
+    for _ in range(8):
+        story.after(days=1).append(1000)
+    story.after(days=9)
+    late = found_in(story)["No new data for longer than usual"]
+    assert late.severity is Severity.ATTENTION
+    assert late.evidence.startswith("9 days 1 h ago, usually every 1 day 1 h")
+
+
+def test_a_load_that_stands_out_is_asked_about() -> None:
+    story = Story()
+    for _ in range(8):
+        story.after(days=1).append(1000)
+    found = found_in(story.append(9000))
+    assert found["v8 loaded far more rows than usual"].evidence.startswith("9,000 rows, 9.0 times the usual 1000 rows")
+
+
+def test_files_without_statistics_are_counted() -> None:
+    found = found_in(Story().append(10, size=300).append(None, size=100))
+    silent = found["1 of 2 files do not count their rows"]
+    assert silent.evidence.startswith("25.0 % of the bytes")
+
+
+def test_statistics_that_say_nothing_are_told_from_counts() -> None:
+    rows = [{"path": f"f{i}", "size": 10, "records": 5, "deleted_records": 0} for i in range(2)]
+    metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
+    snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
+    stats = statistics({"^x$": [(1, 2, 0), None], "records": [None, None]})
+    claims = [f.claim for f in views.findings(snapshot, statistics=stats, now=Story().now)]
+    assert "1 of 2 files carry no statistics" in claims
+
+
+@pytest.mark.parametrize(("deleted", "severity"), [(1, Severity.PASS), (30, Severity.ATTENTION)])
+def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
+    rows = [{"path": "f", "size": 10, "records": 100, "deleted_records": deleted, "deletion_vector": "dv"}]
+    metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
+    found = views.findings(Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)}), now=Story().now)
+    weighed = next(f for f in found if f.claim.startswith("Deleted rows"))
+    assert weighed.severity is severity
+    assert weighed.evidence == f"1 file, {deleted} rows, {deleted}.0 % of the table"
+
+
+def test_an_empty_table_says_so() -> None:
+    metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
+    found = views.findings(Snapshot(metadata), now=Story().now + timedelta(days=1))
+    assert [f.claim for f in found] == ["The table holds no files"]
+
+
+def test_a_gap_between_partitions_is_found() -> None:
+    story = Story().append(1, month=1).append(1, month=2).append(1, month=4)
+    gap = found_in(story)["1 partition missing in the sequence"]
+    assert gap.evidence == "month=3, between 3 partitions that are there"
+
+
+@pytest.mark.parametrize(
+    ("broken", "attention", "sentence"),
+    [
+        pytest.param(0, 0, "Readable, and nothing needs attention", id="nothing"),
+        pytest.param(0, 1, "Readable, but one thing needs attention", id="one"),
+        pytest.param(0, 9, "Readable, but 9 things need attention", id="many"),
+        pytest.param(2, 0, "Readable, but two things are broken", id="broken only"),
+        pytest.param(1, 2, "Readable, but one thing is broken and two need attention", id="both"),
+    ],
+)
+def test_the_verdict_counts(broken: int, attention: int, sentence: str) -> None:
+    found = [Finding(Severity.BROKEN, "b")] * broken + [Finding(Severity.ATTENTION, "a")] * attention
+    assert views.verdict(found) == sentence

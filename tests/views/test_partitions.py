@@ -1,0 +1,138 @@
+"""Partitions: how even, how complete, and when each was written."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.schema import Schema
+from lakeview.snapshot import FILES, Snapshot, TableMetadata
+from tests.views.story import MIB, Story, flights
+
+
+def table(values: list[Any], dtype: pl.DataType, name: str = "key", **columns: Any) -> Snapshot:
+    """One file a value of the only partition column."""
+    frame = pl.DataFrame(
+        {
+            "path": [f"f{i}" for i in range(len(values))],
+            "size": 10,
+            "records": 5,
+            "deleted_records": 0,
+            "partition_text": [f"{name}={v}" for v in values],
+        },
+        schema_overrides=FILES,
+    )
+    keys = pl.DataFrame({name: pl.Series(values, dtype=dtype)})
+    frame = pl.concat([pl.DataFrame(schema=FILES), frame], how="diagonal").with_columns(partition=keys.to_struct())
+    metadata = TableMetadata("memory://t", "delta", 0, None, Schema(), (name,))
+    return Snapshot(metadata, frames={"files": frame.with_columns(**columns)})
+
+
+def test_sizes_are_in_the_order_of_typed_values() -> None:
+    story = flights()
+    sizes = views.partition_sizes(story.snapshot())
+    assert sizes.schema == views.PARTITION_SIZES
+    assert sizes["partition_text"].to_list() == [f"month={m}" for m in range(1, 13)]
+    assert sizes["files"].sum() == story.files().height
+    assert sizes["share"].sum() == pytest.approx(1.0)
+
+
+def test_rows_of_a_partition_are_unknown_when_one_file_does_not_tell() -> None:
+    story = Story().append(10).append(None).append(7, month=2)
+    assert views.partition_sizes(story.snapshot())["records"].to_list() == [None, 7]
+
+
+def test_nulls_come_last_and_names_may_be_anything() -> None:
+    for name in ("files", "^key$", "partition_text", "size", ""):
+        sizes = views.partition_sizes(table([None, 2, 10], pl.Int64(), name))
+        assert sizes["partition_text"].to_list() == [f"{name}=2", f"{name}=10", f"{name}=None"]
+
+
+def test_an_unpartitioned_table_has_no_partitions() -> None:
+    snapshot = Story(partitioned=False).append(10).snapshot()
+    sizes = views.partition_sizes(snapshot)
+    assert sizes.schema == views.PARTITION_SIZES
+    assert sizes.is_empty()
+    assert views.partition_skew(sizes).bytes_ratio is None
+    assert views.missing_partitions(snapshot) == []
+
+
+def test_skew_compares_with_the_median() -> None:
+    skew = views.partition_skew(views.partition_sizes(flights().snapshot()))
+    assert (skew.partitions, skew.most_files, skew.most_files_count, skew.median_files) == (12, "month=12", 370, 10)
+    assert skew.files_ratio == 37.0
+    assert skew.largest == "month=12"
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "missing"),
+    [
+        pytest.param([1, 2, 4], pl.Int64(), ["key=3"], id="a whole number"),
+        pytest.param([1, 2, 3], pl.Int32(), [], id="no gap"),
+        pytest.param([1, 100, 5000], pl.Int64(), [], id="ids are no sequence"),
+        pytest.param([date(2026, 1, 30), date(2026, 2, 1)], pl.Date(), ["key=2026-01-31"], id="a day"),
+        pytest.param(["2025-12", "2026-02"], pl.String(), ["key=2026-01"], id="a month as text"),
+        pytest.param(["2026-01-01", "2026-01-03"], pl.String(), ["key=2026-01-02"], id="a day as text"),
+        pytest.param(["AA", "UA"], pl.String(), [], id="names are no sequence"),
+        pytest.param([None, 1, 2, 4], pl.Int64(), ["key=3"], id="null is no place in it"),
+        pytest.param([None], pl.Int64(), [], id="only null"),
+    ],
+)
+def test_missing_partitions(values: list[Any], dtype: pl.DataType, missing: list[str]) -> None:
+    assert views.missing_partitions(table(values, dtype)) == missing
+
+
+def test_writes_are_bucketed_and_say_which_commits() -> None:
+    story = flights()
+    line = views.timeline(story.frame(), story.lifetimes())
+    months = [f"month={m}" for m in range(1, 13)]
+    writes = views.partition_writes(story.files(), story.lifetimes(), line, partitions=months)
+    assert writes.schema == views.PARTITION_WRITES
+    assert writes["partition_text"].unique(maintain_order=True).to_list() == months
+    # compactions wrote nothing new, the bad load did, though it was taken back
+    assert writes["records"].sum() == line.filter("data_change")["records_added"].sum()
+    bad = writes.filter("suspicious").filter(pl.col("partition_text") == "month=7").row(0, named=True)
+    assert bad["first_version"] <= 35 <= bad["last_version"]
+    spans = (writes["until"] - writes["timestamp"]).unique().to_list()
+    assert spans == [timedelta(days=14)]
+
+
+def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:
+    story = Story().append(10).append(20, month=2).delete(0)
+    writes = views.partition_writes(story.files(), story.lifetimes(), story.frame())
+    assert writes["partition_text"].to_list() == ["month=2"]
+
+
+def test_a_deletion_vector_does_not_write_rows_again() -> None:
+    story = Story().append(10, size=MIB).append(5)
+    stay = story.lifetimes().head(1).with_columns(deletion_vector=pl.lit("dv"), added=pl.lit(1, pl.Int64))
+    lifetimes = pl.concat([story.lifetimes(), stay])
+    writes = views.partition_writes(story.files(), lifetimes, story.frame())
+    assert writes["records"].sum() == 15
+
+
+def test_writes_of_nothing() -> None:
+    story = Story(partitioned=False).append(10)
+    assert views.partition_writes(story.files(), story.lifetimes(), story.frame()).schema == views.PARTITION_WRITES
+
+
+def test_a_partition_after_its_successors_is_late() -> None:
+    story = flights()
+    sizes = views.partition_sizes(story.snapshot())
+    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    assert arrivals.schema == views.PARTITION_ARRIVALS
+    late = arrivals.filter("late").row(0, named=True)
+    assert (late["partition_text"], late["first_version"], late["note"]) == ("month=9", 55, "41 days late")
+    assert arrivals["late"].sum() == 1
+
+
+def test_partitions_in_no_order_of_time_are_not_late() -> None:
+    story = Story()
+    for month in (7, 2, 9, 1, 4, 3):
+        story.after(days=1).append(10, month=month)
+    sizes = views.partition_sizes(story.snapshot())
+    assert not views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())["late"].any()

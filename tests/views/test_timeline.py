@@ -1,0 +1,258 @@
+"""Timelines from told stories."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.snapshot import COMMITS, LIFETIMES, VERSIONS
+from tests.views.story import START, Story, flights
+
+STATE = ("files", "bytes", "records")
+
+
+def usual_loads(story: Story, count: int = 8) -> Story:
+    for _ in range(count):
+        story.after(days=1).append(1000)
+    return story
+
+
+def test_a_timeline_has_its_declared_shape_even_when_empty() -> None:
+    line = views.timeline(pl.DataFrame(schema=COMMITS), pl.DataFrame(schema=LIFETIMES))
+    assert line.schema == views.TIMELINE
+    assert line.is_empty()
+    assert views.timeline(pl.DataFrame(schema=COMMITS)).schema == views.TIMELINE
+
+
+def test_states_follow_what_each_commit_adds_and_removes() -> None:
+    story = Story().append(100, files=2, size=10).append(50, size=5).delete(0).append(7, size=1)
+    line = views.timeline(story.frame(), story.lifetimes())
+    assert line.select(STATE).rows() == [(2, 20, 100), (3, 25, 150), (1, 5, 50), (2, 6, 57)]
+    assert line["version"].to_list() == [0, 1, 2, 3]
+
+
+def test_summing_commits_gives_the_same_states_as_lifetimes() -> None:
+    story = flights()
+    by_lifetimes = views.timeline(story.frame(), story.lifetimes()).select("version", *STATE)
+    assert by_lifetimes.equals(views.timeline(story.frame()).select("version", *STATE))
+
+
+def test_unknown_rows_make_the_state_unknown_only_while_the_file_lives() -> None:
+    story = Story().append(100).append(None).append(5).delete(1)
+    line = views.timeline(story.frame(), story.lifetimes())
+    assert line["records"].to_list() == [100, None, None, 105]
+    assert line["files"].to_list() == [1, 2, 3, 2]
+
+
+def test_a_history_that_does_not_reach_the_first_commit_knows_no_state_without_lifetimes() -> None:
+    story = Story().append(100).append(10).append(1)
+    recent = story.frame().head(2)
+    assert views.timeline(recent)["files"].to_list() == [None, None]
+    assert views.timeline(recent, story.lifetimes())["records"].to_list() == [110, 111]
+
+
+def test_files_from_before_the_log_count_from_the_first_version_on() -> None:
+    story = Story().append(100).append(10).delete(0)
+    unknown_birth = story.lifetimes().with_columns(
+        added=pl.when(pl.col("added") == 0).then(None).otherwise(pl.col("added"))
+    )
+    line = views.timeline(story.frame().head(2), unknown_birth)
+    assert line["records"].to_list() == [110, 10]
+
+
+@pytest.mark.parametrize(
+    ("story", "lane"),
+    [
+        pytest.param(Story().append(1).append(1), "append", id="only adds"),
+        pytest.param(Story().append(1).delete(0), "change", id="removes"),
+        pytest.param(Story().append(1).overwrite(0, records=2), "change", id="a write that replaces"),
+        pytest.param(Story().append(1).optimize(1), "maintenance", id="no logical change"),
+        pytest.param(Story().append(1).alter("ADD COLUMNS"), "schema", id="a schema change"),
+        pytest.param(Story().append(1).append(1, schema_changed=True), "schema", id="a load that brings a column"),
+        pytest.param(Story().append(1, schema_changed=True), "append", id="the first commit brings its schema"),
+        pytest.param(Story().append(1).alter("VACUUM END", schema_changed=False), "maintenance", id="by its name"),
+        pytest.param(Story().append(1).alter("vacuum end", schema_changed=False), "maintenance", id="in any case"),
+        pytest.param(Story().append(1).alter("SET TBLPROPERTIES", schema_changed=False), "other", id="a property"),
+        pytest.param(Story().append(1).alter("WRITE", schema_changed=False), "other", id="a write without a file"),
+    ],
+)
+def test_the_lane_is_what_the_commit_did(story: Story, lane: str) -> None:
+    assert views.timeline(story.frame())["lane"].to_list()[-1] == lane
+
+
+def test_a_commit_without_any_information_goes_to_other() -> None:
+    frame = Story().append(1).append(1).frame().with_columns(operation=pl.lit(None, pl.String()), files_added=None)
+    frame = frame.with_columns(pl.col("files_added").cast(pl.Int64), files_removed=pl.lit(None, pl.Int64))
+    assert views.timeline(frame.cast(COMMITS))["lane"].to_list() == ["other", "other"]
+
+
+def test_the_writer_is_the_user_or_else_the_engine_or_unknown() -> None:
+    story = Story().append(1, user="li@ops").append(1).append(1, engine=None)
+    assert views.timeline(story.frame())["writer"].to_list() == ["li@ops", "Apache-Spark/4.3.0", None]
+
+
+def test_a_load_far_above_the_usual_stands_out() -> None:
+    story = usual_loads(Story()).append(3500)
+    last = views.timeline(story.frame(), story.lifetimes()).row(-1, named=True)
+    assert last["suspicious"]
+    assert last["note"] == "3.5 times the usual 1000 rows"
+    assert last["label"] == "unusual load"
+
+
+@pytest.mark.parametrize("loads", [0, 4])
+def test_too_few_loads_say_nothing_about_the_usual(loads: int) -> None:
+    story = usual_loads(Story(), loads).append(1_000_000)
+    assert not views.timeline(story.frame())["suspicious"].any()
+
+
+def test_a_load_taken_back_is_a_bad_load() -> None:
+    story = usual_loads(Story()).append(3500).after(days=3).delete(8)
+    bad = views.timeline(story.frame(), story.lifetimes()).row(8, named=True)
+    assert (bad["suspicious"], bad["taken_back_by"], bad["label"]) == (True, 9, "bad load")
+    assert bad["note"] == "3.5 times the usual 1000 rows; taken back by v9 after 3 days"
+
+
+def test_a_load_of_usual_size_taken_back_alone_stands_out_too() -> None:
+    story = usual_loads(Story()).append(1000).after(hours=3).overwrite(8, records=990)
+    line = views.timeline(story.frame(), story.lifetimes())
+    assert line.filter("suspicious")["version"].to_list() == [8]
+    assert line["note"][8] == "taken back by v9 after 4 h"
+
+
+def test_a_table_that_is_refreshed_as_a_whole_takes_nothing_back() -> None:
+    story = Story().append(1000)
+    for _ in range(8):
+        story.after(days=1).refresh(1000)
+    assert not views.timeline(story.frame(), story.lifetimes())["suspicious"].any()
+
+
+def test_where_loads_are_replaced_all_the_time_that_is_no_news() -> None:
+    story = Story().append(1)
+    for day in range(10):
+        story.after(days=1).append(1000).overwrite(2 * day + 1, records=1000)
+    assert not views.timeline(story.frame(), story.lifetimes())["suspicious"].any()
+
+
+def test_a_late_partition_explains_its_large_load() -> None:
+    story = flights()
+    plain = views.timeline(story.frame(), story.lifetimes())
+    assert plain.filter("suspicious")["version"].to_list() == [35, 55]
+    sizes = views.partition_sizes(story.snapshot())
+    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    told = views.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
+    assert told.filter("suspicious")["version"].to_list() == [35]
+    assert told["label"][55] == "late month=9"
+    assert told["note"][55] == "4.8 times the usual 1.2 M rows; month=9 arrived 41 days late"
+
+
+def test_events_name_schema_changes_by_what_changed() -> None:
+    story = flights()
+    narrow = Schema((Field("carrier", PrimitiveType("string"), id=1),))
+    wide = Schema((*narrow.fields, Field("cancel_code", PrimitiveType("string"), id=2)))
+    renamed = Schema((Field("airline", PrimitiveType("string"), id=1), wide.fields[1]))
+    line = views.timeline(story.frame(), story.lifetimes())
+    events = views.events(line, [(0, START, narrow), (14, START, wide), (44, START, renamed)])
+    assert dict(events.select("version", "label").iter_rows()) == {
+        14: "+ cancel_code",
+        26: "OPTIMIZE",
+        35: "bad load",
+        44: "carrier \N{RIGHTWARDS ARROW} airline",
+        50: "OPTIMIZE",
+        55: "unusual load",
+    }
+    assert events.schema == views.EVENTS
+
+
+def test_events_are_few_and_the_telling_ones_come_first() -> None:
+    story = flights()
+    line = views.timeline(story.frame(), story.lifetimes())
+    assert views.events(line, limit=3)["version"].to_list() == [14, 35, 55]
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "states"),
+    [
+        pytest.param([], "kept kept kept kept", id="all kept"),
+        pytest.param([0, 1], "gone gone kept kept", id="the oldest are gone"),
+        pytest.param([0, 2], "gone kept broken kept", id="a hole is broken"),
+        pytest.param([3], "kept kept kept broken", id="the newest is broken"),
+        pytest.param([0, 1, 2, 3], "gone gone gone broken", id="nothing can be read"),
+    ],
+)
+def test_readability_tells_gone_from_broken(unreadable: list[int], states: str) -> None:
+    story = Story().append(1).append(1).append(1).append(1)
+    ribbon = views.readability(story.versions(dict.fromkeys(unreadable, "no file")))
+    assert " ".join(ribbon["state"]) == states
+    assert ribbon.schema == views.RIBBON
+
+
+def test_runs_are_ranges_of_one_state() -> None:
+    story = flights()
+    ribbon = views.readability(story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"}))
+    runs = views.readability_runs(ribbon)
+    assert runs.schema == views.RUNS
+    assert runs.select("state", "label", "versions").rows() == [
+        ("gone", "v0\N{EN DASH}v11", 12),
+        ("kept", "v12\N{EN DASH}v49", 38),
+        ("broken", "v50", 1),
+        ("kept", "v51\N{EN DASH}v67", 17),
+    ]
+    assert views.runs_text(runs, "kept") == "v12\N{EN DASH}v49, v51\N{EN DASH}v67"
+    assert views.runs_text(runs, "kept", limit=1) == "v12\N{EN DASH}v49 and 1 more"
+    assert views.runs_text(runs, "at risk") is None
+
+
+def test_runs_of_nothing_are_none() -> None:
+    assert views.readability_runs(views.readability(pl.DataFrame(schema=VERSIONS))).schema == views.RUNS
+
+
+def test_versions_behind() -> None:
+    versions = flights().versions()
+    assert [views.versions_behind(versions, v) for v in (67, 50, 999)] == [0, 17, 0]
+
+
+def test_cadence_is_late_only_against_its_own_rhythm() -> None:
+    story = usual_loads(Story(), 10)
+    last = story.now - timedelta(hours=1)
+    on_time = views.cadence(story.frame(), last + timedelta(hours=30))
+    assert (on_time.usual, on_time.late) == (timedelta(hours=25), False)
+    late = views.cadence(story.frame(), last + timedelta(hours=51))
+    assert (late.age, late.late) == (timedelta(hours=51), True)
+
+
+def test_cadence_without_enough_loads_judges_nothing() -> None:
+    assert views.cadence(pl.DataFrame(schema=COMMITS), START) == views.Cadence(None, None, None, late=False)
+    story = Story().append(1).append(1)
+    assert views.cadence(story.frame(), START + timedelta(days=400)).late is False
+
+
+def test_a_long_history_takes_no_long_time() -> None:
+    versions = 20_000
+    frame = pl.DataFrame({"version": pl.int_range(versions, eager=True)}).select(
+        version="version",
+        position="version",
+        parent=pl.col("version") - 1,
+        timestamp=pl.lit(START) + pl.duration(minutes=pl.col("version")),
+        operation=pl.lit("WRITE"),
+        files_added=pl.lit(50),
+        files_removed=pl.lit(0),
+        data_change=pl.lit(True),
+        schema_changed=pl.lit(False),
+        records_added=pl.lit(1000),
+    )
+    frame = frame.cast({"timestamp": COMMITS["timestamp"]})
+    frame = pl.concat([pl.DataFrame(schema=COMMITS), frame], how="diagonal_relaxed")
+    files = pl.DataFrame({"n": pl.int_range(versions * 50, eager=True)}).select(
+        path=pl.format("f{}", "n"),
+        added=pl.col("n") // 50,
+        size=pl.lit(1000),
+        records=pl.lit(20),
+    )
+    lifetimes = pl.concat([pl.DataFrame(schema=LIFETIMES), files], how="diagonal_relaxed")
+    line = views.timeline(frame, lifetimes)
+    assert line["files"][-1] == lifetimes.height
+    assert line["records"][-1] == lifetimes.height * 20

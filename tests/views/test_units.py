@@ -1,0 +1,104 @@
+"""Numbers as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from lakeview import views
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(None, "unknown", id="what is not known is never 0"),
+        pytest.param(0, "0", id="none at all"),
+        pytest.param(9_999, "9,999", id="below ten thousand whole"),
+        pytest.param(10_000, "10.0 k", id="three figures from there"),
+        pytest.param(61_480_112, "61.5 M", id="millions"),
+        pytest.param(999_600, "1.00 M", id="no four figures: the next unit"),
+        pytest.param(-220_000, "\N{MINUS SIGN}220 k", id="a true minus"),
+    ],
+)
+def test_counts_have_three_figures(value: int | None, text: str) -> None:
+    assert views.format_count(value) == text
+
+
+def test_exact_counts_have_comma_groups() -> None:
+    assert views.format_count(43_768_405, exact=True) == "43,768,405"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(None, "unknown", id="unknown"),
+        pytest.param(0, "0 B", id="nothing"),
+        pytest.param(999, "999 B", id="bytes"),
+        pytest.param(1023, "1.00 KiB", id="no four figures"),
+        pytest.param(1 << 20, "1.00 MiB", id="one of a unit"),
+        pytest.param(9_416_691_835, "8.77 GiB", id="binary units by name"),
+        pytest.param(131 << 20, "131 MiB", id="whole from a hundred on"),
+    ],
+)
+def test_bytes_are_binary_and_named(value: int | None, text: str) -> None:
+    assert views.format_bytes(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        pytest.param(None, "unknown", id="unknown"),
+        pytest.param(0.0, "0.0 %", id="none"),
+        pytest.param(0.0001, "<0.1 %", id="not quite none"),
+        pytest.param(0.024, "2.4 %", id="one decimal"),
+        pytest.param(0.9999, ">99.9 %", id="not quite all"),
+        pytest.param(1.0, "100.0 %", id="all"),
+    ],
+)
+def test_percent_does_not_round_to_none_or_all(share: float | None, text: str) -> None:
+    assert views.format_percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("age", "text"),
+    [
+        pytest.param(None, "unknown", id="unknown"),
+        pytest.param(timedelta(seconds=12), "12 s", id="seconds"),
+        pytest.param(timedelta(minutes=3, seconds=4), "3 min 4 s", id="minutes"),
+        pytest.param(timedelta(hours=2, minutes=32), "2 h 32 min", id="hours"),
+        pytest.param(timedelta(hours=2), "2 h", id="nothing of the second unit"),
+        pytest.param(timedelta(days=1, hours=5), "1 day 5 h", id="a day"),
+        pytest.param(timedelta(days=48, hours=5), "48 days", id="many days"),
+        pytest.param(timedelta(seconds=-5), "0 s", id="a clock that is behind"),
+    ],
+)
+def test_ages_have_two_units(age: timedelta | None, text: str) -> None:
+    assert views.format_age(age) == text
+
+
+def test_moments_are_told_in_utc() -> None:
+    moment = datetime(2026, 7, 15, 5, 25, 21, tzinfo=timezone(timedelta(hours=2)))
+    assert views.format_moment(moment) == "2026-07-15 03:25"
+    assert views.format_moment(moment, seconds=True) == "2026-07-15 03:25:21"
+    assert views.format_date(moment.astimezone(UTC)) == "2026-07-15"
+    assert views.format_moment(None) == "unknown"
+
+
+def test_versions_and_ranges() -> None:
+    assert views.format_version(63) == "v63"
+    assert views.format_version(None) == "unknown"
+    assert views.format_range(42, 53) == "v42\N{EN DASH}v53"
+    assert views.format_range(50, 50) == "v50"
+
+
+def test_changes_carry_their_sign() -> None:
+    assert views.format_change(220_000) == "+220 k"
+    assert views.format_change(-3) == "\N{MINUS SIGN}3"
+    assert views.format_change(34 << 20, bytes_=True) == "+34.0 MiB"
+    assert views.format_change(None) == "unknown"
+
+
+def test_counted_things() -> None:
+    assert [views.counted(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+    assert views.counted(2, "entry", "entries") == "2 entries"
