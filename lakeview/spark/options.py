@@ -1,0 +1,171 @@
+"""Options: what Spark hands over as text, with names in lower case, to typed reading and writing options."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from lakeview.errors import InvalidRequestError
+
+# Spark folds option names to lower case, a table's properties are written as here. From the Delta protocol and its
+# reference implementation; any other property can be given to `lakeview.create_table`.
+PROPERTIES = (
+    "delta.appendOnly",
+    "delta.checkpoint.writeStatsAsJson",
+    "delta.checkpoint.writeStatsAsStruct",
+    "delta.checkpointInterval",
+    "delta.columnMapping.mode",
+    "delta.dataSkippingNumIndexedCols",
+    "delta.dataSkippingStatsColumns",
+    "delta.deletedFileRetentionDuration",
+    "delta.enableChangeDataFeed",
+    "delta.enableDeletionVectors",
+    "delta.enableExpiredLogCleanup",
+    "delta.enableInCommitTimestamps",
+    "delta.logRetentionDuration",
+    "delta.parquet.compression.codec",
+    "delta.targetFileSize",
+)
+_PROPERTIES = {name.lower(): name for name in PROPERTIES}
+_TRUTH = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """`path`, one of `version` and `timestamp` (an ISO moment with its offset), and `where` (SQL) to skip files by."""
+
+    path: str
+    version: int | None = None
+    timestamp: datetime | None = None
+    where: str | None = None
+
+    @staticmethod
+    def parse(options: Mapping[str, str]) -> "ReadOptions":
+        """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
+        given = _known(options, {"path", "version", "timestamp", "where"}, "reading")
+        if "version" in given and "timestamp" in given:
+            raise InvalidRequestError("version and timestamp are both given", fix="give one of them")
+        return ReadOptions(
+            path=_path(given),
+            version=_number(given, "version"),
+            timestamp=_moment(given),
+            where=given.get("where"),
+        )
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """How a write becomes a commit.
+
+    `partitionBy`: comma list, when the table is created; `replaceWhere`: with mode overwrite, a predicate on partition
+    columns; `mergeSchema`: new columns are added to the table; `operation`, `userMetadata`: for the commit;
+    `timestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a JSON list
+    of the paths that are replaced, and nothing else; `dataChange` false: their rows are the same in other files;
+    `statistics` false: files without statistics; `delta.*`: properties, when the table is created.
+    """
+
+    path: str
+    partition_by: tuple[str, ...] = ()
+    replace_where: str | None = None
+    merge_schema: bool = False
+    operation: str = "WRITE"
+    user_metadata: str | None = None
+    timestamp: datetime | None = None
+    data_change: bool = True
+    replace_files: tuple[str, ...] | None = None
+    statistics: bool = True
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
+        """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
+        names = {"partitionby", "replacewhere", "mergeschema", "operation", "usermetadata", "timestamp", "datachange"}
+        given = _known(options, names | {"path", "replacefiles", "statistics"}, "writing")
+        parsed = WriteOptions(
+            path=_path(given),
+            partition_by=tuple(name.strip() for name in given.get("partitionby", "").split(",") if name.strip()),
+            replace_where=given.get("replacewhere"),
+            merge_schema=_flag(given, "mergeschema", default=False),
+            operation=given.get("operation", "WRITE"),
+            user_metadata=given.get("usermetadata"),
+            timestamp=_moment(given),
+            data_change=_flag(given, "datachange", default=True),
+            replace_files=_paths(given),
+            statistics=_flag(given, "statistics", default=True),
+            properties={_PROPERTIES[name]: value for name, value in given.items() if name in _PROPERTIES},
+        )
+        parsed._refuse_contradictions(overwrite)
+        return parsed
+
+    def _refuse_contradictions(self, overwrite: bool) -> None:
+        if not overwrite and (self.replace_where is not None or self.replace_files is not None):
+            raise InvalidRequestError("replaceWhere and replaceFiles say what to replace", fix='use mode("overwrite")')
+        if self.replace_where is not None and self.replace_files is not None:
+            raise InvalidRequestError("replaceWhere and replaceFiles are both given", fix="give one of them")
+        if not self.data_change and self.replace_files is None:
+            # Otherwise rows that were appended since they were read would be removed without a trace.
+            raise InvalidRequestError(
+                "dataChange=false says that the rows are the same as before, but not as in which files",
+                fix="give replaceFiles, the files the rows were read from",
+            )
+
+
+def _known(options: Mapping[str, str], names: set[str], doing: str) -> dict[str, str]:
+    given = {name.lower(): value for name, value in options.items()}
+    allowed = names | (set(_PROPERTIES) if doing == "writing" else set())
+    if unknown := sorted(set(given) - allowed):
+        raise InvalidRequestError(
+            f"{', '.join(unknown)}: no such option for {doing}", fix=f"known options: {', '.join(sorted(allowed))}"
+        )
+    return given
+
+
+def _path(given: Mapping[str, str]) -> str:
+    if not given.get("path"):
+        raise InvalidRequestError("no table is named", fix='use .load("address"), .save("address") or option path')
+    return given["path"]
+
+
+def _number(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+", text):
+        raise InvalidRequestError(f"{name} is {text!r}, which is no version number", fix="give a whole number")
+    return int(text)
+
+
+def _paths(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    text = given.get("replacefiles")
+    if text is None:
+        return None
+    try:
+        return tuple(msgspec.json.decode(text, type=list[str]))
+    except msgspec.DecodeError as error:
+        raise InvalidRequestError(
+            f"replaceFiles is no list of paths: {error}", fix="give a JSON list of text"
+        ) from error
+
+
+def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name)
+    if text is None:
+        return default
+    if text.lower() not in _TRUTH:
+        raise InvalidRequestError(f"{name} is {text!r}", fix="give true or false")
+    return _TRUTH[text.lower()]
+
+
+def _moment(given: Mapping[str, str]) -> datetime | None:
+    text = given.get("timestamp")
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequestError(f"timestamp is {text!r}, which is no ISO moment") from error
+    if moment.tzinfo is None:
+        raise InvalidRequestError(f"timestamp {text} has no offset", fix=f"write {text}Z for UTC")
+    return moment

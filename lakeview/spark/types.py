@@ -1,0 +1,93 @@
+"""Types: a table's schema to Spark's, and back; and the exact Arrow schema Spark takes batches in."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from lakeview.errors import UnsupportedTableError
+from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+
+# Types not in this table (time, uuid, timestamps in nanoseconds, variant, ...) have no faithful Spark type that a
+# Python data source can yield.
+PRIMITIVES: Mapping[str, spark_types.DataType] = {
+    "string": spark_types.StringType(),
+    "long": spark_types.LongType(),
+    "integer": spark_types.IntegerType(),
+    "short": spark_types.ShortType(),
+    "byte": spark_types.ByteType(),
+    "float": spark_types.FloatType(),
+    "double": spark_types.DoubleType(),
+    "boolean": spark_types.BooleanType(),
+    "binary": spark_types.BinaryType(),
+    "date": spark_types.DateType(),
+    "timestamp": spark_types.TimestampType(),
+    "timestamp_ntz": spark_types.TimestampNTZType(),
+    "void": spark_types.NullType(),
+}
+_NAMES = {type(spark_type): name for name, spark_type in PRIMITIVES.items()}
+
+
+def to_spark(schema: Schema) -> spark_types.StructType:
+    """Spark's schema of a table, every column and field nullable: a file may lack any column of a later version.
+
+    Raises UnsupportedTableError that names the column whose type Spark cannot take from here.
+    """
+    return spark_types.StructType([spark_types.StructField(f.name, _to_spark(f.type, f.name)) for f in schema])
+
+
+def from_spark(schema: spark_types.StructType) -> Schema:
+    """The schema of a table made from a DataFrame, every column nullable: Spark calls a literal not null.
+
+    Raises UnsupportedTableError that names the column whose type no table holds.
+    """
+    return Schema(tuple(Field(f.name, _from_spark(f.dataType, f.name)) for f in schema))
+
+
+def arrow_schema(schema: spark_types.StructType) -> pa.Schema:
+    """What the first batch of a reader must equal exactly."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def _to_spark(kind: DataType, column: str) -> spark_types.DataType:
+    match kind:
+        case DecimalType(precision, scale):
+            return spark_types.DecimalType(precision, scale)
+        case ArrayType(element):
+            return spark_types.ArrayType(_to_spark(element, column))
+        case MapType(key, value):
+            return spark_types.MapType(_to_spark(key, column), _to_spark(value, column))
+        case StructType(fields):
+            return spark_types.StructType([spark_types.StructField(f.name, _to_spark(f.type, column)) for f in fields])
+        case PrimitiveType(name):
+            if name not in PRIMITIVES:
+                raise _unsupported(column, name, "leave the column out: name the others in `columns`")
+            return PRIMITIVES[name]
+
+
+def _from_spark(kind: spark_types.DataType, column: str) -> DataType:
+    match kind:
+        case spark_types.DecimalType():
+            return DecimalType(kind.precision, kind.scale)
+        case spark_types.ArrayType():
+            return ArrayType(_from_spark(kind.elementType, column))
+        case spark_types.MapType():
+            return MapType(_from_spark(kind.keyType, column), _from_spark(kind.valueType, column))
+        case spark_types.StructType():
+            return StructType(tuple(Field(f.name, _from_spark(f.dataType, column)) for f in kind))
+        case spark_types.VarcharType() | spark_types.CharType():
+            return PrimitiveType("string")
+        case _:
+            if type(kind) not in _NAMES:
+                raise _unsupported(column, kind.simpleString(), "cast the column before writing")
+            return PrimitiveType(_NAMES[type(kind)])
+
+
+def _unsupported(column: str, kind: str, fix: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"column {column} has the type {kind}, which does not pass between lakeview and Spark",
+        fix=fix,
+        place=column,
+        kind="unsupported-type",
+    )

@@ -1,0 +1,87 @@
+"""Options of reads and writes: what they mean, and what is said of those that mean nothing."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from lakeview.errors import InvalidRequestError
+from lakeview.spark.options import PROPERTIES, ReadOptions, WriteOptions
+
+
+def test_reading_takes_a_version_or_a_moment_whatever_the_case_of_names() -> None:
+    assert ReadOptions.parse({"path": "t", "VERSION": "7", "where": "a = 1"}) == ReadOptions("t", 7, None, "a = 1")
+    moment = ReadOptions.parse({"path": "t", "timestamp": "2026-01-02T03:04:05Z"}).timestamp
+    assert moment == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_writing_takes_all_its_options() -> None:
+    given = {
+        "path": "t",
+        "partitionby": "month, `day`",
+        "mergeschema": "TRUE",
+        "operation": "WRITE",
+        "usermetadata": "note",
+        "timestamp": "2026-01-02T03:04:05+02:00",
+        "statistics": "false",
+        "delta.enableincommittimestamps": "true",
+    }
+    parsed = WriteOptions.parse(given, overwrite=False)
+    assert parsed.partition_by == ("month", "`day`")
+    assert (parsed.merge_schema, parsed.statistics, parsed.user_metadata) == (True, False, "note")
+    assert parsed.timestamp == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
+    assert parsed.properties == {"delta.enableInCommitTimestamps": "true"}
+
+
+def test_properties_get_their_case_back() -> None:
+    given = {"path": "t", **{name.lower(): "1" for name in PROPERTIES}}
+    assert set(WriteOptions.parse(given, overwrite=False).properties) == set(PROPERTIES)
+
+
+def test_overwrite_says_what_it_replaces() -> None:
+    assert WriteOptions.parse({"path": "t", "replacewhere": "m = 1"}, overwrite=True).replace_where == "m = 1"
+    files = WriteOptions.parse({"path": "t", "replacefiles": '["a", "b"]', "datachange": "false"}, overwrite=True)
+    assert (files.replace_files, files.data_change) == (("a", "b"), False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "no table is named"),
+        ({"path": "t", "versoin": "1"}, "versoin: no such option for reading"),
+        ({"path": "t", "version": "-1"}, "version is '-1', which is no version number"),
+        ({"path": "t", "version": "1", "timestamp": "2026-01-01T00:00Z"}, "version and timestamp are both given"),
+        ({"path": "t", "timestamp": "yesterday"}, "timestamp is 'yesterday', which is no ISO moment"),
+        ({"path": "t", "timestamp": "2026-01-01T00:00:00"}, "timestamp 2026-01-01T00:00:00 has no offset"),
+    ],
+    ids=["no path", "misspelt", "negative version", "two moments", "no moment", "naive moment"],
+)
+def test_reading_refuses(options: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        ReadOptions.parse(options)
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("options", "overwrite", "message"),
+    [
+        ({"delta.noSuchThing": "1"}, False, "delta.nosuchthing: no such option for writing"),
+        ({"mergeSchema": "yes"}, False, "mergeSchema is 'yes'"),
+        ({"replaceWhere": "m = 1"}, False, "replaceWhere and replaceFiles say what to replace"),
+        ({"replaceWhere": "m = 1", "replaceFiles": "[]"}, True, "replaceWhere and replaceFiles are both given"),
+        (
+            {"dataChange": "false"},
+            True,
+            "dataChange=false says that the rows are the same as before, but not as in which files",
+        ),
+    ],
+    ids=["unknown property", "no truth value", "replace in append", "two ways to replace", "compaction of nothing"],
+)
+def test_writing_refuses(options: dict[str, str], overwrite: bool, message: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        WriteOptions.parse({"path": "t", **options}, overwrite=overwrite)
+    assert caught.value.message.lower() == message.lower()
+
+
+def test_a_list_of_files_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="replaceFiles is no list of paths"):
+        WriteOptions.parse({"path": "t", "replaceFiles": "a,b"}, overwrite=True)

@@ -1,0 +1,51 @@
+"""Types between a table and Spark: there and back, and the exact Arrow schema of batches."""
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as st
+
+from lakeview.errors import UnsupportedTableError
+from lakeview.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.spark.types import PRIMITIVES, arrow_schema, from_spark, to_spark
+
+NESTED = Schema(
+    (
+        *(Field(name, PrimitiveType(name)) for name in PRIMITIVES),
+        Field("exact", DecimalType(38, 9)),
+        Field("with.dot", ArrayType(StructType((Field("a`b", MapType(PrimitiveType("string"), DecimalType(3, 1))),)))),
+    )
+)
+
+
+def test_every_type_comes_back_as_it_went() -> None:
+    assert from_spark(to_spark(NESTED)) == NESTED
+
+
+def test_our_arrow_schema_is_the_one_spark_compares_with() -> None:
+    assert arrow_schema(to_spark(NESTED)).equals(NESTED.to_arrow())
+
+
+def test_all_is_nullable_on_both_sides() -> None:
+    strict = Schema((Field("a", StructType((Field("b", PrimitiveType("long"), nullable=False),)), nullable=False),))
+    assert arrow_schema(to_spark(strict)) == pa.schema([("a", pa.struct([("b", pa.int64())]))])
+    literal = st.StructType([st.StructField("one", st.IntegerType(), nullable=False)])
+    assert from_spark(literal)["one"].nullable
+
+
+def test_text_of_bounded_length_is_text() -> None:
+    bounded = st.StructType([st.StructField("c", st.CharType(3)), st.StructField("v", st.VarcharType(9))])
+    assert [str(f.type) for f in from_spark(bounded)] == ["string", "string"]
+
+
+@pytest.mark.parametrize("name", ["time", "uuid", "timestamp_ns", "variant"])
+def test_types_that_do_not_pass_are_refused_by_column(name: str) -> None:
+    with pytest.raises(UnsupportedTableError) as caught:
+        to_spark(Schema((Field("odd", PrimitiveType(name)),)))
+    assert caught.value.message == f"column odd has the type {name}, which does not pass between lakeview and Spark"
+    assert caught.value.place == "odd"
+
+
+def test_spark_types_no_table_holds_are_refused_by_column() -> None:
+    span = st.StructType([st.StructField("span", st.DayTimeIntervalType())])
+    with pytest.raises(UnsupportedTableError, match="column span has the type interval day to second"):
+        from_spark(span)
