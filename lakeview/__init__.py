@@ -1,1 +1,54 @@
-"""lakeview: look into a lakehouse table from its log alone."""
+"""lakeview: look into a lakehouse table from its log alone.
+
+    import lakeview as lv
+
+    table = lv.open_table("lake/flights")
+    table.history()
+    table.snapshot(41).files
+
+Importing it is light: readers, views and their libraries load when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from lakeview import errors
+from lakeview.errors import LakeviewError
+from lakeview.schema import Field, Schema
+from lakeview.snapshot import Snapshot
+from lakeview.table import Table
+
+if TYPE_CHECKING:
+    from lakeview import views
+    from lakeview.delta.write.create import create_table
+    from lakeview.discovery import find_tables, open_table
+
+__version__ = "0.1.0"
+__all__ = [
+    "Field",
+    "LakeviewError",
+    "Schema",
+    "Snapshot",
+    "Table",
+    "create_table",
+    "errors",
+    "find_tables",
+    "open_table",
+    "views",
+]
+
+_LATER = {
+    "create_table": "lakeview.delta.write.create",
+    "find_tables": "lakeview.discovery",
+    "open_table": "lakeview.discovery",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "views":
+        return importlib.import_module("lakeview.views")
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'lakeview' has no attribute {name!r}")

@@ -6,7 +6,7 @@ Type names are Delta's (`long`, `integer`, `timestamp_ntz`); other formats trans
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -130,6 +130,10 @@ class Schema:
         """Every leaf reached through structs only, with its path; lists and maps count as leaves."""
         yield from _leaves(self.fields, ())
 
+    def relaxed(self) -> Schema:
+        """The same columns, everything nullable: what rows are read as, whatever the files hold."""
+        return Schema(tuple(_relaxed_field(f) for f in self.fields))
+
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema rows are conformed to: strings `string`, timestamps in microseconds."""
         import pyarrow as pa
@@ -144,6 +148,21 @@ class Schema:
     def from_arrow(schema: pa.Schema) -> Schema:
         """A schema from Arrow's; UnsupportedTableError for a type no table can hold."""
         return Schema(tuple(_field_from_arrow(f) for f in schema))
+
+
+def _relaxed_field(f: Field) -> Field:
+    return replace(f, nullable=True, type=_relaxed(f.type))
+
+
+def _relaxed(type_: DataType) -> DataType:
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(_relaxed_field(f) for f in fields))
+        case ArrayType(element):
+            return ArrayType(_relaxed(element))
+        case MapType(key, value):
+            return MapType(_relaxed(key), _relaxed(value))
+    return type_
 
 
 def _leaves(fields: tuple[Field, ...], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:

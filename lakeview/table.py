@@ -8,7 +8,6 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from lakeview.findings import Finding
 from lakeview.snapshot import Snapshot
 
 
@@ -61,9 +60,6 @@ class Table(Protocol):
 
     def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
         """The rows, lazily; filters prune files; the version is pinned at this call."""
-
-    def check(self) -> list[Finding]:
-        """What the log doctor finds."""
 
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing and the new commits."""

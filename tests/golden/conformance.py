@@ -19,6 +19,7 @@ class Protocol(msgspec.Struct, frozen=True):
 
     min_reader_version: int | None
     reader_features: list[str] | None
+    writer_features: list[str] | None = None
 
 
 class Alternative(msgspec.Struct, frozen=True):

@@ -10,50 +10,18 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.data.partition_values import instants
+from lakeview.delta.log.record_counts import records, whole
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
 
 Path = tuple[str, ...]
 
-_FIRST_KEY = r'^\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]'
 _STRING_PREFIX = 32
 """Spark cuts string bounds to 32 characters, so a bound that long only bounds."""
 
 _COMPARABLE = {
     "string", "long", "integer", "short", "byte", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz",
 }  # fmt: skip
-
-
-class _Records(msgspec.Struct, frozen=True):
-    num_records: Any = msgspec.field(name="numRecords", default=None)
-
-
-def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
-    """Physical rows of each file; null where statistics do not say.
-
-    `numRecords` is nearly always the first key: a pattern reads it there, a JSON decoder everywhere else.
-    """
-    frame = stats.to_frame("stats")
-    found = frame.select(pl.col("stats").str.extract(_FIRST_KEY, 1).cast(pl.Int64, strict=False)).to_series()
-    rest = (found.is_null() & stats.is_not_null()).arg_true()
-    if rest.len():
-        found = found.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
-    if parsed is not None:
-        found = pl.select(pl.coalesce(found, parsed)).to_series()
-    return found.alias("records")
-
-
-def _num_records(text: str) -> int | None:
-    try:
-        count = msgspec.json.decode(text, type=_Records).num_records
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return _integer(count)
-
-
-def _integer(value: Any) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-    return value if whole else None
 
 
 def physical_leaves(
@@ -104,7 +72,7 @@ def statistics_frame(adds: pl.DataFrame, leaves: Sequence[tuple[Path, Path, Fiel
 def _column(
     documents: list[Any], parsed: _Parsed, path: Path, type_: DataType, tight: pl.Series, count: pl.Series
 ) -> pl.Series:
-    nulls = pl.Series([_integer(_reach(d, ("nullCount", *path))) for d in documents], dtype=pl.Int64)
+    nulls = pl.Series([whole(_reach(d, ("nullCount", *path))) for d in documents], dtype=pl.Int64)
     nulls = _first_known(
         nulls, parsed.find(("nullCount", *path), pl.Int64()), parsed.find(("nullCounts", *path), pl.Int64())
     )

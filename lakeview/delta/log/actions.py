@@ -105,7 +105,8 @@ class DomainMetadata(msgspec.Struct, frozen=True, rename="camel"):
 class Action(msgspec.Struct, frozen=True, rename="camel"):
     """One line of a commit: exactly one of these is there; anything else on the line is unknown and skipped.
 
-    `commit_info` is free-form: kept as raw JSON. `cdc`, `sidecar` and `checkpoint_metadata` never touch the file set.
+    `commit_info` is free-form: kept as raw JSON, empty if it is not there. `cdc`, `sidecar` and `checkpointMetadata`
+    never touch the file set.
     """
 
     add: AddFile | None = None
@@ -113,7 +114,7 @@ class Action(msgspec.Struct, frozen=True, rename="camel"):
     meta_data: Metadata | None = None
     protocol: Protocol | None = None
     txn: Txn | None = None
-    commit_info: msgspec.Raw | None = None
+    commit_info: msgspec.Raw = msgspec.Raw(b"")
     domain_metadata: DomainMetadata | None = None
 
 
@@ -136,7 +137,10 @@ def parse_commit_info(raw: bytes) -> CommitInfo:
 
     A field of an unexpected type is left out rather than refused.
     """
-    info: Any = msgspec.json.decode(raw)
+    try:
+        info: Any = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):  # nothing depends on it
+        return CommitInfo()
     if not isinstance(info, dict):
         return CommitInfo()
     return CommitInfo(

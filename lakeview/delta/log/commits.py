@@ -54,8 +54,9 @@ class Commit:
     def info(self) -> CommitInfo:
         """What the commit says about itself; empty when it says nothing."""
         for action in self.actions:
-            if action.commit_info is not None:
-                return parse_commit_info(bytes(action.commit_info))
+            raw = bytes(action.commit_info)
+            if raw and raw != b"null":
+                return parse_commit_info(raw)
         return CommitInfo()
 
 

@@ -1,0 +1,87 @@
+"""Live add actions to FILES, and the loader that fills a Delta Snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.delta.data.partition_values import partition_columns, partition_text
+from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.replay import Replay
+from lakeview.errors import InvalidRequestError
+from lakeview.schema import Field
+from lakeview.snapshot import FILES, TOMBSTONES, UTC_MILLIS
+
+# column of FILES -> columns of FILE_ACTIONS it is made of
+_NEEDS = {
+    "path": [],
+    "size": ["size"],
+    "records": ["stats", "parsed_records"],
+    "deleted_records": [],
+    "modified": ["modified"],
+    "partition": ["partition_values"],
+    "partition_text": ["partition_values"],
+    "deletion_vector": [],
+    "tags": ["tags"],
+}
+
+
+def files_frame(replay: Replay, partitions: Sequence[Field], columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """FILES at a version with these columns, in this order; only what they need is read from the log.
+
+    InvalidRequestError for a column FILES does not have.
+    """
+    known = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
+    wanted = known if columns is None else list(columns)
+    if unknown := [c for c in wanted if c not in known]:
+        raise InvalidRequestError(
+            f"a file listing has no column {unknown[0]}", fix=f"choose from {', '.join(known)}", kind="unknown-column"
+        )
+    adds = replay.adds(sorted({need for c in wanted for need in _NEEDS[c]}))
+    return pl.DataFrame([_column(adds, c, partitions) for c in wanted])
+
+
+def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Series:
+    match name:
+        case "records":
+            return records(adds["stats"], adds["parsed_records"] if "parsed_records" in adds.columns else None)
+        case "modified":
+            return adds["modified"].cast(UTC_MILLIS)
+        case "partition":
+            typed = partition_columns(adds["partition_values"], partitions)
+            return pl.DataFrame(typed).to_struct("partition")
+        case "partition_text":
+            if not partitions:
+                return pl.Series("partition_text", [None] * adds.height, dtype=pl.String)
+            return partition_text(adds["partition_values"], partitions)
+    return adds[name]
+
+
+class DeltaLoader:
+    """The frames of one Delta snapshot, read on first touch."""
+
+    def __init__(self, replay: Replay, partitions: Sequence[Field]) -> None:
+        self._replay = replay
+        self._partitions = partitions
+
+    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
+        """FILES with these columns, or all."""
+        return files_frame(self._replay, self._partitions, columns)
+
+    def delete_files(self) -> pl.DataFrame:
+        """Empty: Delta keeps its deletes beside the data files."""
+        return pl.DataFrame(schema=FILES)
+
+    def tombstones(self) -> pl.DataFrame:
+        """TOMBSTONES."""
+        removes = self._replay.removes().rename({"modified": "deleted"})
+        return removes.with_columns(pl.col("deleted").cast(UTC_MILLIS)).select(TOMBSTONES.names())
+
+    def transactions(self) -> pl.DataFrame:
+        """TRANSACTIONS."""
+        return self._replay.transactions()
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA."""
+        return self._replay.domain_metadata()

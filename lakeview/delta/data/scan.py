@@ -1,0 +1,101 @@
+"""A filter and a version to the files that have to be read, and to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.statistics import physical_leaves, statistics_frame
+from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.replay import Replay
+from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
+from lakeview.rows import FileTask
+from lakeview.schema import Field, Schema, leaf_name
+from lakeview.snapshot import PLAN
+
+_MILLISECOND = pl.duration(milliseconds=1)
+
+
+class Scan:
+    """The live files of one version, ready to be pruned. Statistics are parsed for the columns of a filter only."""
+
+    def __init__(self, replay: Replay, schema: Schema, partitions: Sequence[Field], root: str) -> None:
+        self._replay = replay
+        self._schema = schema
+        self._partitions = partitions
+        self._root = root
+
+    def plan(self, where: pl.Expr) -> pl.DataFrame:
+        """PLAN: for each live file whether the filter reads it, and what spares it."""
+        node = parse(where)
+        adds = self._adds(node)
+        by_partition = may_match(node, _Known(adds, self._partitions, None).bounds, adds.height)
+        kept = may_match(node, _Known(adds, self._partitions, self._schema).bounds, adds.height) & by_partition
+        return pl.DataFrame([adds["path"], adds["size"], kept.alias("kept"), by_partition.alias("by")]).select(
+            "path",
+            "kept",
+            pl.when("kept")
+            .then(pl.lit("kept"))
+            .when("by")
+            .then(pl.lit("statistics"))
+            .otherwise(pl.lit("partition"))
+            .alias("reason"),
+            "size",
+        ).cast(PLAN)  # fmt: skip
+
+    def tasks(self, where: pl.Expr | None) -> list[FileTask]:
+        """The files a filter needs, as tasks that yield the whole schema."""
+        node = None if where is None else parse(where)
+        adds = self._adds(node)
+        if node is not None:
+            adds = adds.filter(may_match(node, _Known(adds, self._partitions, self._schema).bounds, adds.height))
+        constants = pl.DataFrame(partition_columns(adds["partition_values"], self._partitions))
+        rows = constants.to_dicts() if self._partitions else [{}] * adds.height
+        return [
+            FileTask(self._root, path, self._schema, values, size or 0)
+            for path, size, values in zip(adds["path"], adds["size"], rows, strict=True)
+        ]
+
+    def _adds(self, node: Node | None) -> pl.DataFrame:
+        partitions = {f.name for f in self._partitions}
+        statistics = node is not None and any(path[0] not in partitions for path in paths(node))
+        columns = ["size", "partition_values", *(["stats", "stats_parsed"] if statistics else [])]
+        return self._replay.adds(columns)
+
+
+class _Known:
+    """What partition values and, if a schema is given, statistics say of columns."""
+
+    def __init__(self, adds: pl.DataFrame, partitions: Sequence[Field], schema: Schema | None) -> None:
+        self._adds = adds
+        self._partitions = {f.name: f for f in partitions}
+        self._schema = schema
+
+    def bounds(self, path: Path) -> Bounds | None:
+        """Bounds of one column, None when nothing is known of it."""
+        if len(path) == 1 and path[0] in self._partitions:
+            values = partition_columns(self._adds["partition_values"], [self._partitions[path[0]]])[0]
+            one = pl.Series([1] * self._adds.height, dtype=pl.Int64)
+            return Bounds(values, values, values.is_not_null(), values.is_null().cast(pl.Int64), one)
+        if self._schema is None or "stats" not in self._adds.columns or path[0] not in self._schema:
+            return None
+        leaves = [e for e in physical_leaves(self._schema, [path[0]], self._partitions) if e[0] == path]
+        if not leaves:
+            return None
+        frame = statistics_frame(self._adds, leaves)
+        column = frame[leaf_name(path)].struct.unnest()
+        if column["min"].dtype == pl.Null:
+            return None
+        nulls = column["null_count"].set(~column["null_count_exact"].fill_null(False), None)
+        high = column["max"]
+        if isinstance(high.dtype, pl.Datetime):  # writers cut timestamps to milliseconds, which lowers a maximum
+            high = high.to_frame("m").select(pl.col("m") + _MILLISECOND).to_series()
+        return Bounds(column["min"], high, column["exact"], nulls, _records(self._adds))
+
+
+def _records(adds: pl.DataFrame) -> pl.Series:
+    """Physical rows of each file, from whatever statistics are there."""
+    parsed = adds["stats_parsed"].struct.unnest() if "stats_parsed" in adds.columns else pl.DataFrame()
+    return records(adds["stats"], parsed["numRecords"].cast(pl.Int64) if "numRecords" in parsed.columns else None)

@@ -1,0 +1,127 @@
+"""The log and one listing of the data to VERSIONS: which versions can still be read, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from lakeview.delta.features import check_readable
+from lakeview.delta.log.history import History
+from lakeview.delta.log.log_segment import complete_checkpoints
+from lakeview.delta.log.paths import canonical
+from lakeview.delta.log.table_log import TableLog
+from lakeview.errors import LakeviewError
+from lakeview.snapshot import VERSIONS, TableProtocol
+from lakeview.storage import is_absolute
+
+
+def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> pl.DataFrame:
+    """VERSIONS, newest first.
+
+    A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, its
+    protocol is one we implement, and its data files are there. Files are looked up in one listing of the table's
+    folder; files recorded outside it are taken to be there.
+    """
+    commits = log.commit_files()["version"].to_list()
+    bases = {c.version for c in complete_checkpoints(log.files)}
+    reasons = _broken_runs(commits, bases, history.broken())
+    for version, reason in _refused(history, commits).items():
+        reasons.setdefault(version, reason)
+    for version, reason in _missing_files(log, history, sorted({*commits, *bases})).items():
+        reasons.setdefault(version, reason)
+    every = sorted({*commits, *bases}, reverse=True)
+    frame = pl.DataFrame(
+        {"version": every, "readable": [v not in reasons for v in every], "reason": [reasons.get(v) for v in every]},
+        schema={"version": pl.Int64(), "readable": pl.Boolean(), "reason": pl.String()},
+    )
+    return frame.join(times, on="version", how="left", maintain_order="left").select(VERSIONS.names())
+
+
+def _broken_runs(commits: list[int], bases: set[int], broken: Mapping[int, str]) -> dict[int, str]:
+    """Versions that no unbroken run of commits reaches."""
+    reasons: dict[int, str] = {}
+    trouble: str | None = None
+    previous: int | None = None
+    for version in commits:
+        if version in bases:
+            trouble = None
+        elif previous is None and version > 0:
+            trouble = f"the log starts at version {version}, and no checkpoint lies at or below it"
+        elif previous is not None and version != previous + 1 and not _base_between(bases, previous, version):
+            trouble = f"commit {previous + 1} is missing from the log"
+        elif version in broken:
+            trouble = broken[version]
+        if trouble is not None:
+            reasons[version] = trouble
+        previous = version
+    return reasons
+
+
+def _base_between(bases: set[int], previous: int, version: int) -> bool:
+    return version - 1 in bases and version - 1 > previous
+
+
+def _refused(history: History, commits: list[int]) -> dict[int, str]:
+    """Versions whose protocol this reader does not implement."""
+    protocols, metadata = history.protocols(), history.properties()
+    reasons: dict[int, str] = {}
+    reason: str | None = None
+    properties: dict[str, str] = {}
+    protocol: TableProtocol | None = None
+    for version in commits:
+        if version not in protocols and version not in metadata:
+            if reason is not None:
+                reasons[version] = reason
+            continue
+        if version in metadata:
+            properties = {k: v for k, v in (metadata[version].configuration or {}).items() if v is not None}
+        if version in protocols:
+            p = protocols[version]
+            features = tuple(p.reader_features) if p.reader_features is not None else None
+            protocol = TableProtocol(p.min_reader_version, p.min_writer_version, features)
+        reason = None if protocol is None else _refusal(protocol, properties)
+        if reason is not None:
+            reasons[version] = reason
+    return reasons
+
+
+def _refusal(protocol: TableProtocol, properties: Mapping[str, str]) -> str | None:
+    try:
+        check_readable(protocol, properties, "it")
+    except LakeviewError as error:
+        return error.message
+    return None
+
+
+def _missing_files(log: TableLog, history: History, versions: list[int]) -> dict[int, str]:
+    """Versions that name a data file which is not in the table's folder."""
+    lives = history.lifetimes()
+    outside = pl.Series([is_absolute(p) for p in canonical(lives["path"], log.storage.root)], dtype=pl.Boolean)
+    inside = lives.filter(~outside)
+    present = log.storage.walk().select(path="name")
+    keyed = inside.with_columns(canonical(inside["path"], log.storage.root).alias("path"))
+    gone = keyed.join(present, on="path", how="anti")
+    if not gone.height:
+        return {}
+    start = pl.col("added").fill_null(versions[0])
+    steps = pl.concat(
+        [
+            gone.select(start.alias("version"), pl.lit(1).alias("step"), "path"),
+            gone.filter(pl.col("removed").is_not_null()).select(
+                pl.col("removed").alias("version"), pl.lit(-1).alias("step"), pl.lit(None, pl.String).alias("path")
+            ),
+        ]
+    )
+    counted = (
+        steps.group_by("version")
+        .agg(pl.col("step").sum(), pl.col("path").drop_nulls().first())
+        .sort("version")
+        .with_columns(pl.col("step").cum_sum().alias("missing"))
+    )
+    every = pl.DataFrame({"version": versions}, schema={"version": pl.Int64()})
+    at = every.join_asof(counted.set_sorted("version"), on="version").filter(pl.col("missing") > 0)
+    return {
+        version: f"{missing:,} of its data files {'is' if missing == 1 else 'are'} missing from the store"
+        for version, missing in at.select("version", "missing").iter_rows()
+    }

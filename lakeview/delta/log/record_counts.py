@@ -1,0 +1,43 @@
+"""`numRecords` of per-file statistics to a column of row counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import polars as pl
+
+_FIRST_KEY = r'^\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]'
+
+
+class _Records(msgspec.Struct, frozen=True):
+    num_records: Any = msgspec.field(name="numRecords", default=None)
+
+
+def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+    """Physical rows of each file; null where statistics do not say.
+
+    `numRecords` is nearly always the first key: a pattern reads it there, a JSON decoder everywhere else.
+    """
+    frame = stats.to_frame("stats")
+    found = frame.select(pl.col("stats").str.extract(_FIRST_KEY, 1).cast(pl.Int64, strict=False)).to_series()
+    rest = (found.is_null() & stats.is_not_null()).arg_true()
+    if rest.len():
+        found = found.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
+    if parsed is not None:
+        found = pl.select(pl.coalesce(found, parsed)).to_series()
+    return found.alias("records")
+
+
+def _num_records(text: str) -> int | None:
+    try:
+        count = msgspec.json.decode(text, type=_Records).num_records
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return whole(count)
+
+
+def whole(value: Any) -> int | None:
+    """A JSON value as a count: a whole number of 64 bits from 0 on, else None."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return value if fits else None

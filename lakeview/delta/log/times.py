@@ -1,0 +1,137 @@
+"""Commit files and what they say to the time of each version, the one that time travel uses.
+
+Three sources, chosen once for a table and named in COMMITS.timestamp_source:
+`in-commit` (today's protocol, In-Commit Timestamps) from the version that enabled them; before it, and without them,
+`file`: the commit file's modification time; and `commitInfo`: the writer's own clock, only where a copy has flattened
+the file times, so that a table copied yesterday does not seem to have begun and ended yesterday.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+from lakeview.delta.log.table_log import TableLog
+from lakeview.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.snapshot import UTC_MILLIS
+
+TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
+"""One row a commit file, oldest first."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FLAT = timedelta(hours=1)
+_FLATTENED = 100
+
+
+def in_commit_start(properties: Mapping[str, str]) -> int | None:
+    """The version from which commits carry their own time; None where the table does not use them."""
+    if properties.get("delta.enableInCommitTimestamps", "").lower() != "true":
+        return None
+    text = properties.get("delta.inCommitTimestampEnablementVersion", "0")
+    return int(text) if text.isdecimal() else 0
+
+
+class CommitTimes:
+    """The times of a log's commits. Commits are read only where their own word is needed."""
+
+    def __init__(self, log: TableLog, properties: Mapping[str, str]) -> None:
+        self._log = log
+        self._start = in_commit_start(properties)
+
+    def of(self, version: int) -> datetime | None:
+        """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
+        if self._start is not None and version >= self._start and self._listed(version):
+            own = self._log.commit(version).info.in_commit_timestamp
+            if own is not None:
+                return moment(own)
+        frame = self._by_file(self._log.commit_files())
+        row = frame.filter(pl.col("version") == version)
+        return moment(row["timestamp"].dt.epoch("ms")[0]) if row.height else None
+
+    def _listed(self, version: int) -> bool:
+        return version in self._log.commit_files()["version"]
+
+    def frame(self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None]) -> pl.DataFrame:
+        """TIMES from what the commits say: `in_commit` and `recorded` are milliseconds by version."""
+        files = self._log.commit_files()
+        base = self._by_file(files, recorded)
+        if self._start is None:
+            return base
+        own = pl.DataFrame(
+            {"version": list(in_commit), "own": list(in_commit.values())},
+            schema={"version": pl.Int64(), "own": pl.Int64()},
+        ).filter(pl.col("version") >= self._start)
+        return (
+            base.join(own, on="version", how="left", maintain_order="left")
+            .with_columns(
+                pl.coalesce(pl.col("own").cast(UTC_MILLIS), pl.col("timestamp")).alias("timestamp"),
+                pl.when(pl.col("own").is_not_null())
+                .then(pl.lit("in-commit"))
+                .otherwise(pl.col("timestamp_source"))
+                .alias("timestamp_source"),
+            )
+            .select(TIMES.names())
+        )
+
+    def _by_file(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None = None) -> pl.DataFrame:
+        if self._flattened(files):
+            known = recorded or {c.version: c.info.timestamp for c in self._log.commits(files["version"])}
+            text = pl.Series("timestamp", [known.get(v) for v in files["version"]], dtype=pl.Int64)
+            if not text.has_nulls():
+                return _monotone(files.select("version").with_columns(text.cast(UTC_MILLIS)), "commitInfo")
+        return _monotone(files.select("version", pl.col("modified").alias("timestamp")), "file")
+
+    def _flattened(self, files: pl.DataFrame) -> bool:
+        """Whether a copy gave every commit file about the same time, while their writers worked for much longer."""
+        times = files["modified"].drop_nulls().dt.epoch("ms").sort()
+        if times.len() < 2:
+            return False
+        width = timedelta(milliseconds=times[-1] - times[0])
+        if width >= _FLAT:
+            return False
+        first, last = (self._log.commit(files["version"][i]).info.timestamp for i in (0, -1))
+        if first is None or last is None:
+            return False
+        return timedelta(milliseconds=min(last - first, 10**14)) > max(width * _FLATTENED, _FLAT)
+
+
+def moment(milliseconds: int | None) -> datetime | None:
+    """Milliseconds since 1970 as an aware datetime; None for none, and beyond the calendar's years."""
+    try:
+        return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def _monotone(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """ "if ts[i+1] <= ts[i] then ts[i+1] = ts[i] + 1 ms", as one running maximum over ts - position."""
+    position = pl.int_range(pl.len(), dtype=pl.Int64)
+    millis = pl.col("timestamp").dt.epoch("ms")
+    return frame.with_columns(
+        ((millis - position).cum_max() + position).cast(UTC_MILLIS).alias("timestamp"),
+        pl.lit(source).alias("timestamp_source"),
+    ).select(TIMES.names())
+
+
+def version_at(times: pl.DataFrame, at: datetime, address: str) -> int:
+    """The last version committed at or before a moment; a moment after the latest commit gives the latest.
+
+    InvalidRequestError for a naive moment, VersionNotFoundError before the first commit still there.
+    """
+    if at.tzinfo is None or at.utcoffset() is None:
+        raise InvalidRequestError(
+            f"the moment {at.isoformat(sep=' ')} has no time zone",
+            fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
+            kind="naive-moment",
+        )
+    earlier = times.filter(pl.col("timestamp") <= at)
+    if not earlier.height:
+        first = moment(times["timestamp"].dt.epoch("ms")[0]) if times.height else None
+        begins = "an unknown time" if first is None else first.isoformat(sep=" ")
+        raise VersionNotFoundError(
+            f"{address} has no version at {at.isoformat(sep=' ')}: its log begins at {begins}",
+            fix="ask for a later moment, or for a version by number",
+        )
+    return int(earlier["version"][-1])

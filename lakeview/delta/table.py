@@ -1,0 +1,266 @@
+"""A Delta table: its log to snapshots, history and rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.data.statistics import physical_leaves, statistics_frame
+from lakeview.delta.features import check_readable
+from lakeview.delta.log.commits import raw_actions
+from lakeview.delta.log.history import History
+from lakeview.delta.log.paths import commit_name
+from lakeview.delta.log.readability import readable_versions
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.log.times import CommitTimes, moment, version_at
+from lakeview.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.expressions import check_columns, predicate
+from lakeview.rows import FileTask, lazy_rows
+from lakeview.schema import Schema
+from lakeview.snapshot import ACTIONS, Snapshot, TableMetadata, TableProtocol
+from lakeview.storage import Storage
+
+if TYPE_CHECKING:
+    from lakeview.delta.write.transaction import Clock, Transaction
+
+_KEPT_STATES = 8
+
+
+class DeltaTable:
+    """A Delta table at one address. Implements `lakeview.table.Table`; safe to use from several threads."""
+
+    format = "delta"
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self._lock = threading.RLock()
+        self._log = TableLog(storage)
+        self._history = History(self._log)
+        self._states: dict[int, Replay] = {}
+
+    @property
+    def address(self) -> str:
+        """Where it was opened, normalised, without credentials."""
+        return self.storage.root
+
+    @property
+    def latest_version(self) -> int:
+        """The newest version seen by the last refresh."""
+        return self._log.latest
+
+    def refresh(self) -> bool:
+        """True if there is a newer version; costs one listing."""
+        return self._log.refresh()
+
+    def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
+        """The table at a version or a moment; the latest without either.
+
+        VersionNotFoundError, CorruptTableError (gap, missing protocol or metadata, broken files),
+        UnsupportedTableError (protocol version or feature by name), InvalidRequestError (a naive moment, a ref).
+        """
+        state = self._state(version, at, ref)
+        return Snapshot(self._describe(state), DeltaLoader(state, self._partitions(state)))
+
+    def history(self, limit: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first, at most `limit`. Works whatever the table's protocol asks."""
+        commits = self._history.commits(self._newest_properties())
+        return commits if limit is None else commits.head(limit)
+
+    def versions(self) -> pl.DataFrame:
+        """VERSIONS, newest first; one listing of the table's folder tells which data files are gone."""
+        times = self._history.times(self._newest_properties())
+        return readable_versions(self._log, self._history, times)
+
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS, oldest first."""
+        return self._history.schemas(self._newest_properties())
+
+    def commit(self, version: int) -> pl.DataFrame:
+        """ACTIONS of one commit, in the order recorded."""
+        rows = raw_actions(self._log.commit_bytes(version), version, commit_name(version))
+        return pl.DataFrame(rows, schema=ACTIONS, orient="row")
+
+    def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """FILES at a version, only these columns read."""
+        state = self._state(version)
+        return files_frame(state, self._partitions(state), columns)
+
+    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS of the live files at a version; partition columns have none.
+
+        InvalidRequestError for a column the schema does not have.
+        """
+        state = self._state(version)
+        leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
+        return statistics_frame(state.adds(["stats", "stats_parsed"]), leaves)
+
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES."""
+        return self._history.lifetimes()
+
+    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
+        """PLAN: which files a filter reads, and what spares the others."""
+        state = self._state(version)
+        return self._scan(state).plan(self._checked(where, state))
+
+    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+        """The rows at a version, pinned now; filters prune files by partition values and statistics.
+
+        Collecting raises DataFileMissingError for a file that is gone, UnsupportedTableError for a type without rows.
+        """
+        state = self._state(version, at, ref)
+        self._require_parquet(state)
+        return lazy_rows(self._scan(state).tasks, self._schema(state), self.storage)
+
+    def tasks(
+        self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
+    ) -> list[FileTask]:
+        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows`).
+
+        `where` spares files, it does not filter rows.
+        """
+        state = self._state(version)
+        self._require_parquet(state)
+        found = self._scan(state).tasks(None if where is None else self._checked(where, state))
+        if columns is None:
+            return found
+        if unknown := [c for c in columns if c not in self._schema(state)]:
+            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
+        return [task.select(columns) for task in found]
+
+    def transaction(
+        self,
+        operation: str = "WRITE",
+        *,
+        parameters: dict[str, Any] | None = None,
+        metrics: dict[str, Any] | None = None,
+        user_metadata: str | None = None,
+        engine: str | None = None,
+        clock: Clock | None = None,
+    ) -> Transaction:
+        """A transaction on the latest version: commits on leaving its `with` block, or not at all."""
+        from lakeview.delta.write.transaction import Transaction, system_clock
+
+        return Transaction(
+            self, operation, parameters=parameters, metrics=metrics, user_metadata=user_metadata, engine=engine,
+            clock=clock or system_clock,
+        )  # fmt: skip
+
+    # -- what the writer builds on
+
+    @property
+    def log(self) -> TableLog:
+        """The log behind the table, for the writer."""
+        return self._log
+
+    def state(self, version: int | None = None) -> Replay:
+        """The replayed log at a version, protocol checked, for the writer."""
+        return self._state(version)
+
+    # -- inside
+
+    def _state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> Replay:
+        if ref is not None:
+            raise InvalidRequestError(
+                f"a Delta table has no ref called {ref}", fix="ask for a version or a moment", kind="unknown-ref"
+            )
+        if version is not None and at is not None:
+            raise InvalidRequestError("a version and a moment were given", fix="give one of them")
+        if at is not None:
+            version = version_at(self._history.times(self._newest_properties()), at, self.address)
+        wanted = self._log.latest if version is None else version
+        state = self._replay(wanted)
+        check_readable(table_protocol(state), properties(state), self.address)
+        return state
+
+    def _replay(self, version: int) -> Replay:
+        with self._lock:
+            if version not in self._states:
+                self._states[version] = Replay(self._log, self._log.segment(version))
+                while len(self._states) > _KEPT_STATES:
+                    del self._states[next(iter(self._states))]
+            return self._states[version]
+
+    def _newest_properties(self) -> dict[str, str]:
+        """Properties of the newest version that still has any, for the log's own sake: no protocol check."""
+        metadata = self._history.properties()
+        if metadata:
+            found = metadata[max(metadata)].configuration or {}
+            return {k: v for k, v in found.items() if v is not None}
+        return properties(self._replay(self._log.latest))
+
+    def _schema(self, state: Replay) -> Schema:
+        mapped = properties(state).get("delta.columnMapping.mode", "none") != "none"
+        return parse_schema(state.metadata.schema_string, mapped=mapped, max_depth=self.storage.config.max_schema_depth)
+
+    def _partitions(self, state: Replay) -> list[Any]:
+        return partition_fields(self._schema(state), state.metadata.partition_columns or [])
+
+    def _scan(self, state: Replay) -> Scan:
+        return Scan(state, self._schema(state), self._partitions(state), self.address)
+
+    def _checked(self, where: str | pl.Expr, state: Replay) -> pl.Expr:
+        expression = predicate(where)
+        check_columns(expression, self._schema(state))
+        return expression
+
+    def _require_parquet(self, state: Replay) -> None:
+        provider = state.metadata.format.provider
+        if provider.lower() != "parquet":
+            raise UnsupportedTableError(
+                f"{self.address} keeps its rows in {provider} files, which this reader does not read",
+                fix="its log can be shown; read the rows with the engine that wrote them",
+                place="metaData.format.provider",
+                kind="unsupported-data-format",
+            )
+
+    def _describe(self, state: Replay) -> TableMetadata:
+        metadata = state.metadata
+        found = properties(state)
+        return TableMetadata(
+            address=self.address,
+            format=self.format,
+            version=state.version,
+            timestamp=CommitTimes(self._log, found).of(state.version),
+            schema=self._schema(state),
+            partition_columns=tuple(metadata.partition_columns or ()),
+            properties=found,
+            protocol=table_protocol(state),
+            id=metadata.id,
+            name=metadata.name,
+            description=metadata.description,
+            created=moment(metadata.created_time),
+            data_format=metadata.format.provider,
+        )
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self.address!r}, latest={self.latest_version})"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.address)}</b> · Delta · latest version {self.latest_version}</p>"
+
+
+def properties(state: Replay) -> dict[str, str]:
+    """Table properties at a version; one recorded as null is not set."""
+    return {k: v for k, v in (state.metadata.configuration or {}).items() if v is not None}
+
+
+def table_protocol(state: Replay) -> TableProtocol:
+    """The protocol action as the neutral value a Snapshot holds."""
+    p = state.protocol
+    return TableProtocol(
+        p.min_reader_version,
+        p.min_writer_version,
+        None if p.reader_features is None else tuple(p.reader_features),
+        None if p.writer_features is None else tuple(p.writer_features),
+    )

@@ -1,0 +1,151 @@
+"""Data files to rows: Parquet to record batches conformed to a table's schema, and to a LazyFrame that prunes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from polars.io.plugins import register_io_source
+
+from lakeview.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.schema import Field, Schema
+from lakeview.storage import Storage, open_storage
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """One data file to read, as a value that can travel to another process.
+
+    `path`: decoded, relative to `root` or absolute; `schema`: the columns to yield, in order; `constants`: values of
+    columns that the log records and the file need not hold, by name; `size` in bytes, `records` if known.
+    """
+
+    root: str
+    path: str
+    schema: Schema
+    constants: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    size: int = 0
+    records: int | None = None
+
+    def select(self, names: Sequence[str]) -> FileTask:
+        """The same file, only these columns."""
+        return FileTask(self.root, self.path, self.schema.select(list(names)), self.constants, self.size, self.records)
+
+
+def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows of one file in `task.schema`, everything nullable, timestamps in microseconds.
+
+    A column the file lacks is null, one the schema lacks is left out, a partition value of the log wins over the
+    file's. DataFileMissingError if the file is gone, CorruptTableError if it is no Parquet file, UnsupportedTableError
+    for a type that has no rows.
+    """
+    store = storage or open_storage(task.root)
+    target = task.schema.relaxed().to_arrow()
+    try:
+        # INT96 through nanoseconds would wrap years before 1677 and after 2262
+        with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+            sources = {f.name: _source(f, file.schema_arrow) for f in task.schema if f.name not in task.constants}
+            columns = [name for name in dict.fromkeys(sources.values()) if name is not None]
+            for batch in _batches(file, columns, batch_rows):
+                arrays = [_array(f, batch, task.constants, sources, target.field(f.name).type) for f in task.schema]
+                yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
+    except FileNotFoundError as error:
+        raise DataFileMissingError(
+            f"data file {task.path} is in the log of {task.root} but not in the store",
+            fix="restore it, or read another version; table.versions() lists which are whole",
+            place=task.path,
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, CorruptTableError):
+            raise
+        raise CorruptTableError(
+            f"data file {task.path} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}",
+            fix="restore the file from a backup, or read a version without it",
+            place=task.path,
+            kind="corrupt-data-file",
+        ) from error
+
+
+def _source(wanted: Field, schema: pa.Schema) -> str | None:
+    """The file's column for a field: by exact name, else ignoring case ("unique ignoring case"), else none."""
+    name = wanted.physical_name or wanted.name
+    if schema.get_field_index(name) >= 0:
+        return name
+    return next((n for n in schema.names if n.casefold() == name.casefold()), None)
+
+
+def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    if columns:
+        yield from file.iter_batches(batch_size=batch_rows, columns=columns)
+        return
+    rows = file.metadata.num_rows  # only the number of rows matters
+    for start in range(0, rows, batch_rows):
+        empty = pa.nulls(min(batch_rows, rows - start))
+        yield pa.RecordBatch.from_arrays([empty], names=["_"])
+
+
+def _array(
+    wanted: Field,
+    batch: pa.RecordBatch,
+    constants: Mapping[str, Any],
+    sources: Mapping[str, str | None],
+    target: pa.DataType,
+) -> pa.Array:
+    if wanted.name in constants:
+        return pa.repeat(pa.scalar(constants[wanted.name], type=target), batch.num_rows)
+    source = sources[wanted.name]
+    if source is None:
+        return pa.nulls(batch.num_rows, target)
+    array = batch.column(batch.schema.get_field_index(source))
+    if array.type == target:
+        return array
+    try:
+        return array.cast(target, safe=not pa.types.is_timestamp(target))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UnsupportedTableError(
+            f"column {wanted.name} is {array.type} in a file and {wanted.type} in the schema, and values do not fit: "
+            f"{str(error).splitlines()[0]}",
+            fix="read the other columns, or a version from before the type changed",
+            place=wanted.name,
+            kind="unsupported-cast",
+        ) from error
+
+
+def lazy_rows(tasks: Callable[[pl.Expr | None], Sequence[FileTask]], schema: Schema, storage: Storage) -> pl.LazyFrame:
+    """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch."""
+    types = schema.to_polars()
+
+    def source(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        output = schema.names if with_columns is None else with_columns
+        needed = set(output) | set(() if predicate is None else predicate.meta.root_names())
+        names = [n for n in schema.names if n in needed]
+        left = n_rows
+        for task in tasks(predicate):
+            for batch in read_task(task.select(names), storage):
+                if left is not None and left <= 0:
+                    return
+                frame = _frame(batch, names, types)
+                frame = frame if predicate is None else frame.filter(predicate)
+                frame = frame.select([frame[n] for n in output]) if output else frame
+                if left is not None:
+                    frame = frame.head(left)
+                    left -= frame.height
+                yield frame
+
+    return register_io_source(source, schema=types, is_pure=True)
+
+
+def _frame(batch: pa.RecordBatch, names: list[str], types: pl.Schema) -> pl.DataFrame:
+    if not names:
+        return pl.DataFrame(height=batch.num_rows)
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.cast(pl.Schema({n: types[n] for n in names}))
