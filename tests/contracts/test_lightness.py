@@ -1,39 +1,41 @@
-"""`import lakeview` is light: it loads what a table's log needs, and no engine, server, chart or store."""
+"""`import lakeview` is light, and readers load no engine, server, chart or store before it is asked for."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-HEAVY = (
-    "altair",
-    "streamlit",
-    "pyspark",
-    "starlette",
-    "uvicorn",
-    "pandas",
-    "numpy",
-    "sqlglot",
-    "s3fs",
-    "gcsfs",
-    "adlfs",
-)
+ENDS = ("altair", "pandas", "pyspark", "starlette", "streamlit", "uvicorn")
+STORES = ("adlfs", "gcsfs", "s3fs")
+READING = ("fsspec", "numpy", "pyarrow", "sqlglot")
+
+IMPORT = "import lakeview as lv, sys"
+TOUCH = "lv.open_table, lv.find_tables, lv.errors, lv.Snapshot"
+SHOW = "print(*sys.modules, sep='\\n')"
 
 
-@pytest.fixture(scope="module")
-def loaded() -> frozenset[str]:
-    """The modules in a fresh process after `import lakeview`, with what it promises touched."""
-    script = "import lakeview as lv, sys; lv.open_table, lv.find_tables, lv.errors; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+@cache
+def loaded(*statements: str) -> frozenset[str]:
+    """The modules in a fresh process after these statements."""
+    done = subprocess.run(
+        [sys.executable, "-c", "; ".join(statements)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return frozenset(done.stdout.split())
 
 
-@pytest.mark.parametrize("library", HEAVY)
-def test_importing_lakeview_does_not_load(library: str, loaded: frozenset[str]) -> None:
-    assert "polars" in loaded, "the list of loaded modules is not what it seems"
-    assert library not in loaded
+@pytest.mark.parametrize("library", [*ENDS, *STORES, *READING])
+def test_importing_lakeview_does_not_load(library: str) -> None:
+    assert "polars" in loaded(IMPORT, SHOW), "the list of loaded modules is not what it seems"
+    assert library not in loaded(IMPORT, SHOW)
+
+
+@pytest.mark.parametrize("library", [*ENDS, *STORES])
+def test_the_readers_do_not_load(library: str) -> None:
+    assert "lakeview.discovery" in loaded(IMPORT, TOUCH, SHOW), "the list of loaded modules is not what it seems"
+    assert library not in loaded(IMPORT, TOUCH, SHOW)
