@@ -55,7 +55,7 @@ types:
 	$(PY) -m mypy $(SOURCES)
 
 contracts:
-	@$(VENV)/bin/lint-imports --no-logo 2>/dev/null || $(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports
 
 fast:
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m "$(FAST)" $(PYTEST_FLAGS)
