@@ -83,29 +83,39 @@ def pick_from_chart(key: str) -> None:
     """A click on a mark of the chart chooses its version."""
     for picked in st.session_state[key].get("selection", {}).values():
         if isinstance(picked, list):
-            versions = [str(row["version"]) for row in picked if isinstance(row, Mapping) and "version" in row]
+            versions = [row["version"] for row in picked if isinstance(row, Mapping) and "version" in row]
             if versions:
-                st.session_state[COMMIT] = versions[-1]
+                _choose(versions[-1])
 
 
 def picker(now: Opened, shown: pl.DataFrame) -> int:
-    """The commit whose drawer is open: the twin widget of a click in the chart; the version shown by default."""
-    versions = shown["version"].reverse()
-    options = versions.cast(pl.String).to_list()
-    if st.session_state.get(COMMIT, options[0]) not in options:
-        del st.session_state[COMMIT]
-    default = options.index(str(now.version)) if str(now.version) in options else 0
+    """The commit whose drawer is open: the twin widget of a click in the chart; the version shown by default.
+
+    The URL keeps it as `commit`: written here and not bound, because a bound widget writes its label.
+    """
+    options = shown["version"].reverse().cast(pl.String).to_list()
     moments = dict(zip(options, shown["timestamp"].reverse(), strict=True))
-    chosen = st.selectbox(
-        "Commit",
-        options,
-        index=default,
-        format_func=lambda text: f"v{text} · {views.format_moment(moments.get(text))}",
-        key=COMMIT,
-        bind="query-params",
-        width=260,
-    )
+    wanted = st.query_params.get(COMMIT, str(now.version)).removeprefix("v")
+    st.session_state["pick_commit"] = wanted if wanted in moments else options[0]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "**One commit** &ensp; :small[:gray[chosen here, in the table, or in the picture]]", width="content"
+        )
+        st.space("stretch")
+        chosen = st.selectbox(
+            "Commit",
+            options,
+            format_func=lambda text: f"v{text} · {views.format_moment(moments.get(text))}",
+            key="pick_commit",
+            on_change=lambda: _choose(st.session_state["pick_commit"]),
+            label_visibility="collapsed",
+            width=210,
+        )
     return int(chosen)
+
+
+def _choose(version: int | str) -> None:
+    st.query_params[COMMIT] = str(version)
 
 
 def commit_table(shown: pl.DataFrame, chosen: int) -> None:
@@ -134,16 +144,17 @@ def commit_table(shown: pl.DataFrame, chosen: int) -> None:
     frame(
         table,
         {
-            "mark": column.TextColumn("", width=30),
-            "version": column.TextColumn("version", width=64),
-            "committed": column.TextColumn("committed, UTC", width=128),
-            "operation": column.TextColumn("operation", width=110),
-            "writer": column.TextColumn("writer", width=110),
-            "added": column.NumberColumn("rows +", format="localized", width=76),
-            "removed": column.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=76),
+            "mark": column.TextColumn("", width=24),
+            "version": column.TextColumn("version", width=50),
+            "committed": column.TextColumn("committed, UTC", width=118),
+            "operation": column.TextColumn("operation", width=80),
+            "writer": column.TextColumn("writer", width=78),
+            "added": column.NumberColumn("rows +", format="localized", width=58),
+            "removed": column.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=58),
         },
         key=key,
-        height=330,
+        height=420,
+        unknown="unknown",
         selection_mode="single-row",
         selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
         on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
@@ -162,7 +173,7 @@ _GLYPHS = {
 def _pick_from_table(key: str, versions: list[int]) -> None:
     chosen = st.session_state[key]["selection"]["rows"]
     if chosen:
-        st.session_state[COMMIT] = str(versions[chosen[0]])
+        _choose(versions[chosen[0]])
 
 
 def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
@@ -191,7 +202,7 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         before = told_before(timeline, version)
         if before is not None:
-            link("schema", f"Compare with v{before}", selected(version=version, base=before))
+            link("schema", f"Compare with v{before}", selected(version=version, base=before, tab="What changed"))
         link("data", "Preview its rows", selected(version=version))
     with st.expander("Metrics as the writer gave them", icon=":material/monitoring:"):
         metrics = _json_pairs(row["metrics"])

@@ -41,7 +41,9 @@ def dark() -> bool:
 def title(page: str) -> None:
     """The page's title, and its question beside it."""
     entry = PAGES[page]
-    st.markdown(f"### {entry.title} &ensp; :gray[{entry.question}]", anchors=False)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.markdown(f"## {entry.title}", anchors=False, width="content")
+        st.markdown(f":gray[{entry.question}]", width="content")
 
 
 def card(
@@ -59,9 +61,8 @@ def link(page: str, label: str | None = None, parameters: Mapping[str, str] | No
     entry = PAGES[page]
     st.page_link(
         entry.file,
-        label=label or entry.title,
-        icon=":material/chevron_right:",
-        icon_position="right",
+        label=f":blue[{label or entry.title} :material/chevron_right:]",
+        icon="",
         query_params=dict(selection.link() if parameters is None else parameters),
     )
 
@@ -138,6 +139,15 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
             )
 
 
+def byte_unit(sizes: pl.Series) -> tuple[str, int]:
+    """The unit in which a column of sizes reads well, and its bytes: `MiB`, 1048576."""
+    middle = sizes.median()
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if isinstance(middle, int | float) and middle >= size:
+            return unit, size
+    return "KiB", 1 << 10
+
+
 def grid(minimum: int) -> Any:
     """A grid that wraps: as many equal columns as fit, none narrower than `minimum` pixels."""
     return st.grid("auto", min_column_width=minimum)
@@ -148,10 +158,14 @@ def frame(
     columns: Mapping[str, Any] | None = None,
     *,
     key: str,
-    height: int | str = "auto",
+    height: int = 10 * ROW_HEIGHT,
+    unknown: str = "–",
     **options: Any,
 ) -> Any:
-    """A table of at most 1,000 rows (pages page what is longer); only the columns configured, in that order, if any."""
+    """A table of at most 1,000 rows (pages page what is longer); only the columns configured, in that order, if any.
+
+    As high as its rows, at most `height` pixels; null is shown as `unknown`.
+    """
     return st.dataframe(
         rows.head(MAX_ROWS),
         key=key,
@@ -159,7 +173,8 @@ def frame(
         row_height=ROW_HEIGHT,
         column_config=dict(columns) if columns else None,
         column_order=list(columns) if columns else None,
-        height=height,  # type: ignore[arg-type]  # pixels or one of streamlit's words
+        height=height if rows.height * ROW_HEIGHT > height else "auto",
+        placeholder=unknown,
         **options,
     )
 

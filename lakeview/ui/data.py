@@ -190,17 +190,16 @@ def rows(now: Opened, wanted: Request) -> pl.DataFrame:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _rows(address: str, version: int, where: str | None, limit: int) -> pl.DataFrame:
     scan = cache.table(address).scan(version)
-    if where is not None:
-        scan = scan.filter(_condition(where))
-    return scan.head(limit).collect()
-
-
-def _condition(where: str) -> pl.Expr:
+    if where is None:
+        return scan.head(limit).collect()
     try:
-        return pl.sql_expr(where)
-    except pl.exceptions.PolarsError as error:
+        return scan.filter(pl.sql_expr(where)).head(limit).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        said = str(error).strip().splitlines()
         raise InvalidRequestError(
-            f"this is no condition that can be read: {where}", fix=f"write it as SQL; {error}", place="where"
+            f"the rows cannot be filtered by {where}: {said[0] if said else 'it is no condition'}",
+            fix="compare each column with a value of its own type",
+            place="where",
         ) from error
 
 
@@ -252,7 +251,7 @@ def null_table(shares: pl.DataFrame) -> None:
     column = st.column_config
     rows = shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).select(
         "column",
-        "mark",
+        pl.col("mark").fill_null(""),
         "null_count",
         "records",
         null=pl.col("null_share") * 100,

@@ -65,7 +65,8 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if isinstance(error, errors.StoreUnavailableError):
                 st.button("Try again", icon=":material/refresh:", type="primary", key="try-again")
-            if way_out.page != here:
+            # a link to the latest version helps with a version in the link that is none, not with a filter
+            if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
 

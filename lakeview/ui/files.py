@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.schema import leaf_name
-from lakeview.ui.components import frame, grid, tile
+from lakeview.ui.components import byte_unit, frame, grid, tile
 from lakeview.ui.opened import Opened
 
 PAGE = 100
@@ -113,10 +113,11 @@ def listing(now: Opened, live: pl.DataFrame) -> pl.DataFrame:
 
 def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
     column = st.column_config
+    unit, scale = byte_unit(rows["size"])
     table = rows.select(
         file="path",
         partition="partition_text",
-        size=pl.col("size") / 1024,
+        size=pl.col("size") / scale,
         rows="records",
         deleted="deleted_records",
         nulls="null_count",
@@ -127,7 +128,7 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
     shown = {
         "file": column.TextColumn("file", width=330),
         "partition": column.TextColumn("partition", width=110),
-        "size": column.NumberColumn("size, KiB", format="%.1f", width=90),
+        "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=90),
         "rows": column.NumberColumn("rows", format="localized", width=80),
         "deleted": column.NumberColumn("deleted", format="localized", width=70),
         "minimum": column.TextColumn(f"{told} min", width=130),

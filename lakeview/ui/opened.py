@@ -76,6 +76,10 @@ class Opened:
         """The table at another version."""
         return cache.snapshot(self.address, version)
 
+    def check_readable(self) -> None:
+        """Raises what keeps the version shown from being read; its log may be there all the same."""
+        cache.snapshot(self.address, self.version)
+
     def statistics_of(self, columns: Sequence[str], version: int | None = None) -> pl.DataFrame:
         """STATISTICS of some columns, at the version shown or another."""
         return cache.statistics(self.address, self.version if version is None else version, tuple(columns))

@@ -22,8 +22,8 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     """Rows, live bytes, retained bytes, files, last commit and readable versions, each with its course."""
     snapshot = now.snapshot
     past = timeline.filter(timeline["version"].is_in(_up_to(timeline, now.version)))
-    before = past.row(-2, named=True) if past.height > 1 else None
-    beside = None if before is None else f"v{before['version']}"
+    before = _compared_with(now, timeline, past)
+    beside = None if before is None else f"since v{before['version']}"
     facts_of_files = views.file_facts(snapshot.files)
     kept = int(snapshot.tombstones["size"].sum())
     cells = grid(150)
@@ -144,9 +144,9 @@ def schema_glance(now: Opened) -> None:
     rows = rows.join(last, left_on="path", right_on="column", how="left", maintain_order="left")
     table = rows.select(
         column="name",
-        type="type",
+        type=pl.col("type"),
         null=pl.col("null_share") * 100,
-        mark="null_share_mark",
+        mark=pl.col("null_share_mark").fill_null(""),
         statistics=pl.when(pl.col("coverage") == 1)
         .then(pl.lit("min/max"))
         .when(pl.col("coverage") > 0)
@@ -186,6 +186,14 @@ def identity(now: Opened) -> None:
         }
         | dict(list((s.properties or {}).items())[:_MAX_PROPERTIES])
     )
+
+
+def _compared_with(now: Opened, timeline: pl.DataFrame, past: pl.DataFrame) -> dict[str, object] | None:
+    """The state to tell the change from: the base, or without one the version before."""
+    if now.base is not None:
+        base = timeline.filter(pl.col("version") == now.base)
+        return None if base.is_empty() else base.row(0, named=True)
+    return past.row(-2, named=True) if past.height > 1 else None
 
 
 def _up_to(timeline: pl.DataFrame, version: int) -> list[int]:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import tables, viewed
-from lakeview.ui.components import MAX_ROWS, frame, grid, tile
+from lakeview.ui.components import MAX_ROWS, byte_unit, frame, grid, tile
 from lakeview.ui.opened import Opened
 
 
@@ -18,7 +18,7 @@ def short_name(now: Opened) -> str:
 
 def tiles(sizes: pl.DataFrame, skew: views.Skew) -> None:
     """Four figures: how many, the median, the largest and the one with most files, against their siblings."""
-    with grid(186):
+    with grid(220):
         tile("Partitions", f"{skew.partitions:,}", f"{int(sizes['files'].sum()):,} files")
         tile("Median", views.format_bytes(skew.median_bytes), views.counted(skew.median_files, "file"))
         tile(
@@ -60,12 +60,14 @@ def size_table(sizes: pl.DataFrame) -> None:
     """The twin of the bars: one row a partition."""
     column = st.column_config
     shown = sizes if sizes.height <= MAX_ROWS else sizes.sort("bytes", descending=True)
+    unit, scale = byte_unit(shown["bytes"])
+    median_unit, median_scale = byte_unit(shown["median_size"])
     rows = shown.select(
         partition=pl.col("partition_text").fill_null("unknown"),
         rows="records",
         files="files",
-        size=pl.col("bytes") / 1024,
-        median=pl.col("median_size") / 1024,
+        size=pl.col("bytes") / scale,
+        median=pl.col("median_size") / median_scale,
         share=pl.col("share") * 100,
     )
     frame(
@@ -74,11 +76,12 @@ def size_table(sizes: pl.DataFrame) -> None:
             "partition": column.TextColumn("partition", width=220),
             "rows": column.NumberColumn("rows", format="localized", width=100),
             "files": column.NumberColumn("files", format="localized", width=80),
-            "size": column.NumberColumn("size, KiB", format="localized", width=110),
-            "median": column.NumberColumn("median file, KiB", format="%.1f", width=120),
+            "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=110),
+            "median": column.NumberColumn(f"median file, {median_unit}", format="%.1f", width=120),
             "share": column.ProgressColumn("share of bytes, %", format="%.1f", min_value=0, max_value=100, width=160),
         },
         key="partitions",
+        unknown="unknown",
     )
 
 

@@ -6,6 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
+from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
 from lakeview.ui.components import frame
 from lakeview.ui.opened import Opened
@@ -40,7 +41,7 @@ def tree_table(columns: pl.DataFrame) -> None:
         name=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"),
         type="type",
         null=pl.col("null_share") * 100,
-        mark="null_share_mark",
+        mark=pl.col("null_share_mark").fill_null(""),
         coverage=pl.col("coverage") * 100,
         minimum="min_text",
         maximum="max_text",
@@ -80,11 +81,13 @@ def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
 def _before_last_change(now: Opened) -> int:
     """The readable version just before the last change of the schema; the version shown if it never changed."""
     changes = now.schemas.filter(pl.col("version") <= now.version)["version"].to_list()
-    readable = now.versions.filter("readable")["version"].to_list()  # newest first
     for change in reversed(changes):
-        earlier = [version for version in readable if version < change]
-        if earlier:
-            return int(earlier[0])
+        for version in now.versions.filter(pl.col("version") < change)["version"].head(1):
+            try:
+                now.snapshot_of(version)
+            except LakeviewError:  # its log is gone: there is no schema to compare with
+                continue
+            return int(version)
     return now.version
 
 

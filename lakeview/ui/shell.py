@@ -53,7 +53,7 @@ def _table_page(name: str, page: st.Page) -> None:
             header.version_pickers(found)
             header.facts(found)
             st.space("stretch")
-            with st.container(horizontal=True, gap="xxsmall", width="content"):
+            with st.container(horizontal=True, gap="small", width="content"):
                 header.actions(found)
                 slot = st.container(width="content")
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakeview import charts, views
+from lakeview.errors import LakeviewError
 from lakeview.ui import commits, downloads, errors, opened, overview, viewed
 from lakeview.ui.components import card, dark, finding_lines, grid, link, nothing, stack
 
@@ -10,7 +11,9 @@ now = opened.current()
 timeline = viewed.timeline(now)
 downloads.offer("timeline", timeline)
 
-with errors.shown(here="overview"):
+failed: list[LakeviewError] = []
+
+with errors.shown(here="overview", caught=failed):
     found = viewed.findings(now)
     with card(views.verdict(found), "from the log alone", key="verdict"):
         finding_lines(found, here="overview")
@@ -26,10 +29,11 @@ with card(overview.span_title(timeline), overview.span_note(timeline), key="past
         stack(panels, key="past")
         link("timeline", "All commits")
 
-halves = grid(400)
-with errors.shown(here="overview"):
-    with halves, card("Schema", overview.schema_note(now), stretch=True):
-        overview.schema_glance(now)
-        link("schema", "All columns, and what changed")
-    with halves, card("Protocol and properties", stretch=True):
-        overview.identity(now)
+if not failed:
+    halves = grid(400)
+    with errors.shown(here="overview"):
+        with halves, card("Schema", overview.schema_note(now), stretch=True):
+            overview.schema_glance(now)
+            link("schema", "All columns, and what changed")
+        with halves, card("Protocol and properties", stretch=True):
+            overview.identity(now)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from lakeview import charts, views
-from lakeview.ui import commits, downloads, opened, viewed
-from lakeview.ui.components import card, dark, nothing, stack
+from lakeview.ui import commits, downloads, errors, opened, viewed
+from lakeview.ui.components import card, dark, grid, nothing, stack
 
 now = opened.current()
 timeline = viewed.timeline(now)
+
+with errors.shown(here="timeline"):
+    now.check_readable()
 
 if timeline.is_empty():
     with card():
@@ -26,9 +27,11 @@ else:
             panels = charts.timeline_charts(shown, viewed.events(now), ribbon, dark=dark(), measure=measure)
             commits.ribbon_key(views.readability_runs(ribbon))
             stack(panels, key="timeline", on_pick=commits.pick_from_chart)
-        chosen = commits.picker(now, shown)
-        left, right = st.columns(2)
-        with left, card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True):
-            commits.commit_table(shown, chosen)
-        with right, card(stretch=True):
+        with grid(400):
+            listed = card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True)
+            opened_one = card(stretch=True, key="drawer")
+        with opened_one:
+            chosen = commits.picker(now, shown)
             commits.drawer(now, timeline, chosen)
+        with listed:
+            commits.commit_table(shown, chosen)

@@ -1,0 +1,81 @@
+"""A server with the demo lake, and a browser that looks at it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.fixtures_demo import demo_lake
+
+__all__ = ["demo_lake"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# a container's root, no graphics card, and no calls home
+BROWSER_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def server(demo_lake: Path) -> Iterator[str]:
+    """The address of the app, started as `streamlit run app.py` on a free port of this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
+        + ["--server.address=127.0.0.1", f"--server.port={port}", "--server.fileWatcherType=none"],
+        cwd=ROOT,
+        env={**os.environ, "LAKEVIEW_DEMO": str(demo_lake), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if "http://127.0.0.1" in line:
+                break
+        else:
+            pytest.fail(f"the app did not start:\n{''.join(said)}")
+        address = f"http://127.0.0.1:{port}"
+        # registers the pages before the first deep link, as `make run` does
+        with urllib.request.urlopen(f"{address}/_stcore/script-health-check", timeout=60) as answer:
+            assert answer.status == 200
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str | None) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=list(BROWSER_FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Path:
+    """Where screenshots are kept to be looked at."""
+    folder = ROOT / "build" / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

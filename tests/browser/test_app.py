@@ -1,0 +1,140 @@
+"""The app in a real browser: every page in both themes and two widths, a click on the timeline, a pasted link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from lakeview.ui.pages import PAGES
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = {"wide": 1440, "narrow": 900}
+HEIGHT = 1000
+PATIENCE = 60_000  # milliseconds: a cold server reads a whole log before the first page
+
+
+class Visitor:
+    """Somebody who looks at the app."""
+
+    def __init__(self, page: Page, server: str) -> None:
+        self.page = page
+        self.server = server
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.server}{path}")
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until the page is drawn, and checks that nothing went wrong."""
+        app = self.page.locator('[data-testid="stApp"]')
+        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
+        expect(self.page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=PATIENCE)
+        expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
+        expect(self.page.locator('[data-stale="true"]')).to_have_count(0, timeout=PATIENCE)
+
+    def charts(self) -> None:
+        """Waits until every chart has drawn its marks."""
+        for chart in self.page.locator('[data-testid="stVegaLiteChart"]').all():
+            expect(chart.locator("canvas, svg.marks").first).to_be_visible(timeout=PATIENCE)
+
+    def parameters(self) -> dict[str, str]:
+        return {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=list(WIDTHS))
+def width(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def visitor(browser: Browser, server: str) -> Iterator[Visitor]:
+    context = browser.new_context(viewport={"width": WIDTHS["wide"], "height": HEIGHT})
+    yield Visitor(context.new_page(), server)
+    context.close()
+
+
+def test_every_page_is_drawn(browser: Browser, server: str, pictures: Path, theme: str, width: str) -> None:
+    size = {"width": WIDTHS[width], "height": HEIGHT}
+    context = browser.new_context(viewport=size, color_scheme="dark" if theme == "dark" else "light")
+    visitor = Visitor(context.new_page(), server)
+    for name, entry in PAGES.items():
+        path = "/" if entry.default else f"/{name}"
+        visitor.open(path)
+        visitor.charts()
+        if not entry.default:
+            expect(visitor.page.get_by_role("heading", name=entry.title, exact=True)).to_be_visible()
+            assert visitor.parameters()["table"] == "demo/flights"
+        visitor.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png")
+    context.close()
+
+
+def test_the_sidebar_leads_to_every_page_and_keeps_the_selection(visitor: Visitor) -> None:
+    visitor.open("/overview?table=demo/flights&version=40&base=30")
+    for name, entry in PAGES.items():
+        if entry.default:
+            continue
+        visitor.page.get_by_test_id("stSidebarNav").get_by_text(entry.title, exact=True).click()
+        expect(visitor.page.get_by_role("heading", name=entry.title, exact=True)).to_be_visible(timeout=PATIENCE)
+        visitor.settle()
+        assert urlsplit(visitor.page.url).path == f"/{name}"
+        assert visitor.parameters() == {"table": "demo/flights", "version": "40", "base": "30"}
+
+
+def test_a_click_on_the_timeline_opens_that_commit(visitor: Visitor) -> None:
+    visitor.open("/timeline?table=demo/flights")
+    visitor.charts()
+    assert "commit" not in visitor.parameters()
+    panel = visitor.page.locator('[data-testid="stVegaLiteChart"]').first
+    box = panel.bounding_box()
+    assert box is not None
+    # a rule without ink stands over each version: somewhere in the middle of the picture there is one
+    for step in range(40):
+        panel.click(position={"x": box["width"] / 2 + step, "y": box["height"] * 0.6})
+        visitor.settle()
+        if "commit" in visitor.parameters():
+            break
+    version = visitor.parameters()["commit"]
+    expect(visitor.page.get_by_text(f"v{version} · ").first).to_be_visible()
+
+
+def test_a_pasted_link_opens_the_same_view(visitor: Visitor, browser: Browser, server: str) -> None:
+    visitor.open("/schema?table=demo/flights&version=50&base=10&tab=What+changed")
+    expect(visitor.page.get_by_text("v10 to v50")).to_be_visible()
+    visitor.page.get_by_test_id("stMain").locator(".st-key-share button").click()
+    link = visitor.page.get_by_role("dialog").locator("code").inner_text()
+    context = browser.new_context(viewport={"width": WIDTHS["wide"], "height": HEIGHT})
+    elsewhere = Visitor(context.new_page(), server)
+    elsewhere.open(link.removeprefix(server))
+    expect(elsewhere.page.get_by_text("v10 to v50")).to_be_visible()
+    assert elsewhere.parameters() == visitor.parameters()
+    context.close()
+
+
+def test_the_first_visit_opens_the_demo_lake(visitor: Visitor) -> None:
+    visitor.open("/")
+    visitor.page.get_by_role("button", name="Open demo / flights").click()
+    expect(visitor.page.get_by_role("heading", name="Overview", exact=True)).to_be_visible(timeout=PATIENCE)
+    visitor.settle()
+    assert visitor.parameters()["table"] == "demo/flights"
+
+
+def test_rows_are_read_when_asked_for(visitor: Visitor) -> None:
+    visitor.open("/data?table=demo/flights&where=month+%3D+2&limit=50")
+    visitor.page.get_by_role("button", name="Read rows").click()
+    expect(visitor.page.get_by_text("These rows, column by column")).to_be_visible(timeout=PATIENCE)
+    visitor.settle()
+
+
+def test_an_address_that_is_no_table_is_explained(visitor: Visitor, tmp_path: Path) -> None:
+    visitor.open(f"/overview?table={tmp_path}")
+    expect(visitor.page.get_by_text("not-a-table")).to_be_visible()

@@ -1,0 +1,32 @@
+"""The app in a test: opened as a browser would open a link, and what it says as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from lakeview.ui.pages import PAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE_PAGES = [name for name, entry in PAGES.items() if not entry.default]
+TIMEOUT = 30
+
+
+def open_page(page: str, table: str | Path | None = None, **parameters: str) -> AppTest:
+    """The page as a pasted link opens it."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    app.run()
+    if table is not None:
+        app.query_params["table"] = str(table)
+    for key, value in parameters.items():
+        app.query_params[key] = value
+    return app.switch_page(PAGES[page].file).run()
+
+
+def text(app: AppTest) -> str:
+    """Everything the page says in words, without the marks of markdown."""
+    said = [element.value for element in app.markdown]
+    said += [f"{m.label} {m.value} {m.delta}" for m in app.metric]
+    said += [element.value for element in app.toast]
+    return "\n".join(said).replace("\\", "")

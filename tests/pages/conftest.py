@@ -1,0 +1,46 @@
+"""Tables for the pages, made once for a run, and an app without a demo lake unless a test asks for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from tests.pages import tables
+
+
+@pytest.fixture(autouse=True)
+def no_demo_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The demo lake's place is a folder that is not there; caches are those of a fresh server."""
+    place = tmp_path / "no-demo-lake"
+    monkeypatch.setenv("LAKEVIEW_DEMO", str(place))
+    monkeypatch.delenv("LAKEVIEW_ROOTS", raising=False)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    return place
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tables.good(tmp_path_factory.mktemp("good") / "flights")
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tables.empty(tmp_path_factory.mktemp("empty") / "orders")
+
+
+@pytest.fixture(scope="session")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tables.silent(tmp_path_factory.mktemp("silent") / "events")
+
+
+@pytest.fixture(scope="session")
+def unsupported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tables.unsupported(tmp_path_factory.mktemp("unsupported") / "flights")
+
+
+@pytest.fixture(scope="session")
+def corrupt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tables.corrupt(tmp_path_factory.mktemp("corrupt") / "flights")

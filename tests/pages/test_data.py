@@ -1,0 +1,110 @@
+"""The data page: the price first, then the rows; versions, moments and filters; what goes wrong is said."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.pages import tables
+from tests.pages.app import open_page, text
+
+
+def test_nothing_is_read_before_somebody_asks(good: Path) -> None:
+    app = open_page("data", good)
+    assert app.button(key="read").label.startswith("Read rows: reads at most 3 files, ")
+    assert "Rows of v6" not in text(app)
+
+
+def test_rows_are_shown_once_asked_for(good: Path) -> None:
+    app = open_page("data", good)
+    app.button(key="read").click().run()
+    assert not app.exception
+    assert app.dataframe[0].value.shape == (60, 4)
+    assert "These rows, column by column" in text(app)
+
+
+def test_a_filter_lowers_the_price(good: Path) -> None:
+    app = open_page("data", good, where="month = 2 AND delay > 30")
+    assert app.button(key="read").label.startswith("Read rows: reads 1 file, ")
+    assert "spared: 2 by partition" in text(app)
+    app.button(key="read").click().run()
+    rows = app.dataframe[0].value
+    assert set(rows["month"]) == {2}
+    assert rows["delay"].min() > 30
+
+
+def test_a_filter_can_be_chosen_instead_of_written(good: Path) -> None:
+    app = open_page("data", good)
+    app.selectbox(key="filter-column").set_value("carrier").run()
+    app.text_input(key="filter-value").set_value("UA").run()
+    app.button(key="read").click().run()
+    assert not app.exception
+    assert set(app.dataframe[0].value["carrier"]) == {"UA"}
+
+
+def test_a_value_of_another_type_is_refused(good: Path) -> None:
+    app = open_page("data", good)
+    app.selectbox(key="filter-column").set_value("delay").run()
+    app.text_input(key="filter-value").set_value("much").run()
+    assert not app.exception
+    assert "'much' is no integer" in text(app)
+
+
+def test_a_filter_that_no_file_can_satisfy_reads_nothing(good: Path) -> None:
+    app = open_page("data", good, where="month = 12")
+    assert "No file can hold such rows" in text(app)
+
+
+def test_a_filter_that_is_no_sql_is_refused(good: Path) -> None:
+    app = open_page("data", good, where="delay >>> 3 and")
+    assert not app.exception
+    assert "'delay >>> 3 and' is no condition" in text(app)
+    assert "Null share by column" in text(app)
+
+
+def test_a_filter_on_a_column_that_is_not_there_is_refused(good: Path) -> None:
+    app = open_page("data", good, where="nope > 3")
+    assert not app.exception
+    assert "there is no column nope" in text(app)
+
+
+def test_a_filter_whose_types_do_not_fit_is_refused(good: Path) -> None:
+    app = open_page("data", good, where="delay > 'x'")
+    app.button(key="read").click().run()
+    assert not app.exception
+    assert "the rows cannot be filtered by delay > 'x'" in text(app)
+
+
+def test_rows_of_a_moment(good: Path) -> None:
+    app = open_page("data", good, when="at a moment")
+    app.datetime_input(key="moment").set_value(datetime(2026, 3, 3, 12)).run()
+    assert not app.exception
+    assert "v2 was the latest at 2026-03-03 12:00 UTC" in text(app)
+
+
+def test_a_moment_before_the_first_version_is_refused(good: Path) -> None:
+    app = open_page("data", good, when="at a moment")
+    app.datetime_input(key="moment").set_value(datetime(2026, 2, 1)).run()
+    assert not app.exception
+    assert "version-not-found" in text(app)
+
+
+def test_a_missing_data_file_is_named_and_the_rest_stays(tmp_path: Path) -> None:
+    root = tables.file_missing(tmp_path / "flights")
+    app = open_page("data", root)
+    app.button(key="read").click().run()
+    assert not app.exception
+    assert "data-file-missing" in text(app)
+    assert "load-1.parquet" in text(app)
+    assert "Null share by column" in text(app)
+
+
+@pytest.mark.parametrize("limit", [50, 1000])
+def test_the_limit_holds(limit: int, tmp_path: Path) -> None:
+    table = tables.LogWriter(tmp_path / "wide").create()
+    table.commit("WRITE", table.add("load", tables.flights(1, 1200), 1))
+    app = open_page("data", tmp_path / "wide", limit=str(limit))
+    app.button(key="read").click().run()
+    assert app.dataframe[0].value.shape[0] == limit

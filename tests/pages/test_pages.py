@@ -1,0 +1,103 @@
+"""Every page on a good table, an empty one and broken ones: it draws, or it says what was found and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pages.app import TABLE_PAGES, open_page, text
+
+SAYS_ON_GOOD = {
+    "overview": "Readable",
+    "timeline": "One commit",
+    "schema": "4 columns",
+    "files": "Median size",
+    "partitions": "By month",
+    "data": "Null share by column",
+}
+
+SAYS_ON_EMPTY = {
+    "overview": "The table holds no files",
+    "timeline": "v0 · CREATE TABLE",
+    "schema": "3 columns",
+    "files": "v0 holds no data files",
+    "partitions": "orders has no partitions",
+    "data": "No file can hold such rows",
+}
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_draws_a_good_table(page: str, good: Path) -> None:
+    app = open_page(page, good)
+    assert not app.exception
+    assert SAYS_ON_GOOD[page] in text(app)
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_says_why_a_table_is_empty(page: str, empty: Path) -> None:
+    app = open_page(page, empty)
+    assert not app.exception
+    assert SAYS_ON_EMPTY[page] in text(app)
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_draws_a_table_without_statistics(page: str, silent: Path) -> None:
+    app = open_page(page, silent)
+    assert not app.exception
+
+
+@pytest.mark.parametrize("page", [name for name in TABLE_PAGES if name != "timeline"])
+def test_a_page_names_the_feature_it_cannot_read(page: str, unsupported: Path) -> None:
+    app = open_page(page, unsupported)
+    assert not app.exception
+    assert "timeTurner" in text(app)
+    assert "Look at its log" in [link.label.split("[")[1].split(" :")[0] for link in app.get("page_link")]
+
+
+def test_the_log_of_an_unsupported_table_is_shown(unsupported: Path) -> None:
+    app = open_page("timeline", unsupported)
+    assert not app.exception
+    assert "v1 · WRITE" in text(app)
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_says_what_is_corrupt(page: str, corrupt: Path) -> None:
+    app = open_page(page, corrupt)
+    assert not app.exception
+    assert "00000000000000000001" in text(app) or "version 1" in text(app)
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_without_a_table_says_where_to_choose_one(page: str) -> None:
+    app = open_page(page)
+    assert not app.exception
+    assert "No table is chosen" in text(app)
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_says_that_an_address_is_no_table(page: str, tmp_path: Path) -> None:
+    app = open_page(page, tmp_path)
+    assert not app.exception
+    assert str(tmp_path) in text(app)
+    assert "not-a-table" in text(app)
+
+
+def test_a_page_says_that_a_version_is_not_there(good: Path) -> None:
+    app = open_page("files", good, version="99")
+    assert not app.exception
+    assert "99" in text(app)
+    assert "version-not-found" in text(app)
+
+
+def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:
+    app = open_page("files", good, version="last-tuesday")
+    assert not app.exception
+    assert "the link asks for version 'last-tuesday', which is no number" in text(app)
+
+
+def test_a_table_outside_the_roots_is_not_opened(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEVIEW_ROOTS", str(tmp_path))
+    app = open_page("overview", good)
+    assert not app.exception
+    assert "outside-roots" in text(app)

@@ -1,0 +1,97 @@
+"""The URL holds what is looked at: links open it, pickers write it, other pages keep it, refreshing finds new commits."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lakeview.ui.pages import PAGES
+from tests.pages import tables
+from tests.pages.app import open_page, text
+
+
+def test_a_link_opens_the_version_it_names(good: Path) -> None:
+    app = open_page("files", good, version="2")
+    assert "v2" in text(app)
+    assert app.selectbox(key="pick_version").value == "2"
+    assert "You are looking at v2, 4 versions behind the latest" in text(app).replace("**", "")
+
+
+def test_a_link_without_a_version_says_which_is_shown(good: Path) -> None:
+    app = open_page("overview", good)
+    assert app.query_params["version"] == "6"
+
+
+def test_another_page_keeps_the_selection(good: Path) -> None:
+    app = open_page("overview", good, version="3", base="1")
+    app.switch_page(PAGES["files"].file).run()
+    assert app.query_params["table"] == str(good)
+    assert app.query_params["version"] == "3"
+    assert app.query_params["base"] == "1"
+
+
+def test_a_sidebar_link_that_drops_the_parameters_keeps_the_selection(good: Path) -> None:
+    app = open_page("overview", good, version="3")
+    app.query_params.clear()
+    app.switch_page(PAGES["schema"].file).run()
+    assert app.query_params["version"] == "3"
+
+
+def test_picking_a_version_writes_the_url(good: Path) -> None:
+    app = open_page("files", good)
+    app.selectbox(key="pick_version").set_value("1").run()
+    assert app.query_params["version"] == "1"
+    app.button(key="go-latest").click().run()
+    assert app.query_params["version"] == "6"
+
+
+def test_picking_a_base_compares_the_schemas(good: Path) -> None:
+    app = open_page("schema", good, tab="What changed")
+    app.selectbox(key="pick_base").set_value("1").run()
+    assert app.query_params["base"] == "1"
+    assert "v1 to v6" in text(app)
+    changes = app.dataframe[0].value
+    assert changes["column"].to_list() == ["cancelled"]
+    assert changes["change"].to_list() == ["+ added"]
+
+
+def test_without_a_base_the_schema_is_compared_with_the_one_before(good: Path) -> None:
+    app = open_page("schema", good, tab="What changed")
+    assert "v3 to v6" in text(app)
+
+
+def test_a_typed_address_opens_a_table(good: Path) -> None:
+    app = open_page("start")
+    app.text_input(key="typed-address").set_value(str(good)).run()
+    assert not app.exception
+    assert "Is this table all right?" in text(app)
+
+
+@pytest.fixture
+def growing(good: Path, tmp_path: Path) -> Path:
+    """A table of its own, to be written to."""
+    return Path(shutil.copytree(good, tmp_path / "growing"))
+
+
+def test_refresh_shows_a_new_commit(growing: Path) -> None:
+    app = open_page("timeline", growing)
+    tables.append_to(growing, 7)
+    app.button(key="refresh").click().run()
+    assert app.query_params["version"] == "7"
+    assert "v7 is here" in text(app)
+
+
+def test_refresh_leaves_who_looks_at_an_old_version_there(growing: Path) -> None:
+    app = open_page("files", growing, version="2")
+    tables.append_to(growing, 7)
+    app.button(key="refresh").click().run()
+    assert app.query_params["version"] == "2"
+    assert "The page stays on v2 until you move" in text(app)
+
+
+def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
+    app = open_page("files", good)
+    app.button(key="refresh").click().run()
+    assert "v6 is still the latest" in text(app)
