@@ -22,8 +22,7 @@ from lakeview.table import Table
 
 if TYPE_CHECKING:
     from lakeview import views
-    from lakeview.delta.write.create import create_table
-    from lakeview.discovery import find_tables, open_table
+    from lakeview.discovery import create_table, find_tables, open_table
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,16 +38,12 @@ __all__ = [
     "views",
 ]
 
-_LATER = {
-    "create_table": "lakeview.delta.write.create",
-    "find_tables": "lakeview.discovery",
-    "open_table": "lakeview.discovery",
-}
+_READERS = ("create_table", "find_tables", "open_table")
 
 
 def __getattr__(name: str) -> Any:
     if name == "views":
         return importlib.import_module("lakeview.views")
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
+    if name in _READERS:
+        return getattr(importlib.import_module("lakeview.discovery"), name)
     raise AttributeError(f"module 'lakeview' has no attribute {name!r}")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from lakeview.config import Config
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import NotATableError
+from lakeview.delta.write.create import create_log
+from lakeview.delta.write.writer import Clock, system_clock
+from lakeview.errors import NotATableError, UnsupportedTableError
+from lakeview.schema import Schema
 from lakeview.storage import Storage, open_storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.String()})
 """One row a table; `name` is its path below the root."""
@@ -30,6 +36,45 @@ def open_table(
         return DeltaTable(storage)
     except NotATableError as error:
         raise _no_table(storage) from error
+
+
+def create_table(
+    address: str,
+    schema: Schema | pa.Schema,
+    *,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    format: str = "delta",  # noqa: A002 (the word of the public interface)
+    name: str | None = None,
+    description: str | None = None,
+    engine: str | None = None,
+    user: str | None = None,
+    clock: Clock = system_clock,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+) -> DeltaTable:
+    """Create an empty table. `schema` is lakeview's or Arrow's; `engine` and `user` are recorded with the commit.
+
+    CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning that no table can
+    have, UnsupportedTableError for a format that is not written.
+    """
+    if format != "delta":
+        raise UnsupportedTableError(
+            f"lakeview does not write {format} tables", fix="use format='delta'", kind="unsupported-format"
+        )
+    storage = open_storage(address, options=storage_options, config=config, decode=True)
+    create_log(
+        storage,
+        schema if isinstance(schema, Schema) else Schema.from_arrow(schema),
+        partition_by=partition_by,
+        properties=properties,
+        name=name,
+        description=description,
+        engine=engine,
+        user=user,
+        clock=clock,
+    )
+    return DeltaTable(storage)
 
 
 def _no_table(storage: Storage) -> NotATableError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import random
 import re
 import threading
 import time
@@ -328,7 +329,7 @@ class FsspecStorage(Storage):
             except StoreUnavailableError:
                 if attempt + 1 == _ATTEMPTS or not self.remote:
                     raise
-                time.sleep(0.1 * 4**attempt)  # noqa: TID251 (this is the retry policy)
+                back_off(attempt, self.remote)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
@@ -388,6 +389,12 @@ class FsspecStorage(Storage):
         self.count("delete")
         with suppress(FileNotFoundError):
             self._call(path, lambda: self._fs.rm_file(self._path(path)))
+
+
+def back_off(attempt: int, remote: bool) -> None:
+    """The retry policy: wait longer after each attempt, up to two seconds and with jitter; hardly at all locally."""
+    longest = min(2.0, (0.1 if remote else 0.001) * 2**attempt)
+    time.sleep(random.uniform(0, longest))  # noqa: TID251 (this is the retry policy)
 
 
 def _base(entry: Mapping[str, Any]) -> str:

@@ -13,8 +13,10 @@ MAX_WRITER_VERSION = 7
 READER_FEATURES = frozenset({"timestampNtz", "vacuumProtocolCheck"})
 """Reader features (protocol, Table Features) that this reader implements."""
 
-WRITER_FEATURES = frozenset({"appendOnly", "timestampNtz", "inCommitTimestamp", "vacuumProtocolCheck"})
-"""Writer features that this writer implements."""
+WRITER_FEATURES = frozenset(
+    {"appendOnly", "changeDataFeed", "timestampNtz", "inCommitTimestamp", "vacuumProtocolCheck"}
+)
+"""Writer features that this writer implements. It adds and removes whole files, so a change data feed needs nothing."""
 
 CATALOG_FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
 

@@ -31,6 +31,8 @@ from lakeview.snapshot import ACTIONS, Snapshot, TableMetadata, TableProtocol
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakeview.delta.write.transaction import Clock, Transaction
 
 _KEPT_STATES = 8
@@ -144,6 +146,7 @@ class DeltaTable:
         *,
         parameters: dict[str, Any] | None = None,
         metrics: dict[str, Any] | None = None,
+        user: str | None = None,
         user_metadata: str | None = None,
         engine: str | None = None,
         clock: Clock | None = None,
@@ -152,9 +155,28 @@ class DeltaTable:
         from lakeview.delta.write.transaction import Transaction, system_clock
 
         return Transaction(
-            self, operation, parameters=parameters, metrics=metrics, user_metadata=user_metadata, engine=engine,
+            self,
+            operation,
+            parameters=parameters,
+            metrics=metrics,
+            user=user,
+            user_metadata=user_metadata,
+            engine=engine,
             clock=clock or system_clock,
-        )  # fmt: skip
+        )
+
+    def append(self, frame: pl.DataFrame | pa.Table) -> int | None:
+        """Append rows in a transaction of their own; returns the version."""
+        with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
+            txn.append(frame)
+        return txn.version
+
+    def overwrite(self, frame: pl.DataFrame | pa.Table, where: str | pl.Expr | None = None) -> int | None:
+        """Replace the rows, or those of the partitions that `where` selects; returns the version."""
+        parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
+        with self.transaction("WRITE", parameters=parameters) as txn:
+            txn.overwrite(frame, where)
+        return txn.version
 
     # -- what the writer builds on
 

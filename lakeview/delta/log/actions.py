@@ -23,7 +23,7 @@ class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.storage_type}{self.path_or_inline_dv}{tail}"
 
 
-class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class AddFile(msgspec.Struct, frozen=True, rename="camel"):
     """A file that is part of the table from this version on. `size` in bytes, times in milliseconds since 1970.
 
     `path` as recorded: a URI, percent-encoded. `stats` is JSON text.
@@ -42,7 +42,7 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     clustering_provider: str | None = None
 
 
-class RemoveFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class RemoveFile(msgspec.Struct, frozen=True, rename="camel"):
     """A file that is no longer part of the table; the action stays as a tombstone until it expires."""
 
     path: str
@@ -77,7 +77,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     configuration: dict[str, str | None] | None = None
 
 
-class Protocol(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Protocol(msgspec.Struct, frozen=True, rename="camel"):
     """What readers and writers must implement."""
 
     min_reader_version: int = 1
@@ -86,7 +86,7 @@ class Protocol(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     writer_features: list[str] | None = None
 
 
-class Txn(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Txn(msgspec.Struct, frozen=True, rename="camel"):
     """How far an application has got."""
 
     app_id: str

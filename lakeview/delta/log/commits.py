@@ -174,10 +174,16 @@ def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
     return frame.with_columns(path, canonical(path, root).alias("key"))
 
 
+_ALWAYS = {"metaData": {"partitionColumns": [], "configuration": {}}, "add": {"partitionValues": {}}}
+
+
 def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
-    """(kind, action) pairs to the bytes of a commit file: one JSON object a line."""
-    encoder = msgspec.json.Encoder()
-    return b"".join(encoder.encode({kind: action}) + b"\n" for kind, action in actions)
+    """(kind, action) pairs to the bytes of a commit file: one JSON object a line, what is null left out."""
+    lines = []
+    for kind, action in actions:
+        body = {k: v for k, v in msgspec.to_builtins(action).items() if v is not None}
+        lines.append(msgspec.json.encode({kind: {**_ALWAYS.get(kind, {}), **body}}) + b"\n")
+    return b"".join(lines)
 
 
 def only(kind: str, commits: Iterable[Commit]) -> list[tuple[int, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import polars as pl
 
@@ -69,6 +69,11 @@ def classify(listing: pl.DataFrame) -> pl.DataFrame:
 def decode_path(path: str) -> str:
     """A recorded path as a path: percent-decoded exactly once, `+` left alone."""
     return unquote(path, errors="surrogateescape") if "%" in path else path
+
+
+def encode_path(path: str) -> str:
+    """A path as an action records it: `decode_path` gives it back."""
+    return quote(path, safe="/=:@!$&'()*,;~+", errors="surrogateescape")
 
 
 def decoded(paths: pl.Series) -> pl.Series:

@@ -1,0 +1,1 @@
+"""Changes to a Delta table: data files first, then one log entry, exclusively."""

@@ -1,0 +1,106 @@
+"""A schema to the log of a new, empty table: version 0."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.commits import encode_actions
+from lakeview.delta.log.paths import LOG_FOLDER, commit_name
+from lakeview.delta.write.rules import has_type
+from lakeview.delta.write.writer import ENGINE, Clock, system_clock
+from lakeview.errors import CommitConflictError, InvalidRequestError
+from lakeview.schema import ArrayType, MapType, Schema, StructType
+from lakeview.storage import Storage
+
+
+def create_log(
+    storage: Storage,
+    schema: Schema,
+    *,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    engine: str | None = None,
+    user: str | None = None,
+    clock: Clock = system_clock,
+) -> None:
+    """Write version 0 of a table, with the lowest protocol that its schema and properties need.
+
+    CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning no table can have.
+    """
+    _check(schema, partition_by)
+    now = int(clock().timestamp() * 1000)
+    configuration: dict[str, str | None] = dict(properties or {})
+    metadata = Metadata(
+        id=str(uuid.uuid4()),
+        name=name,
+        description=description,
+        schema_string=schema_text(schema),
+        partition_columns=list(partition_by),
+        created_time=now,
+        configuration=configuration,
+    )
+    info: dict[str, Any] = {
+        "timestamp": now,
+        "operation": "CREATE TABLE",
+        "operationParameters": {"partitionBy": list(partition_by), "properties": configuration},
+        "engineInfo": engine or ENGINE,
+        "txnId": str(uuid.uuid4()),
+    }
+    if user is not None:
+        info["userName"] = user
+    protocol = _protocol(schema, configuration)
+    if "inCommitTimestamp" in (protocol.writer_features or ()):
+        info["inCommitTimestamp"] = now
+    data = encode_actions([("commitInfo", info), ("protocol", protocol), ("metaData", metadata)])
+    try:
+        storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(0)}", data)
+    except FileExistsError as error:
+        raise CommitConflictError(
+            f"{storage.root} holds a table already",
+            fix="open it, or choose another address",
+            kind="table-exists",
+            version=0,
+        ) from error
+
+
+def _check(schema: Schema, partition_by: Sequence[str]) -> None:
+    folded = [n.casefold() for n in schema.names]
+    twice = next((n for n in schema.names if folded.count(n.casefold()) > 1), None)
+    if twice is not None:
+        raise InvalidRequestError(f"two columns are called {twice}, case aside", place=twice, kind="duplicate-column")
+    unknown = [c for c in partition_by if c not in schema]
+    if unknown:
+        raise InvalidRequestError(
+            f"partition column {unknown[0]} is not in the schema", place=unknown[0], kind="unknown-column"
+        )
+    for field in partition_fields(schema, partition_by):
+        if isinstance(field.type, StructType | ArrayType | MapType):
+            raise InvalidRequestError(
+                f"{field.name} is {field.type}, which cannot be a partition column", place=field.name
+            )
+    if len(schema) and len(set(partition_by)) == len(schema):
+        raise InvalidRequestError(
+            "every column is a partition column: files would hold nothing", kind="no-data-columns"
+        )
+
+
+def _protocol(schema: Schema, properties: Mapping[str, str | None]) -> Protocol:
+    """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
+    reader, writer = [], []
+    if has_type(schema, "timestamp_ntz"):
+        reader.append("timestampNtz")
+    if (properties.get("delta.enableInCommitTimestamps") or "").lower() == "true":
+        writer.append("inCommitTimestamp")
+    if not reader and not writer:
+        return Protocol(1, 2)
+    if (properties.get("delta.appendOnly") or "").lower() == "true":
+        writer.append("appendOnly")
+    features = sorted({*reader, *writer})
+    return Protocol(3, 7, reader, features) if reader else Protocol(1, 7, None, features)

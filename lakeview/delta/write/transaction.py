@@ -1,0 +1,411 @@
+"""A transaction: changes gathered, then committed as one log entry, exclusively, or not at all."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.data.partition_values import partition_columns, partition_fields
+from lakeview.delta.data.schemas import parse_schema, schema_text
+from lakeview.delta.features import check_writable
+from lakeview.delta.log.actions import AddFile, Metadata, RemoveFile, Txn
+from lakeview.delta.log.commits import encode_actions
+from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decoded, encode_path
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.conflicts import Intent, check_conflict
+from lakeview.delta.write.rules import active_features, check_evolution
+from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
+from lakeview.errors import (
+    CommitConflictError,
+    ConstraintViolationError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+)
+from lakeview.expressions import check_columns, predicate
+from lakeview.schema import Field, Schema
+from lakeview.snapshot import TableProtocol
+from lakeview.storage import back_off
+
+if TYPE_CHECKING:
+    from lakeview.delta.table import DeltaTable
+
+__all__ = ["Clock", "Transaction", "system_clock"]
+
+_ATTEMPTS = 50
+_EVERY = pl.lit(value=True)
+
+
+class Transaction:
+    """One commit in the making, on the table's latest version.
+
+    Data files are written as changes are made; the commit is one file, created only if it is not there. When another
+    writer was first, ours follows it if nothing collides (appends never do), otherwise CommitConflictError names what
+    did. Left by an exception, nothing is committed and the files written are removed.
+    """
+
+    def __init__(
+        self,
+        table: DeltaTable,
+        operation: str,
+        *,
+        parameters: Mapping[str, Any] | None,
+        metrics: Mapping[str, Any] | None,
+        user: str | None,
+        user_metadata: str | None,
+        engine: str | None,
+        clock: Clock,
+    ) -> None:
+        self._table = table
+        self._storage = table.storage
+        table.refresh()
+        self._base: Replay = table.state()
+        self._operation = operation
+        self._parameters = dict(parameters or {})
+        self._metrics = dict(metrics or {})
+        self._extra = {"userName": user, "userMetadata": user_metadata}
+        self._engine = engine or ENGINE
+        self._clock = clock
+        self._id = str(uuid.uuid4())
+        self._metadata: Metadata | None = None
+        self._adds: list[AddFile] = []
+        self._written: list[AddFile] = []
+        self._removes: dict[str, RemoveFile] = {}
+        self._txns: dict[str, Txn] = {}
+        self._reads: pl.Expr | None = None
+        self._touched = False
+        self.version: int | None = None
+        self.checkpoint_error: str | None = None
+        self._check_writable()
+
+    # -- what can be changed
+
+    @property
+    def schema(self) -> Schema:
+        """The schema rows are written as: the table's, or the evolved one."""
+        return parse_schema((self._metadata or self._base.metadata).schema_string)
+
+    def context(self) -> WriteContext:
+        """What another process needs to write files for this transaction."""
+        found = self._properties()
+        indexed = found.get("delta.dataSkippingNumIndexedCols", "32")
+        return WriteContext(
+            self._storage.root,
+            self.schema,
+            tuple(self._base.metadata.partition_columns or ()),
+            indexed_columns=int(indexed) if indexed.lstrip("-").isdecimal() else 32,
+        )
+
+    def append(self, frame: pl.DataFrame | pa.Table | pa.RecordBatchReader, *, statistics: bool = True) -> None:
+        """Write rows and add their files. Columns by name; a missing one is null, an unknown one is refused."""
+        adds = write_files(
+            self.context(), _batches(frame), statistics=statistics, clock=self._clock, storage=self._storage
+        )
+        self._written += adds
+        self.add(adds)
+
+    def overwrite(self, frame: pl.DataFrame | pa.Table, where: str | pl.Expr | None = None) -> None:
+        """Remove the files of whole partitions (all without `where`) and write rows in their place.
+
+        ConstraintViolationError if a row lies outside `where`.
+        """
+        rows = pa.Table.from_batches(list(_batches(frame)))
+        if where is not None:
+            expression = self._on_partitions(where)
+            outside = pl.DataFrame(pl.from_arrow(rows)).filter(expression.not_().fill_null(value=True)).height
+            if outside:
+                raise ConstraintViolationError(
+                    f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",
+                    fix="filter the rows, or widen the condition",
+                    kind="replace-where",
+                )
+        self.remove(where)
+        self.append(rows)
+
+    def add(self, adds: Sequence[AddFile]) -> None:
+        """Add files that are written already, by this process or another; the log entry is what makes them live."""
+        self._touched = True
+        self._adds += adds
+
+    def remove(
+        self,
+        where: str | pl.Expr | None = None,
+        *,
+        paths: Sequence[str] | None = None,
+        data_change: bool = True,
+    ) -> int:
+        """Remove live files: those of the partitions `where` selects, those of `paths` (decoded), or all.
+
+        Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
+        """
+        if data_change and self._properties().get("delta.appendOnly", "").lower() == "true":
+            raise ConstraintViolationError(
+                "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
+                fix="unset delta.appendOnly if the data may go",
+                kind="append-only",
+            )
+        self._touched = True
+        live = self._base.adds(["size", "partition_values"])
+        if paths is not None:
+            live = self._named(live, paths)
+        else:
+            expression = _EVERY if where is None else self._on_partitions(where)
+            live = live.filter(self._selected(live, expression))
+            self._reads = expression if self._reads is None else self._reads | expression
+        now = self._milliseconds(self._clock())
+        for key, path, size, values in live.select("key", "path", "size", "partition_values").iter_rows():
+            self._removes[key] = RemoveFile(
+                encode_path(path), now, data_change, extended_file_metadata=True, partition_values=values, size=size
+            )
+        return live.height
+
+    def evolve(self, schema: Schema) -> None:
+        """Change the schema: nullable columns may be added, comments changed. InvalidRequestError for anything else."""
+        check_evolution(self.schema, schema)
+        self._change_metadata(schema_string=schema_text(schema))
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties; the others stay."""
+        known = (self._metadata or self._base.metadata).configuration or {}
+        self._change_metadata(configuration={**known, **properties})
+        self._check_writable()
+
+    def set_transaction(self, app_id: str, version: int) -> None:
+        """Record how far an application has got, with this commit."""
+        self._touched = True
+        self._txns[app_id] = Txn(app_id, version, self._milliseconds(self._clock()))
+
+    # -- committing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            discard(self._written, self._storage)
+
+    def commit(self) -> int | None:
+        """Commit; returns the version, or None if nothing was changed. What did not commit leaves no data files."""
+        if not self._touched or self.version is not None:
+            return self.version
+        try:
+            self._check_keys()
+            version = self._commit()
+        except LakeviewError:
+            if self.version is None:
+                discard(self._written, self._storage)
+            raise
+        self._table.refresh()
+        self._checkpoint(version)
+        return version
+
+    def _commit(self) -> int:
+        base = self._base.version
+        candidate = base + 1
+        for attempt in range(_ATTEMPTS):
+            data = self._encode(candidate, base)
+            try:
+                self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(candidate)}", data)
+            except FileExistsError:
+                pass
+            except StoreUnavailableError:
+                if not self._is_ours(candidate):  # the reply may have been lost after the file was made
+                    raise
+            else:
+                self.version = candidate
+                return candidate
+            if self._is_ours(candidate):
+                self.version = candidate
+                return candidate
+            back_off(attempt, self._storage.remote)
+            candidate = self._rebase(candidate)
+        raise CommitConflictError(
+            f"{_ATTEMPTS} commits in a row were won by other writers",
+            fix="try again when fewer writers are at work",
+            kind="too-many-attempts",
+        )
+
+    def _rebase(self, first: int) -> int:
+        """Hold every commit that won since against ours; the version to try next."""
+        self._table.refresh()
+        latest = self._table.latest_version
+        for version in range(first, latest + 1):
+            check_conflict(self._table.log.commit(version), self._intent(), self._storage.root)
+        newest = self._table.state()
+        check_writable(_protocol(newest), active_features(newest.metadata), self._storage.root)
+        return latest + 1
+
+    def _intent(self) -> Intent:
+        changes = {a.data_change for a in self._adds} | {r.data_change for r in self._removes.values()}
+        return Intent(
+            reads=self._reads,
+            removes=frozenset(self._removes),
+            app_ids=frozenset(self._txns),
+            changes_metadata=self._metadata is not None,
+            rearranges=self._metadata is None and changes == {False},
+            partitions=tuple(self._partitions()),
+        )
+
+    def _is_ours(self, version: int) -> bool:
+        path = f"{LOG_FOLDER}/{commit_name(version)}"
+        return self._storage.exists(path) and self._table.log.commit(version).info.txn_id == self._id
+
+    def _encode(self, version: int, read_version: int) -> bytes:
+        now = self._clock()
+        blind = bool(self._adds) and not self._removes and self._reads is None
+        info = {
+            "timestamp": self._milliseconds(now),
+            "operation": self._operation,
+            "operationParameters": self._parameters,
+            "operationMetrics": {k: str(v) for k, v in {**self._counted(), **self._metrics}.items()},
+            "readVersion": read_version,
+            "isolationLevel": "Serializable",
+            "isBlindAppend": blind,
+            "engineInfo": self._engine,
+            "txnId": self._id,
+            **{k: v for k, v in self._extra.items() if v is not None},
+        }
+        if in_commit_start(self._properties()) is not None:
+            # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
+            previous = CommitTimes(self._table.log, self._properties()).of(version - 1)
+            own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
+            info["inCommitTimestamp"] = self._milliseconds(own)
+        return encode_actions(self._actions(info))
+
+    def _actions(self, info: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        yield "commitInfo", info
+        if self._metadata is not None:
+            yield "metaData", self._metadata
+        for txn in self._txns.values():
+            yield "txn", txn
+        for remove in self._removes.values():
+            yield "remove", remove
+        for add in self._adds:
+            yield "add", add
+
+    def _counted(self) -> dict[str, int]:
+        counts = [_Count.of(a.stats) for a in self._adds]
+        found = {
+            "numFiles": len(self._adds),
+            "numOutputBytes": sum(a.size for a in self._adds),
+            "numRemovedFiles": len(self._removes),
+            "numRemovedBytes": sum(r.size or 0 for r in self._removes.values()),
+        }
+        rows = [c for c in counts if c is not None]
+        return found if len(rows) < len(counts) else {**found, "numOutputRows": sum(rows)}
+
+    def _check_keys(self) -> None:
+        """ "A single log entry MUST NOT include more than one action that reconciles with each other." """
+        paths = decoded(pl.Series("path", [a.path for a in self._adds], dtype=pl.String))
+        keys = canonical(paths, self._storage.root).to_list()
+        if len(set(keys)) < len(keys) or set(keys) & self._removes.keys():
+            twice = next(k for k in keys if keys.count(k) > 1 or k in self._removes)
+            raise InvalidRequestError(
+                f"the file {twice} would be added or removed twice in one commit",
+                fix="add and remove each file once",
+                kind="duplicate-file-action",
+            )
+
+    def _checkpoint(self, version: int) -> None:
+        interval = self._properties().get("delta.checkpointInterval", "10")
+        every = int(interval) if interval.isdecimal() and int(interval) > 0 else 10
+        if version == 0 or version % every:
+            return
+        try:
+            write_checkpoint(self._table, version)
+        except (LakeviewError, OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+            # a side effect that must never fail a commit: the next one is due in a few commits
+            self.checkpoint_error = str(error)
+
+    # -- inside
+
+    def _properties(self) -> dict[str, str]:
+        metadata = self._metadata or self._base.metadata
+        return {k: v for k, v in (metadata.configuration or {}).items() if v is not None}
+
+    def _partitions(self) -> list[Field]:
+        metadata = self._base.metadata
+        return partition_fields(parse_schema(metadata.schema_string), metadata.partition_columns or [])
+
+    def _check_writable(self) -> None:
+        metadata = self._metadata or self._base.metadata
+        check_writable(_protocol(self._base), active_features(metadata), self._storage.root)
+
+    def _change_metadata(self, **changes: Any) -> None:
+        self._touched = True
+        self._metadata = msgspec.structs.replace(self._metadata or self._base.metadata, **changes)
+
+    def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
+        expression = predicate(where)
+        check_columns(expression, self.schema)
+        partitions = self._base.metadata.partition_columns or []
+        other = [name for name in expression.meta.root_names() if name not in partitions]
+        if other:
+            raise InvalidRequestError(
+                f"{other[0]} is no partition column: whole files can be replaced by partition only",
+                fix=f"use conditions on {', '.join(partitions) or 'nothing: the table is not partitioned'}",
+                place="where",
+                kind="not-a-partition-column",
+            )
+        return expression
+
+    def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
+        fields = self._partitions()
+        if not fields:
+            return pl.Series([True] * live.height, dtype=pl.Boolean)
+        values = pl.DataFrame(partition_columns(live["partition_values"], fields))
+        chosen = values.select(expression.alias("chosen")).to_series()
+        return chosen if chosen.len() == live.height else pl.Series([bool(chosen[0])] * live.height, dtype=pl.Boolean)
+
+    def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
+        keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
+        found = live.filter(live["key"].is_in(keys.implode()))
+        if found.height < keys.n_unique():
+            missing = next(k for k in keys if k not in set(live["key"]))
+            raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
+        return found
+
+    def _milliseconds(self, moment: datetime) -> int:
+        if moment.tzinfo is None:
+            raise InvalidRequestError("the clock gives a moment without time zone", kind="naive-moment")
+        return int(moment.timestamp() * 1000)
+
+
+class _Count(msgspec.Struct, frozen=True):
+    num_records: int | None = msgspec.field(name="numRecords", default=None)
+
+    @staticmethod
+    def of(stats: str | None) -> int | None:
+        return None if stats is None else msgspec.json.decode(stats, type=_Count).num_records
+
+
+def _protocol(state: Replay) -> TableProtocol:
+    p = state.protocol
+    return TableProtocol(
+        p.min_reader_version,
+        p.min_writer_version,
+        None if p.reader_features is None else tuple(p.reader_features),
+        None if p.writer_features is None else tuple(p.writer_features),
+    )
+
+
+def _batches(frame: pl.DataFrame | pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    if isinstance(frame, pl.DataFrame):
+        yield from frame.to_arrow().to_batches()
+    elif isinstance(frame, pa.Table):
+        yield from frame.to_batches()
+    else:
+        yield from frame
