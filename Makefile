@@ -35,9 +35,9 @@ run: install demo
 	@exec $(PY) -m streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)" \
 		--server.headless true --browser.gatherUsageStats false
 
-# The lake is built once. The builder moves it into place only when it is whole, so a folder that is there is finished.
+# The lake is built once: its mark is written last, and a folder takes its place only when it is whole.
 demo: install
-	@test -e "$(LAKEVIEW_DEMO)" || $(PY) -m lakeview.demo
+	@test -e "$(LAKEVIEW_DEMO)/.lakeview-demo" || $(PY) -m lakeview.demo
 
 # ----------------------------------------------------------------------------------------- the tests
 
