@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -17,10 +17,8 @@ from lakeview.delta.log.log_segment import checkpoint_hint
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, checkpoint_name, encode_path
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes
+from lakeview.delta.write.target import Target
 from lakeview.errors import UnsupportedTableError
-
-if TYPE_CHECKING:
-    from lakeview.delta.table import DeltaTable
 
 _TEXTS = pl.Map(pl.String(), pl.String())
 _ADD = pl.Struct(
@@ -63,7 +61,7 @@ class _Hint(msgspec.Struct, frozen=True, rename="camel"):
     num_of_add_files: int
 
 
-def write_checkpoint(table: DeltaTable, version: int) -> None:
+def write_checkpoint(table: Target, version: int) -> None:
     """Write the checkpoint of a committed version, then point `_last_checkpoint` at it.
 
     The content depends on the version alone: tombstones expire against the version's own commit time, so two writers
@@ -176,7 +174,7 @@ def _metadata(metadata: Metadata) -> pl.DataFrame:
     return pl.DataFrame({"metaData": [row]}, schema={"metaData": _METADATA})
 
 
-def _point(table: DeltaTable, hint: _Hint) -> None:
+def _point(table: Target, hint: _Hint) -> None:
     try:
         known = checkpoint_hint(table.storage.read(LAST_CHECKPOINT))
     except FileNotFoundError:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 import polars as pl
@@ -23,6 +23,7 @@ from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.conflicts import Intent, check_conflict
 from lakeview.delta.write.rules import active_features, check_evolution
+from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
 from lakeview.errors import (
     CommitConflictError,
@@ -35,9 +36,6 @@ from lakeview.expressions import check_columns, predicate
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import TableProtocol
 from lakeview.storage import back_off
-
-if TYPE_CHECKING:
-    from lakeview.delta.table import DeltaTable
 
 __all__ = ["Clock", "Transaction", "system_clock"]
 
@@ -55,7 +53,7 @@ class Transaction:
 
     def __init__(
         self,
-        table: DeltaTable,
+        table: Target,
         operation: str,
         *,
         parameters: Mapping[str, Any] | None,
