@@ -174,7 +174,10 @@ def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
     return frame.with_columns(path, canonical(path, root).alias("key"))
 
 
-_ALWAYS = {"metaData": {"partitionColumns": [], "configuration": {}}, "add": {"partitionValues": {}}}
+_ALWAYS: dict[str, dict[str, Any]] = {
+    "metaData": {"partitionColumns": [], "configuration": {}},
+    "add": {"partitionValues": {}},
+}
 
 
 def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
