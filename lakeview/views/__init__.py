@@ -46,6 +46,7 @@ from lakeview.views.readability import (
     versions_behind,
 )
 from lakeview.views.schema_diff import SCHEMA_DIFF, diff_schemas
+from lakeview.views.thinned import THINNED, flow_sums, lane_marks, state_points
 from lakeview.views.timeline import LANES, TIMELINE, timeline
 from lakeview.views.units import (
     UNKNOWN,
@@ -82,6 +83,7 @@ __all__ = [
     "SMALL_FILE_BYTES",
     "TARGET_HIGH",
     "TARGET_LOW",
+    "THINNED",
     "TIMELINE",
     "UNKNOWN",
     "Cadence",
@@ -99,6 +101,7 @@ __all__ = [
     "file_page",
     "file_sizes",
     "findings",
+    "flow_sums",
     "format_age",
     "format_bytes",
     "format_change",
@@ -108,6 +111,7 @@ __all__ = [
     "format_percent",
     "format_range",
     "format_version",
+    "lane_marks",
     "missing_partitions",
     "null_shares",
     "null_shares_by_version",
@@ -121,6 +125,7 @@ __all__ = [
     "runs_text",
     "schema_tree",
     "spread_evenly",
+    "state_points",
     "timeline",
     "verdict",
     "versions_behind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -30,9 +31,12 @@ COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 OPERATORS = (*COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
 
 
+_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One filter: a column, one of OPERATORS, and what it is compared with (a sequence for `in`)."""
+    """One filter: a leaf column as STATISTICS name it, one of OPERATORS, and a value (a sequence for `in`)."""
 
     column: str
     operator: str
@@ -61,7 +65,7 @@ def _column_profile(name: str, values: pl.Series) -> tuple[object, ...]:
 
 
 def _condition(condition: Condition) -> str:
-    column, operator, value = quoted(condition.column), condition.operator, condition.value
+    column, operator, value = _quoted(condition.column), condition.operator, condition.value
     match operator:
         case "is null" | "is not null":
             return f"{column} {operator.upper()}"
@@ -80,9 +84,11 @@ def _condition(condition: Condition) -> str:
     )
 
 
-def quoted(name: str) -> str:
-    """A column's name in SQL: always in back-quotes (it may be a word of SQL), doubled inside."""
-    return f"`{name.replace('`', '``')}`"
+def _quoted(name: str) -> str:
+    """A leaf column's name (`a.b`, parts with dots back-quoted) in SQL: every part in back-quotes, for it may be a
+    word of SQL."""
+    parts = _PART.findall(name)
+    return ".".join(part if part.startswith("`") else f"`{part}`" for part in parts) or "``"
 
 
 def _literal(value: object) -> str:

@@ -49,6 +49,7 @@ ROWS = pl.DataFrame(
         "order": [1, 2],
         "a`b.c": [1, 2],
         'q"': [1, 2],
+        "s": [{"x": 1, "x.y": 1}, {"x": 2, "x.y": 2}],
         "raw": [b"\x01\xff", b""],
     }
 )
@@ -79,7 +80,9 @@ ROWS = pl.DataFrame(
         pytest.param(Condition("rate", "contains", "0%"), "STRPOS(`rate`, '0%') > 0", id="a literal part"),
         pytest.param(Condition("two words", "is not null"), "`two words` IS NOT NULL", id="a name of two words"),
         pytest.param(Condition("order", "!=", 2), "`order` != 2", id="a word of SQL as a name"),
-        pytest.param(Condition("a`b.c", "=", 1), "`a``b.c` = 1", id="back-quotes doubled"),
+        pytest.param(Condition("`a``b.c`", "=", 1), "`a``b.c` = 1", id="a name that is quoted already"),
+        pytest.param(Condition("s.x", "=", 1), "`s`.`x` = 1", id="inside a struct"),
+        pytest.param(Condition("s.`x.y`", "=", 1), "`s`.`x.y` = 1", id="a dot inside a struct"),
         pytest.param(Condition('q"', "=", 1), '`q"` = 1', id="a quote in a name"),
         pytest.param(Condition("raw", "=", b"\x01\xff"), "`raw` = X'01ff'", id="bytes"),
     ],

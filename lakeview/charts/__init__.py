@@ -1,0 +1,21 @@
+"""Charts: a view's frame to Altair charts in lakeview's theme, light or dark. One file beside each view."""
+
+from lakeview.charts.columns import null_heatmap
+from lakeview.charts.files import size_histogram
+from lakeview.charts.partitions import partition_bars, partition_writes
+from lakeview.charts.ribbon import ribbon_chart
+from lakeview.charts.schema_diff import schema_diff_chart
+from lakeview.charts.theme import palette, stacked
+from lakeview.charts.timeline import timeline_charts
+
+__all__ = [
+    "null_heatmap",
+    "palette",
+    "partition_bars",
+    "partition_writes",
+    "ribbon_chart",
+    "schema_diff_chart",
+    "size_histogram",
+    "stacked",
+    "timeline_charts",
+]

@@ -1,0 +1,82 @@
+"""NULL_SHARES_BY_VERSION to a heatmap: a row a column, a cell a version, deeper is a larger share of nulls."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
+from lakeview.views import format_moment, format_percent
+
+MOST_COLUMNS = 40
+NAMED_VERSIONS = 6
+
+
+def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """One chart to be stacked; blank where a column did not exist, a cross where its share is far from usual, a small
+    dot where it is unknown. The first MOST_COLUMNS columns, those with a cross before the others; [] without rows."""
+    if shares.is_empty():
+        return []
+    p = palette(dark)
+    crossed = shares.group_by("column", maintain_order=True).agg(pl.col("unusual").any())
+    kept = crossed.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(MOST_COLUMNS)
+    columns = kept.sort("place")["column"].to_list()
+    shown = shares.filter(pl.col("column").is_in(columns))
+    versions = shown.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
+    labels = [f"v{v}" for v in versions["version"]]
+    cells = pl.DataFrame(
+        {
+            "column": shown["column"],
+            "version": [f"v{v}" for v in shown["version"]],
+            "committed": [format_moment(m) for m in shown["timestamp"]],
+            "value": shown["null_share"],
+            "share": [
+                share if share == "unknown" else f"{mark or ''} {share}".strip()
+                for share, mark in zip(map(format_percent, shown["null_share"]), shown["mark"], strict=True)
+            ],
+            "usual": [format_percent(u) for u in shown["usual"]],
+            "unusual": shown["unusual"],
+        }
+    )
+    every = max(1, -(-len(labels) // NAMED_VERSIONS))
+    named = [v for i, v in enumerate(labels) if i % every == 0]
+    x = alt.X(
+        "version:N",
+        sort=None,
+        axis=alt.Axis(title=None, values=named, labelAngle=0, domain=False, labelOverlap="greedy"),
+        scale=alt.Scale(domain=labels, paddingInner=0, paddingOuter=0),
+    )
+    y = alt.Y(
+        "column:N",
+        sort=None,
+        axis=alt.Axis(title=None, labelLimit=130, minExtent=96, maxExtent=136),
+        scale=alt.Scale(domain=columns, paddingInner=0, paddingOuter=0),
+    )
+    tooltip = [
+        alt.Tooltip(f"{name}:N", title=title)
+        for name, title in (
+            ("column", "column"),
+            ("version", "version"),
+            ("committed", "committed, UTC"),
+            ("share", "null"),
+            ("usual", "usually"),
+        )
+    ]
+    known = cells.drop_nulls("value")
+    scale = alt.Scale(domain=[0, 1], range=[p.zero, *p.sequential[2:]], type="sqrt")
+    layers: list[AnyChart] = [
+        alt.Chart(known)
+        .mark_rect(stroke=p.page, strokeWidth=1)
+        .encode(x=x, y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
+        alt.Chart(known.filter("unusual"))
+        .mark_rect(stroke=p.page, strokeWidth=1, color=p.red)
+        .encode(x=x, y=y, tooltip=tooltip),
+        alt.Chart(known.filter("unusual"))
+        .mark_text(text="\N{MULTIPLICATION X}", color=p.page, fontSize=10)
+        .encode(x=x, y=y, tooltip=tooltip),
+        alt.Chart(cells.filter(pl.col("value").is_null()))
+        .mark_point(filled=True, size=8, color=p.gray)
+        .encode(x=x, y=y, tooltip=tooltip),
+    ]
+    chart = finished(layered(*layers), p, height=18 * len(columns), width=width)
+    return [chart]

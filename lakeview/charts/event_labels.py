@@ -1,0 +1,87 @@
+"""EVENTS to a strip of names above the panels, staggered so that they do not cover each other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, time_axis
+
+ROWS = 3
+ROW_HEIGHT = 13
+LETTER = 6.2
+"""The width of a letter in pixels at 11 px."""
+
+NARROW = 600
+"""The names must not overlap on a plot of this width; on wider ones they stand wider apart."""
+
+LONGEST = 28
+
+
+def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
+    """The colour of each event's words and rule, by what it means."""
+    lanes = {
+        "append": p.green_text,
+        "change": p.orange_text,
+        "schema": p.violet_text,
+        "maintenance": p.gray_text,
+    }
+    return events.select(
+        pl.when(pl.col("taken_back"))
+        .then(pl.lit(p.red_text))
+        .when("suspicious")
+        .then(pl.lit(p.orange_text))
+        .otherwise(pl.col("lane").replace_strict(lanes, default=p.gray_text, return_dtype=pl.String))
+        .alias("color")
+    ).to_series()
+
+
+def event_labels(
+    events: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette, *, width: Width = "container"
+) -> AnyChart | None:
+    """The strip; None when no event lies in the time shown."""
+    named = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
+    if named.is_empty():
+        return None
+    rows = _placed(named, domain)
+    used = rows["row"].n_unique()
+    y = alt.Y("row:Q", axis=no_axis(), scale=alt.Scale(domain=[-0.5, used - 0.5], nice=False, reverse=True))
+    layers = [
+        alt.Chart(rows.filter(pl.col("left") == left))
+        .mark_text(align="left" if left else "right", dx=3 if left else -3, baseline="middle")
+        .encode(
+            x=time_axis(domain, labels=False),
+            y=y,
+            text="label:N",
+            color=alt.Color("color:N", scale=None),
+        )
+        for left in (True, False)
+    ]
+    chart = layered(*layers)
+    return finished(chart, p, height=ROW_HEIGHT * used, width=width)
+
+
+def _placed(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:
+    """`timestamp, label, color, row, left`: each name in the first row where it is free of the others."""
+    span = (domain[1] - domain[0]).total_seconds()
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
+    places: list[tuple[int, bool]] = []
+    labels = [
+        text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for text in named["label"]
+    ]
+    for moment, label in zip(named["timestamp"], labels, strict=True):
+        at = (moment - domain[0]).total_seconds() / span * NARROW
+        left = at < NARROW / 2
+        reach = len(label) * LETTER + 8
+        start, end = (at, at + reach) if left else (at - reach, at)
+        overlaps = [sum(a < end and start < b for a, b in row) for row in taken]
+        row = overlaps.index(min(overlaps))
+        taken[row].append((start, end))
+        places.append((row, left))
+    return named.select("timestamp", "color").with_columns(
+        label=pl.Series(labels, dtype=pl.String),
+        row=pl.Series([row for row, _ in places], dtype=pl.Int64),
+        left=pl.Series([left for _, left in places], dtype=pl.Boolean),
+    )

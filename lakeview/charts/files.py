@@ -1,0 +1,104 @@
+"""FILE_SIZES to two histograms on the same doubling bins: how many files, and how many bytes."""
+
+from __future__ import annotations
+
+import json
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette
+from lakeview.views import TARGET_HIGH, TARGET_LOW, format_bytes, format_count, format_percent
+
+NAMED_SHARE = 0.02
+"""Bars of at least this share of the longest carry their figure; small files always do."""
+
+HEADROOM = 1.16
+
+
+def size_histogram(bins: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """Count above bytes, to be stacked: small files orange, the target sizes a band behind; [] without bins."""
+    if bins.is_empty():
+        return []
+    p = palette(dark)
+    files_unit = count_unit(_largest(bins["files"]), "Files")
+    bytes_unit = byte_unit(_largest(bins["bytes"]), "Bytes")
+    rows = _told(bins, p)
+    counts = rows.with_columns(
+        value=bins["files"] / files_unit[0], said=pl.Series([format_count(n) for n in bins["files"]], dtype=pl.String)
+    )
+    sizes = rows.with_columns(
+        value=bins["bytes"] / bytes_unit[0],
+        said=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"]], dtype=pl.String),
+    )
+    return [
+        _bars(counts, files_unit[1], p, bins, width=width, last=False),
+        _bars(sizes, bytes_unit[1], p, bins, width=width, last=True),
+    ]
+
+
+def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, width: Width, last: bool) -> AnyChart:
+    axis = alt.Axis(
+        title=None, labels=last, domain=last, labelAngle=0, labelExpr=_short_labels(bins), labelOverlap=True
+    )
+    x = alt.X("label:N", sort=None, axis=axis, scale=alt.Scale(domain=bins["label"].to_list()))
+    top = _largest(rows["value"]) or 1.0
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * HEADROOM], nice=False))
+    tooltip = [alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP]
+    base = alt.Chart(rows)
+    named = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= NAMED_SHARE * top) | pl.col("small")))
+    band = alt.Chart(rows.filter("target"))
+    layers: list[AnyChart] = [
+        band.mark_rect(color=p.band).encode(x=x),
+        base.mark_bar().encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
+        alt.Chart(named).mark_text(baseline="bottom", dy=-2).encode(x=x, y=y, text="said:N"),
+        # the whole column answers to the pointer, however low its bar is
+        base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip),
+    ]
+    if not last:
+        text = f"target {format_bytes(TARGET_LOW).split('.')[0]}\N{EN DASH}{format_bytes(TARGET_HIGH)}"
+        layers.append(
+            alt.Chart(rows.filter("target").head(1))
+            .mark_text(text=text, align="left", baseline="bottom", dx=-14, y=-4)
+            .encode(x=x)
+        )
+    return finished(layered(*layers), p, height=96, title=title, width=width)
+
+
+_TOOLTIP = (("label", "size"), ("files_said", "files"), ("bytes_said", "bytes"), ("share", "of all bytes"))
+
+
+def _told(bins: pl.DataFrame, p: Palette) -> pl.DataFrame:
+    whole = int(bins["bytes"].sum())
+    return pl.DataFrame(
+        {
+            "label": bins["label"],
+            "small": bins["small"],
+            "target": bins["target"],
+            "color": bins.select(pl.when("small").then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))).to_series(),
+            "files_said": [format_count(n, exact=True) for n in bins["files"]],
+            "bytes_said": [format_bytes(n) for n in bins["bytes"]],
+            "share": [format_percent(n / whole if whole else None) for n in bins["bytes"]],
+        }
+    )
+
+
+def _short_labels(bins: pl.DataFrame) -> str:
+    """Where a bin begins; the unit is written once, at the last bin of each."""
+    rows = bins.select("label", "bin_low", "bin_high").rows()
+    short: dict[str, str] = {}
+    for place, (label, low, high) in enumerate(rows):
+        scaled = format_bytes(low).replace(".00", "").replace(".0", "")
+        number, unit = scaled.split(" ") if low else (f"<{format_bytes(high).split('.')[0]}", "")
+        following = format_bytes(rows[place + 1][1]).split(" ")[1] if place + 1 < len(rows) else ""
+        short[label] = number if unit in ("", following) else f"{number} {unit}"
+    return f"{json.dumps(short, ensure_ascii=False)}[datum.value]"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _largest(values: pl.Series) -> float:
+    found = values.max()
+    return float(found) if isinstance(found, int | float) else 0.0

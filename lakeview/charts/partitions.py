@@ -1,0 +1,222 @@
+"""PARTITION_SIZES to bars with their median file and file count; PARTITION_WRITES to when each was written."""
+
+from __future__ import annotations
+
+import json
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import (
+    AnyChart,
+    Palette,
+    Width,
+    byte_unit,
+    count_unit,
+    finished,
+    layered,
+    palette,
+    time_axis,
+)
+from lakeview.views import (
+    SMALL_FILE_BYTES,
+    TARGET_HIGH,
+    TARGET_LOW,
+    format_bytes,
+    format_count,
+    format_moment,
+    format_percent,
+    format_range,
+)
+
+MOST_BARS = 200
+MOST_WRITTEN_FIGURES = 24
+MOST_LINES = 60
+OUTLIER_TIMES = 10.0
+MIB = 1 << 20
+
+
+def partition_bars(
+    sizes: pl.DataFrame, *, arrivals: pl.DataFrame | None = None, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
+
+    Of more than MOST_BARS partitions those with most bytes are shown, and the title says so. What needs attention is
+    orange: late ones (PARTITION_ARRIVALS) with their lag, and many times the files of the others.
+    """
+    if sizes.is_empty():
+        return []
+    p = palette(dark)
+    shown = sizes
+    if sizes.height > MOST_BARS:
+        largest = sizes.with_row_index("place").sort("bytes", descending=True).head(MOST_BARS)
+        shown = largest.sort("place").drop("place")
+    rows = _told(shown, arrivals, p, of=sizes)
+    more = f"; the {MOST_BARS} largest of {sizes.height:,}" if sizes.height > MOST_BARS else ""
+    x = _axis(shown["partition_text"])
+    measure = "bytes" if shown["records"].has_nulls() else "records"
+    unit = byte_unit if measure == "bytes" else count_unit
+    divisor, title = unit(_number(shown[measure].max()), "Bytes" if measure == "bytes" else "Rows")
+    bars = rows.with_columns(value=shown[measure] / divisor)
+    median = _number(sizes[measure].median()) / divisor
+    return [
+        _size_bars(bars, median, f"{title}; dashed: median{more}", x(False), p, width),
+        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB), x(False), p, width),
+        _file_counts(rows.with_columns(value=shown["files"]), x(True), p, width),
+    ]
+
+
+def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
+
+    The last MOST_LINES partitions; three loads that stand out are named. [] without writes.
+    """
+    if writes.is_empty():
+        return []
+    p = palette(dark)
+    order = writes["partition_text"].unique(maintain_order=True).tail(MOST_LINES)
+    shown = writes.filter(pl.col("partition_text").is_in(order.to_list()))
+    domain = (shown["timestamp"].min(), shown["until"].max())
+    ends = (domain[0], domain[1])
+    names = _short(order)
+    cells = pl.DataFrame(
+        {
+            "timestamp": shown["timestamp"],
+            "until": shown["until"],
+            "partition": shown["partition_text"],
+            "value": shown["records"],
+            "rows": [format_count(n, exact=True) for n in shown["records"]],
+            "files": [format_count(n, exact=True) for n in shown["files"]],
+            "size": [format_bytes(n) for n in shown["bytes"]],
+            "versions": [format_range(a, b) for a, b in shown.select("first_version", "last_version").iter_rows()],
+            "from": [format_moment(m) for m in shown["timestamp"]],
+            "suspicious": shown["suspicious"],
+        }
+    )
+    axis = alt.Axis(title=None, labelExpr=names, labelLimit=110, minExtent=72, maxExtent=110)
+    y = alt.Y("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=order.to_list()))
+    x = time_axis(ends, labels=True)  # type: ignore[arg-type]  # moments: there is at least one write
+    fields = (("partition", "partition"), ("from", "from, UTC"), ("versions", "versions"))
+    tooltip = [
+        alt.Tooltip(f"{n}:N", title=t) for n, t in (*fields, ("rows", "rows"), ("files", "files"), ("size", "bytes"))
+    ]
+    scale = alt.Scale(type="sqrt", range=list(p.sequential[2:]), domainMin=0)
+    base = alt.Chart(cells)
+    layers: list[AnyChart] = [
+        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.gone).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
+        alt.Chart(cells.drop_nulls("value"))
+        .mark_rect(stroke=p.page, strokeWidth=1)
+        .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
+        alt.Chart(cells.filter("suspicious").head(3))
+        .transform_calculate(text="'unusual load, ' + datum.versions")
+        .mark_text(align="right", dx=-5, color=p.orange_text)
+        .encode(x=x, y=y, text="text:N"),
+    ]
+    height = min(19, 1200 // order.len()) * order.len()
+    return [finished(layered(*layers), p, height=height, width=width)]
+
+
+def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette, width: Width) -> AnyChart:
+    top = max(_number(rows["value"].max()), 1e-9)
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False))
+    middle = alt.Chart(pl.DataFrame({"value": [median]})).mark_rule(color=p.muted, strokeDash=[3, 3])
+    bars = alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=_tooltip())
+    words = alt.Chart(rows.filter(pl.col("words") != "")).mark_text(baseline="bottom", dy=-3, color=p.orange_text)
+    layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"))
+    return finished(layers, p, height=96, title=title, width=width)
+
+
+def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyChart:
+    y = alt.Y(
+        "value:Q",
+        title=None,
+        scale=alt.Scale(type="log", nice=False, padding=8),
+        axis=alt.Axis(format="~g", tickCount=3),
+    )
+    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / MIB], "high": [TARGET_HIGH / MIB]})).mark_rect(color=p.band)
+    dots = alt.Chart(rows).mark_point(filled=True, opacity=1, size=40)
+    layers = layered(
+        band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
+        dots.encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip()),
+    )
+    return finished(layers, p, height=66, title="Median file, MiB, log scale; band is the target", width=width)
+
+
+def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyChart:
+    """The figures themselves while they fit, bars where they do not."""
+    if rows.height <= MOST_WRITTEN_FIGURES:
+        axis = alt.Axis(title=None, labelOpacity=0, grid=False, domain=False)
+        words: alt.Chart = (
+            alt.Chart(rows.with_columns(line=pl.lit(0)))
+            .mark_text()
+            .encode(
+                x=x,
+                y=alt.Y("line:Q", axis=axis, scale=alt.Scale(domain=[-1, 1])),
+                text="files:N",
+                color=alt.Color("word_color:N", scale=None),
+                tooltip=_tooltip(),
+            )
+        )
+        return finished(words, p, height=26, title="Files", width=width)
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=alt.Axis(tickCount=2))
+    bars: alt.Chart = (
+        alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip())
+    )
+    return finished(bars, p, height=44, title="Files, log scale", width=width)
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    fields = (("partition", "partition"), ("rows", "rows"), ("size", "bytes"), ("share", "of all bytes"))
+    more = (("files", "files"), ("median", "median file"), ("words", "note"))
+    return [alt.Tooltip(f"{name}:N", title=title) for name, title in (*fields, *more)]
+
+
+def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of: pl.DataFrame) -> pl.DataFrame:
+    late = pl.DataFrame(schema={"partition_text": pl.String(), "note": pl.String()})
+    if arrivals is not None:
+        late = arrivals.filter("late").select("partition_text", "note")
+    words = shown.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
+    many = shown["files"] >= OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
+    attention = many & (shown["median_size"] < SMALL_FILE_BYTES)
+    file_color = pl.when(attention).then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))
+    return pl.DataFrame(
+        {
+            "partition": shown["partition_text"],
+            "words": words.fill_null(""),
+            "rows": [format_count(n, exact=True) for n in shown["records"]],
+            "size": [format_bytes(n) for n in shown["bytes"]],
+            "share": [format_percent(s) for s in shown["share"]],
+            "files": [format_count(n) for n in shown["files"]],
+            "median": [format_bytes(n) for n in shown["median_size"]],
+            "color": pl.select(
+                pl.when(words.is_not_null()).then(pl.lit(p.orange)).otherwise(pl.lit(p.quiet))
+            ).to_series(),
+            "file_color": pl.select(file_color).to_series(),
+            "word_color": pl.select(
+                pl.when(attention).then(pl.lit(p.orange_text)).otherwise(pl.lit(p.text))
+            ).to_series(),
+        }
+    )
+
+
+def _axis(partitions: pl.Series):  # type: ignore[no-untyped-def]
+    domain, names = partitions.fill_null("").to_list(), _short(partitions)
+
+    def axis(labels: bool) -> alt.X:
+        shown = alt.Axis(title=None, labels=labels, domain=labels, labelExpr=names, labelOverlap="greedy", labelAngle=0)
+        return alt.X("partition:N", sort=None, axis=shown, scale=alt.Scale(domain=domain, paddingInner=0.25))
+
+    return axis
+
+
+def _short(partitions: pl.Series) -> str:
+    """An expression for axis labels: of one key only the value (`month=3` as `3`), else the whole text."""
+    texts = partitions.drop_nulls().to_list()
+    keys = {text.split("=", 1)[0] for text in texts}
+    if len(keys) != 1 or any("=" not in t or "/" in t or ", " in t for t in texts):
+        return "datum.label"
+    return f"slice(datum.label, {len(json.dumps(next(iter(keys)))) - 1})"
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,98 @@
+"""RIBBON to one strip: a cell a version, whose height and colour tell whether it can still be read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, palette, time_axis, time_domain
+from lakeview.views import format_moment, format_range, readability_runs, runs_text
+
+HEIGHTS = {"gone": 0.22, "risk": 0.55, "kept": 1.0, "broken": 1.0}
+GLYPHS = {
+    "gone": "\N{LOWER ONE QUARTER BLOCK}",
+    "risk": "\N{LOWER FIVE EIGHTHS BLOCK}",
+    "kept": "\N{FULL BLOCK}",
+    "broken": "\N{MULTIPLICATION X}",
+}
+MOST_CELLS = 400
+NARROW = 0.005
+"""A cell of less than this share of the width has no gap beside it."""
+
+
+def ribbon_chart(
+    ribbon: pl.DataFrame,
+    *,
+    dark: bool = False,
+    domain: tuple[datetime, datetime] | None = None,
+    key: bool = False,
+    width: Width = "container",
+) -> AnyChart:
+    """One strip with a time axis; `key` writes what the heights mean into its title (a page does that in text)."""
+    p = palette(dark)
+    ends = domain or time_domain(ribbon["timestamp"])
+    cells = _cells(ribbon, ends, p)
+    rects = (
+        alt.Chart(cells)
+        .mark_rect(stroke=p.page)
+        .encode(
+            x=time_axis(ends, labels=True),
+            x2="until:T",
+            y=alt.Y("height:Q", axis=no_axis(), scale=alt.Scale(domain=[0, 1])),
+            y2=alt.datum(0),
+            color=alt.Color("color:N", scale=None),
+            strokeWidth=alt.StrokeWidth("gap:Q", scale=None),
+            tooltip=[alt.Tooltip(f"{f}:N", title=t) for f, t in _TOOLTIP],
+        )
+    )
+    crosses = (
+        alt.Chart(cells.filter(pl.col("state") == "broken"))
+        .mark_text(text="\N{MULTIPLICATION X}", fontSize=10, color=p.page)
+        .encode(x=time_axis(ends, labels=True, field="middle"), y=alt.datum(0.5))
+    )
+    chart = layered(rects, crosses)
+    return finished(chart, p, height=22, width=width, title=_key(ribbon) if key else None)
+
+
+_TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"), ("reason", "because"))
+
+_WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "broken": "no, broken"}
+
+
+def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
+    colours = {"gone": p.gone, "risk": p.orange, "kept": p.blue, "broken": p.red}
+    first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
+    cells = ribbon.with_columns(pl.col("until").fill_null(last), run=pl.col("state").rle_id())
+    if cells.height > MOST_CELLS:  # more versions than pixels: a cell a run
+        firsts, lasts = pl.col("version", "timestamp", "state", "reason").first(), pl.col("until", "version").last()
+        cells = cells.group_by("run", maintain_order=True).agg(firsts, lasts.name.suffix("_last"))
+        cells = cells.rename({"until_last": "until"})
+    else:
+        cells = cells.with_columns(version_last="version")
+    cells = cells.filter((pl.col("until") > first) & (pl.col("timestamp") < last)).tail(MOST_CELLS)
+    shown = cells.with_columns(pl.col("timestamp").clip(first, last), pl.col("until").clip(first, last))
+    return pl.DataFrame(
+        {
+            "timestamp": shown["timestamp"],
+            "until": shown["until"],
+            "middle": shown["timestamp"] + (shown["until"] - shown["timestamp"]) / 2,
+            "state": shown["state"],
+            "height": shown["state"].replace_strict(HEIGHTS, default=1.0, return_dtype=pl.Float64),
+            "color": shown["state"].replace_strict(colours, default=p.gray, return_dtype=pl.String),
+            # a cell of a few pixels is all gap if it has one
+            "gap": (shown["until"] - shown["timestamp"] > (domain[1] - domain[0]) * NARROW).cast(pl.Int8),
+            "word": shown["state"].replace_strict(_WORDS, default="unknown", return_dtype=pl.String),
+            "versions": [format_range(a, b) for a, b in cells.select("version", "version_last").iter_rows()],
+            "committed": [format_moment(m) for m in cells["timestamp"]],
+            "reason": shown["reason"].fill_null(""),
+        }
+    )
+
+
+def _key(ribbon: pl.DataFrame) -> str:
+    runs = readability_runs(ribbon)
+    texts = [(state, runs_text(runs, state)) for state in HEIGHTS]
+    said = "   ".join(f"{GLYPHS[state]} {state} {text}" for state, text in texts if text is not None)
+    return f"Can it still be read?   {said}"

@@ -1,0 +1,71 @@
+"""SCHEMA_DIFF to a picture of words: glyph and colour of each change, the column, before and after, what it breaks."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, finished, layered, palette
+
+MOST_ROWS = 60
+ARROW = "\N{RIGHTWARDS ARROW}"
+GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
+COLUMNS = (("what", 0.0), ("column", 0.14), ("told", 0.42), ("breaks", 0.78))
+"""Where each text begins, as a share of the width."""
+
+LENGTHS = {"column": 34, "told": 44, "breaks": 30}
+
+
+def schema_diff_chart(
+    diff: pl.DataFrame, *, title: str | None = None, dark: bool = False, width: int = 900
+) -> AnyChart:
+    """One line a change, at most MOST_ROWS; a schema without changes says so."""
+    p = palette(dark)
+    rows = _lines(diff.head(MOST_ROWS), p)
+    y = alt.Y("line:O", axis=None, scale=alt.Scale(domain=list(range(max(rows.height, 1)))))
+    layers: list[AnyChart] = [
+        alt.Chart(rows)
+        .mark_text(align="left", fontWeight=weight)
+        .encode(
+            x=alt.XValue(share * width),
+            y=y,
+            text=f"{name}:N",
+            color=alt.Color("color:N" if name == "what" else "ink:N", scale=None),
+            tooltip=[alt.Tooltip(f"{n}:N") for n in ("change", "column", "before", "after", "breaks")],
+        )
+        for (name, share), weight in zip(COLUMNS, (400, 600, 400, 400), strict=True)
+    ]
+    return finished(layered(*layers), p, height=20 * max(rows.height, 1), title=title, width=width)
+
+
+def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
+    colours = {"added": p.green_text, "dropped": p.orange_text, "same": p.gray_text}
+    if diff.is_empty():
+        diff = pl.DataFrame({"column": [""], "change": ["same"], "before": [""], "after": [""], "breaks": [""]})
+    told = [_told(before, after) for before, after in diff.select("before", "after").iter_rows()]
+    change = diff["change"]
+    return pl.DataFrame(
+        {
+            "line": range(diff.height),
+            "change": change,
+            "column": [_cut(text, "column") for text in diff["column"]],
+            "before": diff["before"].fill_null(""),
+            "after": diff["after"].fill_null(""),
+            "breaks": [_cut(f"breaks {b}" if b and b != "nothing" else b or "", "breaks") for b in diff["breaks"]],
+            "what": [f"{GLYPHS.get(c, '~')} {c}" for c in change],
+            "told": [_cut(text, "told") for text in told],
+            "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),
+            "ink": change.replace_strict({"same": p.muted}, default=p.text, return_dtype=pl.String),
+        }
+    )
+
+
+def _told(before: str | None, after: str | None) -> str:
+    if before and after and before != after:
+        return f"{before} {ARROW} {after}"
+    return after or before or ""
+
+
+def _cut(text: str, name: str) -> str:
+    longest = LENGTHS[name]
+    return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,260 @@
+"""The palette, the configuration and the axes that every chart shares: a colour has one meaning in both themes.
+
+blue: the state; green: added; orange: removed, asks for attention; violet: schema; gray: maintenance, context; red:
+broken or wrong, nothing else. Colour never stands alone: lanes, shapes, heights, glyphs and words say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import altair as alt
+import polars as pl
+
+AnyChart = alt.Chart | alt.LayerChart
+Width = int | Literal["container"]
+
+FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
+Y_EXTENT = 54
+TITLE_HEIGHT = 24
+AXIS_HEIGHT = 22
+PICKED = "picked"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Colours by meaning; `…_text` where the colour is that of words."""
+
+    page: str
+    text: str
+    muted: str
+    grid: str
+    axis: str
+    band: str
+    gone: str
+    quiet: str
+    zero: str
+    blue: str
+    green: str
+    orange: str
+    violet: str
+    gray: str
+    red: str
+    blue_text: str
+    green_text: str
+    orange_text: str
+    violet_text: str
+    gray_text: str
+    red_text: str
+    sequential: tuple[str, ...]
+
+
+LIGHT = Palette(
+    page="#FFFFFF",
+    text="#1B232C",
+    muted="#5B6670",
+    grid="#EDF0F3",
+    axis="#CBD2D9",
+    band="#E9F0F8",
+    gone="#D5DAE0",
+    quiet="#8FB6E0",
+    zero="#F1F3F6",
+    blue="#1D66B8",
+    green="#0A8A70",
+    orange="#D9640F",
+    violet="#8E2C86",
+    gray="#98A2AC",
+    red="#B4173A",
+    blue_text="#1D66B8",
+    green_text="#08705B",
+    orange_text="#A94A06",
+    violet_text="#8E2C86",
+    gray_text="#5B6670",
+    red_text="#B4173A",
+    sequential=(
+        "#F1F6FC",
+        "#DCE9F7",
+        "#C1D9F0",
+        "#A1C4E7",
+        "#7CABDB",
+        "#568FCC",
+        "#3478BE",
+        "#1D66B8",
+        "#154E91",
+        "#0E376A",
+    ),
+)
+
+DARK = Palette(
+    page="#12161B",
+    text="#E3E8ED",
+    muted="#9AA5B1",
+    grid="#1F262E",
+    axis="#36404A",
+    band="#1A2735",
+    gone="#2E363F",
+    quiet="#2F6499",
+    zero="#1B2129",
+    blue="#5CA8F5",
+    green="#45CDA9",
+    orange="#F2A04E",
+    violet="#D277C6",
+    gray="#6F7A86",
+    red="#FF5C77",
+    blue_text="#7DBBF8",
+    green_text="#5FD6B6",
+    orange_text="#F5B06B",
+    violet_text="#DE97D5",
+    gray_text="#9AA5B1",
+    red_text="#FF8196",
+    sequential=(
+        "#16202B",
+        "#182B40",
+        "#1B3855",
+        "#20476D",
+        "#285887",
+        "#326CA4",
+        "#3F82C2",
+        "#5CA8F5",
+        "#8CC3F9",
+        "#BDDDFC",
+    ),
+)
+
+
+def palette(dark: bool = False) -> Palette:
+    """The colours of the dark or the light theme."""
+    return DARK if dark else LIGHT
+
+
+def config(p: Palette) -> dict[str, Any]:
+    """The Vega-Lite configuration: no frame, no ticks, quiet grid, titles at the left edge, no legends."""
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "view": {"stroke": None},
+        "title": {
+            "anchor": "start",
+            "frame": "group",
+            "dx": -(Y_EXTENT + 6),
+            "offset": 6,
+            "fontSize": 12,
+            "fontWeight": 600,
+            "color": p.text,
+            "subtitleColor": p.muted,
+        },
+        "axis": {
+            "ticks": False,
+            "labelPadding": 6,
+            "labelFontSize": 11,
+            "labelColor": p.muted,
+            "titleColor": p.muted,
+            "gridColor": p.grid,
+            "gridWidth": 1,
+            "domainColor": p.axis,
+            "domainWidth": 1,
+        },
+        "axisY": {"domain": False, "minExtent": Y_EXTENT, "maxExtent": Y_EXTENT, "tickCount": 3},
+        "axisX": {"grid": False},
+        "text": {"fontSize": 11, "color": p.muted, "font": FONT},
+        "legend": {"disable": True},
+        "scale": {"bandPaddingInner": 0.08, "bandPaddingOuter": 0.04},
+    }
+
+
+def finished(
+    chart: AnyChart, p: Palette, *, height: int, title: str | None = None, width: Width = "container"
+) -> AnyChart:
+    """The chart with theme, size and title; `height` is the plot's, without title and axis."""
+    sized = chart.properties(
+        height=height,
+        width=width,
+        padding={"left": 0, "right": 6, "top": 2, "bottom": 2},
+        autosize={"type": "fit-x", "contains": "padding"} if width == "container" else "pad",
+        **({"title": title} if title else {}),
+    )
+    themed: AnyChart = sized.configure(**config(p))
+    return themed
+
+
+def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900) -> alt.VConcatChart:
+    """Panels as one chart, for places that show one: notebooks, saved pictures. `width` in pixels, of the plots."""
+    panels = []
+    for chart in charts:
+        panel = chart.copy(deep=["layer"]) if isinstance(chart, alt.LayerChart) else chart.copy(deep=False)
+        for name in ("config", "padding", "autosize"):
+            panel[name] = alt.Undefined
+        panels.append(panel.properties(width=width))
+    whole: alt.VConcatChart = alt.vconcat(*panels, spacing=6).configure(**config(palette(dark)))
+    return whole
+
+
+def no_axis() -> alt.Axis:
+    """An axis that shows nothing and keeps the left edge of all panels in one line."""
+    return alt.Axis(title=None, labelOpacity=0, grid=False, domain=False)
+
+
+def layered(*layers: AnyChart) -> alt.LayerChart:
+    """Layers as one chart (`alt.layer` may also make facets, which have no place here)."""
+    chart = alt.layer(*layers)
+    if not isinstance(chart, alt.LayerChart):
+        raise TypeError("only plain charts can be layered")
+    return chart
+
+
+def time_domain(moments: pl.Series) -> tuple[datetime, datetime]:
+    """What a time axis spans: first to last, and a little more so that the last mark is whole."""
+    known = moments.drop_nulls().sort().to_list()
+    if not known:
+        raise ValueError("a time axis needs at least one moment")
+    first, last = known[0], known[-1]
+    span = max(last - first, timedelta(hours=2))
+    return first - (timedelta(hours=1) if last == first else span * 0.004), last + span * 0.012
+
+
+def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "timestamp") -> alt.X:
+    """A time axis in UTC over a fixed domain, so that all panels share it; the label of a new year says so."""
+    axis = alt.Axis(
+        title=None,
+        labels=labels,
+        domain=labels,
+        format="",
+        labelExpr=_label(domain[1] - domain[0]),
+        labelOverlap="greedy",
+        labelFlush=False,
+        tickCount=12,
+    )
+    if not labels:
+        axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
+    ends = [moment.isoformat() for moment in domain]
+    return alt.X(f"{field}:T", axis=axis, scale=alt.Scale(type="utc", domain=ends, nice=False, padding=0))
+
+
+def count_unit(largest: float | None, what: str) -> tuple[float, str]:
+    """What to divide counts by, and the panel's title: `Rows, million`."""
+    for size, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if largest is not None and largest >= 2 * size:
+            return size, f"{what}, {name}"
+    return 1.0, what
+
+
+def byte_unit(largest: float | None, what: str) -> tuple[float, str]:
+    """What to divide bytes by, and the panel's title: `Live bytes, GiB`."""
+    for place, name in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if largest is not None and largest >= 2 * 1024**place:
+            return float(1024**place), f"{what}, {name}"
+    return 1.0, f"{what}, B"
+
+
+def _label(span: timedelta) -> str:
+    year = "(datum.index === 0 || utcmonth(datum.value) === 0)"
+    if span > timedelta(days=1500):
+        return "utcFormat(datum.value, '%Y')"
+    if span > timedelta(days=70):
+        return f"utcFormat(datum.value, {year} ? '%b %Y' : '%b')"
+    if span > timedelta(days=3):
+        return "utcFormat(datum.value, datum.index === 0 || utcdate(datum.value) === 1 ? '%-d %b %Y' : '%-d %b')"
+    return "utcFormat(datum.value, datum.index === 0 || utchours(datum.value) === 0 ? '%-d %b %H:%M' : '%H:%M')"

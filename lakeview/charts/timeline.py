@@ -1,0 +1,286 @@
+"""TIMELINE to panels on one time axis: the state, what was added and removed, who did what, what can still be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.event_labels import event_colours, event_labels
+from lakeview.charts.ribbon import ribbon_chart
+from lakeview.charts.theme import (
+    PICKED,
+    AnyChart,
+    Palette,
+    Width,
+    byte_unit,
+    count_unit,
+    finished,
+    layered,
+    palette,
+    time_axis,
+    time_domain,
+)
+from lakeview.views import flow_sums, format_bytes, format_count, format_moment, lane_marks, state_points
+
+MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
+SHAPES = {
+    "append": "circle",
+    "change": "diamond",
+    "schema": "triangle-up",
+    "maint.": "square",
+    "other": "circle",
+    "unusual": "cross",
+}
+SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "square": 40, "cross": 60}
+
+
+def timeline_charts(
+    timeline: pl.DataFrame,
+    events: pl.DataFrame | None = None,
+    ribbon: pl.DataFrame | None = None,
+    *,
+    dark: bool = False,
+    measure: str | None = "rows",
+    small: bool = False,
+    version: int | None = None,
+    key: bool = False,
+    pick: bool = True,
+    width: Width = "container",
+) -> list[AnyChart]:
+    """Panels to be stacked without a gap, the last with the time axis: event labels, states, flows, commits, ribbon.
+
+    `measure`: rows, bytes or files leads (None as rows, without flows); `small`: states and ribbon only. `version` is
+    marked in every panel. `key` writes the ribbon's key into the picture. With `pick` a click selects `picked` with
+    `version` (text, for ids do not fit a browser's numbers). At most 2,000 marks a panel; [] without commits.
+    """
+    if timeline["timestamp"].drop_nulls().is_empty():
+        return []
+    p = palette(dark)
+    domain = time_domain(timeline["timestamp"])
+    shared = _Shared(p, domain, width, _marks(timeline, events, version, domain, p), pick)
+    lead = MEASURES.get(measure or "rows", "records")
+    second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
+    plots: list[_Panel] = [_state(timeline, lead, 66 if lead == "records" else 52), _state(timeline, second, 52)]
+    if not small:
+        plots += [] if measure is None else [_flows(timeline, lead, p)]
+        plots += [_commits(timeline, p)]
+    panels: list[AnyChart] = []
+    labels = None if events is None else event_labels(events, domain, p, width=width)
+    if labels is not None:
+        panels.append(labels)
+    panels += [_panel(plot, shared, last=ribbon is None and i == len(plots) - 1) for i, plot in enumerate(plots)]
+    if ribbon is not None and not ribbon.is_empty():
+        panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, width=width))
+    return panels
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all panels of one picture have in common; `marks` are rules through every panel."""
+
+    p: Palette
+    domain: tuple[datetime, datetime]
+    width: Width
+    marks: pl.DataFrame
+    pick: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """One panel before it is drawn: rows with `timestamp`, what is laid over them, and its axis."""
+
+    kind: str
+    title: str
+    height: int
+    rows: pl.DataFrame
+    lanes: Sequence[str] = ()
+    thickness: int = 4
+
+
+def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
+    points = state_points(timeline, measure)
+    divisor, title = _unit(measure, points[measure].max(), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
+    rows = _told(points).with_columns(value=points[measure] / divisor)
+    return _Panel("state", title, height, rows)
+
+
+def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
+    sums = flow_sums(timeline)
+    added, removed = sums[f"{measure}_added"], sums[f"{measure}_removed"]
+    largest = max(_largest(added), _largest(removed))
+    names = {
+        "records": "Rows added and removed",
+        "bytes": "Bytes added and removed",
+        "files": "Files added and removed",
+    }
+    divisor, title = _unit(measure, largest, names)
+    told = _told(sums)
+    told = told.with_columns(maintenance=sums["lane"] == "maintenance")
+    if measure == "records":  # maintenance writes rows again, it adds and removes none
+        added, removed = (values.set(told["maintenance"], None) for values in (added, removed))
+
+    def way(values: pl.Series, colour: str) -> pl.DataFrame:
+        gray = pl.when("maintenance").then(pl.lit(p.gray)).otherwise(pl.lit(colour))
+        return told.with_columns(value=values / divisor, color=gray)
+
+    rows = pl.concat([way(added, p.green), way(-removed, p.orange)]).filter(pl.col("value") != 0)
+    return _Panel("flows", title, 62, rows, thickness=4 if sums.height <= 150 else 2 if sums.height <= 600 else 1)
+
+
+def _commits(timeline: pl.DataFrame, p: Palette) -> _Panel:
+    marks = lane_marks(timeline)
+    lane = (
+        pl.when("suspicious")
+        .then(pl.lit("unusual"))
+        .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
+        .alias("lane")
+    )
+    rows = _told(marks).with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
+    colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
+    rows = rows.with_columns(
+        color=pl.when(pl.col("lane") != "unusual")
+        .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
+        .when("taken_back")  # somebody took it back: it was wrong
+        .then(pl.lit(p.red))
+        .otherwise(pl.lit(p.orange)),
+        shape=pl.col("lane").replace_strict(SHAPES, default="circle", return_dtype=pl.String),
+    ).with_columns(size=pl.col("shape").replace_strict(SIZES, default=34, return_dtype=pl.Int64))
+    there = set(rows["lane"].to_list())
+    lanes = [name for name in SHAPES if name in there or name in ("append", "change", "schema", "maint.")]
+    return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
+
+
+def _panel(plot: _Panel, shared: _Shared, *, last: bool) -> AnyChart:
+    p, x = shared.p, time_axis(shared.domain, labels=last)
+    base = alt.Chart(plot.rows)
+    layers: list[AnyChart] = [_rules(shared, x)]
+    if plot.kind == "state":
+        y = alt.Y("value:Q", title=None, scale=alt.Scale(domainMin=0, domainMax=_top(plot.rows["value"]), nice=3))
+        layers += [
+            base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y),
+            base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+            alt.Chart(plot.rows.drop_nulls("value").tail(1))
+            .mark_point(filled=True, opacity=1, size=26, color=p.blue)
+            .encode(x=x, y=y),
+        ]
+    elif plot.kind == "flows":
+        y = alt.Y("value:Q", title=None, scale=alt.Scale(nice=3))
+        zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
+        bars = base.mark_rule(strokeWidth=plot.thickness).encode(
+            x=x, y=y, y2=alt.datum(0), color=alt.Color("color:N", scale=None)
+        )
+        layers += [zero, bars]
+    else:
+        axis = alt.Axis(grid=True, tickBand="center")
+        y = alt.Y("lane:O", title=None, sort=None, scale=alt.Scale(domain=list(plot.lanes)), axis=axis)
+        layers.append(
+            base.mark_point(filled=True, opacity=1).encode(
+                x=x,
+                y=y,
+                color=alt.Color("color:N", scale=None),
+                shape=alt.Shape("shape:N", scale=None),
+                size=alt.Size("size:Q", scale=None),
+            )
+        )
+    layers.append(_hover(plot.rows, x, shared))
+    chart = layered(*layers)
+    return finished(chart, p, height=plot.height, title=plot.title, width=shared.width)
+
+
+def _rules(shared: _Shared, x: alt.X) -> AnyChart:
+    """Dashed rules of the events, and a solid one of the version shown."""
+    chart: alt.Chart = (
+        alt.Chart(shared.marks)
+        .mark_rule()
+        .encode(
+            x=x,
+            color=alt.Color("color:N", scale=None),
+            strokeDash=alt.StrokeDash("dash:N", scale=alt.Scale(domain=["event", "shown"], range=[[2, 3], [1, 0]])),
+        )
+    )
+    return chart
+
+
+def _hover(rows: pl.DataFrame, x: alt.X, shared: _Shared) -> AnyChart:
+    """An invisible rule a version: it carries the tooltip and the click, and shows what was picked."""
+    chart: alt.Chart = (
+        alt.Chart(rows.unique("version", maintain_order=True))
+        .mark_rule(strokeWidth=7, color=shared.p.blue, opacity=0)
+        .encode(x=x, tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in _TOOLTIP])
+    )
+    if not shared.pick:
+        return chart
+    picked = alt.selection_point(name=PICKED, fields=["version"], on="click", clear="dblclick", empty=False)
+    clickable: alt.Chart = chart.encode(opacity=alt.when(picked).then(alt.value(0.25)).otherwise(alt.value(0)))
+    return clickable.add_params(picked)
+
+
+_TOOLTIP = (
+    ("version", "version"),
+    ("committed", "committed, UTC"),
+    ("operation", "operation"),
+    ("writer", "writer"),
+    ("rows", "rows"),
+    ("live", "live"),
+    ("files", "files"),
+    ("change", "rows added, removed"),
+    ("note", "note"),
+)
+
+
+def _told(rows: pl.DataFrame) -> pl.DataFrame:
+    """What the tooltip says, as text: unknown is said, never 0; versions are text."""
+    changes = [
+        f"+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}" if a is not None or r is not None else "unknown"
+        for a, r in rows.select("records_added", "records_removed").iter_rows()
+    ]
+    many = [f" (the last of {n:,} commits)" if n > 1 else "" for n in rows["commits"]]
+    return pl.DataFrame(
+        {
+            "timestamp": rows["timestamp"],
+            "version": rows["version"].cast(pl.String),
+            "committed": [f"{format_moment(m)}{n}" for m, n in zip(rows["timestamp"], many, strict=True)],
+            "operation": rows["operation"].fill_null("unknown"),
+            "writer": rows["writer"].fill_null("unknown"),
+            "rows": [format_count(n, exact=True) for n in rows["records"]],
+            "live": [format_bytes(n) for n in rows["bytes"]],
+            "files": [format_count(n, exact=True) for n in rows["files"]],
+            "change": changes,
+            "note": rows["note"].fill_null(""),
+        }
+    )
+
+
+def _marks(
+    timeline: pl.DataFrame,
+    events: pl.DataFrame | None,
+    version: int | None,
+    domain: tuple[datetime, datetime],
+    p: Palette,
+) -> pl.DataFrame:
+    """`timestamp, color, dash`: the events inside the time shown, and the version to be marked."""
+    shown = timeline.filter(pl.col("version") == version).select(
+        "timestamp", color=pl.lit(p.blue), dash=pl.lit("shown")
+    )
+    if events is None:
+        return shown
+    named = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
+    return pl.concat([named.select("timestamp", "color", dash=pl.lit("event")), shown])
+
+
+def _unit(measure: str, largest: object, names: dict[str, str]) -> tuple[float, str]:
+    number = float(largest) if isinstance(largest, int | float) else None
+    return byte_unit(number, names[measure]) if measure == "bytes" else count_unit(number, names[measure])
+
+
+def _largest(values: pl.Series) -> float:
+    found = values.max()
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _top(values: pl.Series) -> float:
+    return _largest(values) or 1.0

@@ -1,0 +1,75 @@
+"""A long timeline to what a picture can hold: points that keep its envelope, sums of flows, marks by lane."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.views.timeline import TIMELINE
+
+MOST_POINTS = 2000
+
+THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64()})
+"""TIMELINE with how many commits a row stands for."""
+
+
+def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS) -> pl.DataFrame:
+    """THINNED: of each span of time the first and last commit and those with the least and most of a measure."""
+    if timeline.height <= limit:
+        return _whole(timeline)
+    # one commit may be first, last, least and most at once: the rows kept stay below the limit
+    rows = (
+        _spans(timeline, limit // 4)
+        .with_row_index("row")
+        .group_by("span")
+        .agg(
+            first=pl.col("row").first(),
+            last=pl.col("row").last(),
+            least=pl.col("row").get(pl.col(measure).arg_min()),
+            most=pl.col("row").get(pl.col(measure).arg_max()),
+        )
+        .unpivot(index="span")["value"]
+        .drop_nulls()
+        .unique()
+        .sort()
+    )
+    return _whole(timeline[rows])
+
+
+def flow_sums(timeline: pl.DataFrame, limit: int = MOST_POINTS) -> pl.DataFrame:
+    """THINNED: what was added and removed in each span of time, told at its last commit; null when unknown."""
+    if timeline.height <= limit:
+        return _whole(timeline)
+    flows = [f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed")]
+    summed = [pl.when(pl.col(f).is_not_null().any()).then(pl.col(f).sum()).alias(f) for f in flows]
+    others = [pl.col(n).last() for n in TIMELINE if n not in flows]
+    return (
+        _spans(timeline, limit)
+        .group_by("span", maintain_order=True)
+        .agg(*others, *summed, commits=pl.len().cast(pl.Int64))
+        .select(THINNED.names())
+    )
+
+
+def lane_marks(timeline: pl.DataFrame, limit: int = MOST_POINTS) -> pl.DataFrame:
+    """THINNED: one commit for each lane and span of time, those that stand out always apart."""
+    if timeline.height <= limit:
+        return _whole(timeline)
+    return (
+        _spans(timeline, limit // 5)
+        .group_by("span", "lane", "suspicious", maintain_order=True)
+        .agg(pl.exclude("span", "lane", "suspicious").last(), commits=pl.len().cast(pl.Int64))
+        .sort("timestamp", maintain_order=True)
+        .select(THINNED.names())
+        .head(limit)
+    )
+
+
+def _whole(timeline: pl.DataFrame) -> pl.DataFrame:
+    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64)).select(THINNED.names())
+
+
+def _spans(timeline: pl.DataFrame, spans: int) -> pl.DataFrame:
+    """The timeline with `span`: which of so many equal spans of time each commit falls in."""
+    moment = pl.col("timestamp").dt.epoch("ms")
+    length = (moment.max() - moment.min()).clip(1)
+    return timeline.with_columns(span=((moment - moment.min()) * spans // length).clip(0, spans - 1))
