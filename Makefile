@@ -17,7 +17,7 @@ export LAKEVIEW_DEMO
 
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
-SOURCES := $(wildcard app.py lakeview pages tests benches)
+SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
 FAST    := not slow and not spark and not browser
 
 .PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests help
@@ -31,9 +31,8 @@ help:
 # ------------------------------------------------------------------------------------------- the app
 
 run: install demo
-	@echo "lakeview: http://localhost:$(PORT)"
-	@exec $(PY) -m streamlit run app.py --server.port "$(PORT)" --server.address "$(ADDRESS)" \
-		--server.headless true --browser.gatherUsageStats false
+	@$(PY) .ci/ready.py "$(ADDRESS)" "$(PORT)" & exec $(PY) -m streamlit run app.py --server.port "$(PORT)" \
+		--server.address "$(ADDRESS)" --server.headless true --browser.gatherUsageStats false
 
 # The lake is built once: its mark is written last, and a folder takes its place only when it is whole.
 demo: install
