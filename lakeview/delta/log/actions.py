@@ -61,7 +61,7 @@ class Format(msgspec.Struct, frozen=True):
     """The encoding of data files."""
 
     provider: str = "parquet"
-    options: dict[str, str | None] | None = None
+    options: dict[str, str | None] | None = msgspec.field(default_factory=dict)
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,0 +1,1 @@
+"""Claims, measured beside a peer in the same run: `make bench`."""
