@@ -22,6 +22,10 @@ GROUPS = ("spark", "browser")
 """Markers whose tests stay on one worker: they share a session or a server that is costly to start."""
 
 
+FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}
+"""Fixtures that mark the tests which ask for them, directly or through another fixture."""
+
+
 class OutsideConnectionError(RuntimeError):
     """A test reached for an address outside this machine."""
 
@@ -41,12 +45,16 @@ def _loopback_only(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_loopback_only)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first; tests that share something costly on one worker."""
+    """Fast tests first; tests that share something costly are marked, and stay on one worker."""
 
     def cost(item: pytest.Item) -> int:
         return max((COSTS.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in COSTS), default=0)
 
+    for item in items:
+        for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(FIXTURES[fixture])
     items.sort(key=cost)
     for item in items:
         for group in GROUPS:
