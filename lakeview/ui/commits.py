@@ -88,21 +88,27 @@ def pick_from_chart(key: str) -> None:
                 _choose(versions[-1])
 
 
-def picker(now: Opened, shown: pl.DataFrame) -> int:
-    """The commit whose drawer is open: the twin widget of a click in the chart; the version shown by default.
+def chosen(now: Opened, shown: pl.DataFrame) -> int:
+    """The commit whose drawer is open: the one the URL names, else that of the version shown, else the newest.
 
-    The URL keeps it as `commit`: written here and not bound, because a bound widget writes its label.
+    The URL keeps it as `commit`: written here and not bound to a widget, which would write its label.
     """
+    wanted = st.query_params.get(COMMIT, str(now.version)).removeprefix("v")
+    versions = {str(version): version for version in shown["version"]}
+    return int(versions.get(wanted, shown["version"][-1]))
+
+
+def picker(shown: pl.DataFrame, version: int) -> None:
+    """Chooses a commit: the twin widget of a click in the chart."""
     options = shown["version"].reverse().cast(pl.String).to_list()
     moments = dict(zip(options, shown["timestamp"].reverse(), strict=True))
-    wanted = st.query_params.get(COMMIT, str(now.version)).removeprefix("v")
-    st.session_state["pick_commit"] = wanted if wanted in moments else options[0]
+    st.session_state["pick_commit"] = str(version)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**One commit** &ensp; :small[:gray[chosen here, in the table, or in the picture]]", width="content"
         )
         st.space("stretch")
-        chosen = st.selectbox(
+        st.selectbox(
             "Commit",
             options,
             format_func=lambda text: f"v{text} · {views.format_moment(moments.get(text))}",
@@ -111,21 +117,20 @@ def picker(now: Opened, shown: pl.DataFrame) -> int:
             label_visibility="collapsed",
             width=210,
         )
-    return int(chosen)
 
 
 def _choose(version: int | str) -> None:
     st.query_params[COMMIT] = str(version)
 
 
-def commit_table(shown: pl.DataFrame, chosen: int) -> None:
+def commit_table(shown: pl.DataFrame, version: int) -> None:
     """The commits, newest first, by page; choosing a row opens its drawer."""
     newest_first = shown.reverse()
-    position = newest_first["version"].index_of(chosen) or 0
+    position = newest_first["version"].index_of(version) or 0
     pages = max(1, -(-newest_first.height // _PAGE))
     page = 1
     if pages > 1:
-        page = st.pagination(pages, default=position // _PAGE + 1, key=f"commits-page-{chosen}")
+        page = st.pagination(pages, default=position // _PAGE + 1, key=f"commits-page-{version}")
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = position - (page - 1) * _PAGE
     table = rows.select(
@@ -140,7 +145,7 @@ def commit_table(shown: pl.DataFrame, chosen: int) -> None:
         removed="records_removed",
     )
     column = st.column_config
-    key = f"commits-{chosen}-{page}"
+    key = f"commits-{version}-{page}"
     frame(
         table,
         {
@@ -171,9 +176,9 @@ _GLYPHS = {
 
 
 def _pick_from_table(key: str, versions: list[int]) -> None:
-    chosen = st.session_state[key]["selection"]["rows"]
-    if chosen:
-        _choose(versions[chosen[0]])
+    rows = st.session_state[key]["selection"]["rows"]
+    if rows:
+        _choose(versions[rows[0]])
 
 
 def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:

@@ -159,7 +159,7 @@ def frame(
     *,
     key: str,
     height: int = 10 * ROW_HEIGHT,
-    unknown: str = "–",
+    unknown: str = "\N{EN DASH}",
     **options: Any,
 ) -> Any:
     """A table of at most 1,000 rows (pages page what is longer); only the columns configured, in that order, if any.

@@ -41,8 +41,9 @@ def _table_page(name: str, page: st.Page) -> None:
     found: opened.Opened | None = None
     failed: list[LakeviewError] = []
     slot = None
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    body = st.container(gap="small")
+    with st.container(gap="xxsmall"):
+        row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        body = st.container(gap="small")
     with body:
         title(name)
         with errors.shown(here=name, caught=failed):

@@ -17,7 +17,7 @@ with errors.shown(here="start"):
     if shown is not None:
         line, ribbon = viewed.timeline(shown), viewed.ribbon(shown)
         with card("demo / flights", start.opening_note(line), key="opening"):
-            panels = charts.timeline_charts(line, viewed.events(shown), ribbon, dark=dark(), measure=None)
+            panels = charts.timeline_charts(line, viewed.events(shown), ribbon, dark=dark(), measure=None, pick=False)
             commits.ribbon_key(views.readability_runs(ribbon))
             stack(panels, key="opening")
 

@@ -24,7 +24,9 @@ with card(overview.span_title(timeline), overview.span_note(timeline), key="past
         nothing("The log tells about no commits.", "They were cleaned up.")
     else:
         ribbon = viewed.ribbon(now)
-        panels = charts.timeline_charts(timeline, viewed.events(now), ribbon, dark=dark(), small=True)
+        panels = charts.timeline_charts(
+            timeline, viewed.events(now), ribbon, dark=dark(), small=True, version=now.version, pick=False
+        )
         commits.ribbon_key(views.readability_runs(ribbon))
         stack(panels, key="past")
         link("timeline", "All commits")

@@ -22,16 +22,19 @@ else:
         with card():
             nothing("No commit passes these filters.", "Choose more operations, another writer or a longer span.")
     else:
+        chosen = commits.chosen(now, shown)
         ribbon = viewed.ribbon(now)
         with card(key="timeline-card"):
-            panels = charts.timeline_charts(shown, viewed.events(now), ribbon, dark=dark(), measure=measure)
+            panels = charts.timeline_charts(
+                shown, viewed.events(now), ribbon, dark=dark(), measure=measure, version=chosen
+            )
             commits.ribbon_key(views.readability_runs(ribbon))
             stack(panels, key="timeline", on_pick=commits.pick_from_chart)
         with grid(400):
             listed = card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True)
             opened_one = card(stretch=True, key="drawer")
         with opened_one:
-            chosen = commits.picker(now, shown)
+            commits.picker(shown, chosen)
             commits.drawer(now, timeline, chosen)
         with listed:
             commits.commit_table(shown, chosen)

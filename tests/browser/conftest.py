@@ -37,9 +37,9 @@ def server(demo_lake: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    flags = ("--server.headless=true", "--server.address=127.0.0.1", "--server.fileWatcherType=none")
     process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
-        + ["--server.address=127.0.0.1", f"--server.port={port}", "--server.fileWatcherType=none"],
+        [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *flags],
         cwd=ROOT,
         env={**os.environ, "LAKEVIEW_DEMO": str(demo_lake), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,

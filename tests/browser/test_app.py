@@ -64,8 +64,9 @@ def visitor(browser: Browser, server: str) -> Iterator[Visitor]:
 
 
 def test_every_page_is_drawn(browser: Browser, server: str, pictures: Path, theme: str, width: str) -> None:
-    size = {"width": WIDTHS[width], "height": HEIGHT}
-    context = browser.new_context(viewport=size, color_scheme="dark" if theme == "dark" else "light")
+    context = browser.new_context(
+        viewport={"width": WIDTHS[width], "height": HEIGHT}, color_scheme="dark" if theme == "dark" else "light"
+    )
     visitor = Visitor(context.new_page(), server)
     for name, entry in PAGES.items():
         path = "/" if entry.default else f"/{name}"

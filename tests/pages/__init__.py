@@ -1,0 +1,1 @@
+"""The app's pages, driven without a browser."""

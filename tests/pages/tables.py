@@ -1,4 +1,4 @@
-"""Small Delta tables written by hand, each with one thing to show or one thing wrong; and the app as a test drives it."""
+"""Small Delta tables written by hand, each with one thing to show or one thing wrong."""
 
 from __future__ import annotations
 

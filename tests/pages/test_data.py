@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -79,14 +79,14 @@ def test_a_filter_whose_types_do_not_fit_is_refused(good: Path) -> None:
 
 def test_rows_of_a_moment(good: Path) -> None:
     app = open_page("data", good, when="at a moment")
-    app.datetime_input(key="moment").set_value(datetime(2026, 3, 3, 12)).run()
+    app.datetime_input(key="moment").set_value(datetime(2026, 3, 3, 12, tzinfo=UTC)).run()
     assert not app.exception
     assert "v2 was the latest at 2026-03-03 12:00 UTC" in text(app)
 
 
 def test_a_moment_before_the_first_version_is_refused(good: Path) -> None:
     app = open_page("data", good, when="at a moment")
-    app.datetime_input(key="moment").set_value(datetime(2026, 2, 1)).run()
+    app.datetime_input(key="moment").set_value(datetime(2026, 2, 1, tzinfo=UTC)).run()
     assert not app.exception
     assert "version-not-found" in text(app)
 

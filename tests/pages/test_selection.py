@@ -1,4 +1,4 @@
-"""The URL holds what is looked at: links open it, pickers write it, other pages keep it, refreshing finds new commits."""
+"""The URL holds what is looked at: links open it, pickers write it, other pages keep it, a refresh finds commits."""
 
 from __future__ import annotations
 
