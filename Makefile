@@ -66,7 +66,7 @@ all-tests:
 chromium: install-test
 	@sh .ci/chromium "$(PY)"
 
-bench: install-test
+bench: install-test demo
 	@set -e; for bench in $(sort $(wildcard benches/bench_*.py)); do echo "== $$bench"; PYTHONPATH=. $(PY) "$$bench"; done
 
 # ------------------------------------------------------------------------------------- the environment
