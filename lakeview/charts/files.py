@@ -13,7 +13,7 @@ from lakeview.views import TARGET_HIGH, TARGET_LOW, format_bytes, format_count, 
 NAMED_SHARE = 0.02
 """Bars of at least this share of the longest carry their figure; small files always do."""
 
-HEADROOM = 1.16
+HEADROOM = 1.2
 
 
 def size_histogram(bins: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
@@ -84,14 +84,14 @@ def _told(bins: pl.DataFrame, p: Palette) -> pl.DataFrame:
 
 
 def _short_labels(bins: pl.DataFrame) -> str:
-    """Where a bin begins; the unit is written once, at the last bin of each."""
-    rows = bins.select("label", "bin_low", "bin_high").rows()
+    """Where a bin begins; the unit is written once, where it begins."""
     short: dict[str, str] = {}
-    for place, (label, low, high) in enumerate(rows):
-        scaled = format_bytes(low).replace(".00", "").replace(".0", "")
-        number, unit = scaled.split(" ") if low else (f"<{format_bytes(high).split('.')[0]}", "")
-        following = format_bytes(rows[place + 1][1]).split(" ")[1] if place + 1 < len(rows) else ""
-        short[label] = number if unit in ("", following) else f"{number} {unit}"
+    before = ""
+    for label, low, high in bins.select("label", "bin_low", "bin_high").iter_rows():
+        number, unit = format_bytes(low or high).split(" ")
+        whole = number.split(".")[0]
+        short[label] = f"<{whole}" if low == 0 else whole if unit == before else f"{whole} {unit}"
+        before = unit if low else ""
     return f"{json.dumps(short, ensure_ascii=False)}[datum.value]"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import altair as alt
 import polars as pl
@@ -53,16 +54,16 @@ def partition_bars(
         shown = largest.sort("place").drop("place")
     rows = _told(shown, arrivals, p, of=sizes)
     more = f"; the {MOST_BARS} largest of {sizes.height:,}" if sizes.height > MOST_BARS else ""
-    x = _axis(shown["partition_text"])
+    x, labelled = (_axis(shown["partition_text"], labels=last) for last in (False, True))
     measure = "bytes" if shown["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
     divisor, title = unit(_number(shown[measure].max()), "Bytes" if measure == "bytes" else "Rows")
     bars = rows.with_columns(value=shown[measure] / divisor)
     median = _number(sizes[measure].median()) / divisor
     return [
-        _size_bars(bars, median, f"{title}; dashed: median{more}", x(False), p, width),
-        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB), x(False), p, width),
-        _file_counts(rows.with_columns(value=shown["files"]), x(True), p, width),
+        _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
+        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB), x, p, width),
+        _file_counts(rows.with_columns(value=shown["files"]), labelled, p, width),
     ]
 
 
@@ -76,8 +77,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
     p = palette(dark)
     order = writes["partition_text"].unique(maintain_order=True).tail(MOST_LINES)
     shown = writes.filter(pl.col("partition_text").is_in(order.to_list()))
-    domain = (shown["timestamp"].min(), shown["until"].max())
-    ends = (domain[0], domain[1])
+    ends = (shown["timestamp"].sort().to_list()[0], shown["until"].sort().to_list()[-1])
     names = _short(order)
     cells = pl.DataFrame(
         {
@@ -93,27 +93,47 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
             "suspicious": shown["suspicious"],
         }
     )
+    named = _named_loads(cells, ends)
     axis = alt.Axis(title=None, labelExpr=names, labelLimit=110, minExtent=72, maxExtent=110)
     y = alt.Y("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=order.to_list()))
-    x = time_axis(ends, labels=True)  # type: ignore[arg-type]  # moments: there is at least one write
+    x = time_axis(ends, labels=True)
     fields = (("partition", "partition"), ("from", "from, UTC"), ("versions", "versions"))
     tooltip = [
         alt.Tooltip(f"{n}:N", title=t) for n, t in (*fields, ("rows", "rows"), ("files", "files"), ("size", "bytes"))
     ]
-    scale = alt.Scale(type="sqrt", range=list(p.sequential[2:]), domainMin=0)
+    scale = alt.Scale(range=list(p.sequential[2:]), domainMin=0)
     base = alt.Chart(cells)
     layers: list[AnyChart] = [
         base.mark_rect(stroke=p.page, strokeWidth=1, color=p.gone).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
         alt.Chart(cells.drop_nulls("value"))
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
-        alt.Chart(cells.filter("suspicious").head(3))
-        .transform_calculate(text="'unusual load, ' + datum.versions")
-        .mark_text(align="right", dx=-5, color=p.orange_text)
-        .encode(x=x, y=y, text="text:N"),
+        *(
+            alt.Chart(named.filter(pl.col("before") == before))
+            .mark_text(align="right" if before else "left", dx=-5 if before else 5, color=p.orange_text)
+            .encode(x=time_axis(ends, labels=True, field="at"), y=y, text="text:N")
+            for before in (True, False)
+        ),
     ]
     height = min(19, 1200 // order.len()) * order.len()
     return [finished(layered(*layers), p, height=height, width=width)]
+
+
+def _named_loads(cells: pl.DataFrame, ends: tuple[datetime, datetime]) -> pl.DataFrame:
+    """`partition, text, at, before`: words for three loads that stand out, beside all cells of their partition."""
+    beside = cells.group_by("partition").agg(first=pl.col("timestamp").min(), last=pl.col("until").max())
+    room = pl.col("first") > ends[0] + (ends[1] - ends[0]) * 0.3
+    return (
+        cells.filter("suspicious")
+        .head(3)
+        .join(beside, on="partition")
+        .select(
+            "partition",
+            pl.format("unusual load, {}", "versions").alias("text"),
+            pl.when(room).then("first").otherwise("last").alias("at"),
+            room.alias("before"),
+        )
+    )
 
 
 def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette, width: Width) -> AnyChart:
@@ -157,7 +177,7 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyC
                 tooltip=_tooltip(),
             )
         )
-        return finished(words, p, height=26, title="Files", width=width)
+        return finished(words, p, height=18, title="Files", width=width)
     y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=alt.Axis(tickCount=2))
     bars: alt.Chart = (
         alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None), tooltip=_tooltip())
@@ -178,35 +198,32 @@ def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     words = shown.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
     many = shown["files"] >= OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
     attention = many & (shown["median_size"] < SMALL_FILE_BYTES)
-    file_color = pl.when(attention).then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))
     return pl.DataFrame(
         {
-            "partition": shown["partition_text"],
+            "partition": shown["partition_text"].fill_null(""),
             "words": words.fill_null(""),
             "rows": [format_count(n, exact=True) for n in shown["records"]],
             "size": [format_bytes(n) for n in shown["bytes"]],
             "share": [format_percent(s) for s in shown["share"]],
             "files": [format_count(n) for n in shown["files"]],
             "median": [format_bytes(n) for n in shown["median_size"]],
-            "color": pl.select(
-                pl.when(words.is_not_null()).then(pl.lit(p.orange)).otherwise(pl.lit(p.quiet))
-            ).to_series(),
-            "file_color": pl.select(file_color).to_series(),
-            "word_color": pl.select(
-                pl.when(attention).then(pl.lit(p.orange_text)).otherwise(pl.lit(p.text))
-            ).to_series(),
+            "color": _choose(words.is_not_null(), p.orange, p.quiet),
+            "file_color": _choose(attention, p.orange, p.blue),
+            "word_color": _choose(attention, p.orange_text, p.text),
         }
     )
 
 
-def _axis(partitions: pl.Series):  # type: ignore[no-untyped-def]
-    domain, names = partitions.fill_null("").to_list(), _short(partitions)
+def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
+    domain = partitions.fill_null("").to_list()
+    axis = alt.Axis(
+        title=None, labels=labels, domain=labels, labelExpr=_short(partitions), labelOverlap="greedy", labelAngle=0
+    )
+    return alt.X("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=domain, paddingInner=0.25))
 
-    def axis(labels: bool) -> alt.X:
-        shown = alt.Axis(title=None, labels=labels, domain=labels, labelExpr=names, labelOverlap="greedy", labelAngle=0)
-        return alt.X("partition:N", sort=None, axis=shown, scale=alt.Scale(domain=domain, paddingInner=0.25))
 
-    return axis
+def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
+    return pl.select(pl.when(where).then(pl.lit(yes)).otherwise(pl.lit(no))).to_series()
 
 
 def _short(partitions: pl.Series) -> str:

@@ -64,13 +64,16 @@ _WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
     colours = {"gone": p.gone, "risk": p.orange, "kept": p.blue, "broken": p.red}
     first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
-    cells = ribbon.with_columns(pl.col("until").fill_null(last), run=pl.col("state").rle_id())
-    if cells.height > MOST_CELLS:  # more versions than pixels: a cell a run
-        firsts, lasts = pl.col("version", "timestamp", "state", "reason").first(), pl.col("until", "version").last()
-        cells = cells.group_by("run", maintain_order=True).agg(firsts, lasts.name.suffix("_last"))
-        cells = cells.rename({"until_last": "until"})
-    else:
-        cells = cells.with_columns(version_last="version")
+    narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * NARROW
+    cells = ribbon.with_columns(pl.col("until").fill_null(last)).with_row_index("row")
+    # more versions than pixels: one cell for neighbours of the same state
+    together = pl.lit(value=True) if cells.height > MOST_CELLS else narrow
+    alike = pl.struct("state", together.alias("together")).rle_id().cast(pl.Int64)
+    firsts, lasts = pl.col("version", "timestamp", "state", "reason").first(), pl.col("until", "version").last()
+    run = pl.when(together).then(alike).otherwise(-1 - pl.col("row").cast(pl.Int64)).alias("run")
+    cells = (
+        cells.group_by(run, maintain_order=True).agg(firsts, lasts.name.suffix("_last")).rename({"until_last": "until"})
+    )
     cells = cells.filter((pl.col("until") > first) & (pl.col("timestamp") < last)).tail(MOST_CELLS)
     shown = cells.with_columns(pl.col("timestamp").clip(first, last), pl.col("until").clip(first, last))
     return pl.DataFrame(

@@ -10,10 +10,10 @@ from lakeview.charts.theme import AnyChart, Palette, finished, layered, palette
 MOST_ROWS = 60
 ARROW = "\N{RIGHTWARDS ARROW}"
 GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
-COLUMNS = (("what", 0.0), ("column", 0.14), ("told", 0.42), ("breaks", 0.78))
+COLUMNS = (("what", 0.0), ("column", 0.14), ("told", 0.4), ("breaks", 0.7))
 """Where each text begins, as a share of the width."""
 
-LENGTHS = {"column": 34, "told": 44, "breaks": 30}
+LENGTHS = {"column": 32, "told": 40, "breaks": 44}
 
 
 def schema_diff_chart(
@@ -25,17 +25,18 @@ def schema_diff_chart(
     y = alt.Y("line:O", axis=None, scale=alt.Scale(domain=list(range(max(rows.height, 1)))))
     layers: list[AnyChart] = [
         alt.Chart(rows)
-        .mark_text(align="left", fontWeight=weight)
+        .mark_text(align="left", fontWeight="bold" if name == "column" else "normal")
         .encode(
-            x=alt.XValue(share * width),
+            x=alt.value(share * width),
             y=y,
             text=f"{name}:N",
             color=alt.Color("color:N" if name == "what" else "ink:N", scale=None),
             tooltip=[alt.Tooltip(f"{n}:N") for n in ("change", "column", "before", "after", "breaks")],
         )
-        for (name, share), weight in zip(COLUMNS, (400, 600, 400, 400), strict=True)
+        for name, share in COLUMNS
     ]
-    return finished(layered(*layers), p, height=20 * max(rows.height, 1), title=title, width=width)
+    heading = None if title is None else alt.TitleParams(title, dx=0)
+    return finished(layered(*layers), p, height=20 * max(rows.height, 1), title=heading, width=width)
 
 
 def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
@@ -51,7 +52,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
             "column": [_cut(text, "column") for text in diff["column"]],
             "before": diff["before"].fill_null(""),
             "after": diff["after"].fill_null(""),
-            "breaks": [_cut(f"breaks {b}" if b and b != "nothing" else b or "", "breaks") for b in diff["breaks"]],
+            "breaks": [_cut(f"breaks {b}" if b else "", "breaks") for b in diff["breaks"]],
             "what": [f"{GLYPHS.get(c, '~')} {c}" for c in change],
             "told": [_cut(text, "told") for text in told],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),

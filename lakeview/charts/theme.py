@@ -139,7 +139,7 @@ def config(p: Palette) -> dict[str, Any]:
         "title": {
             "anchor": "start",
             "frame": "group",
-            "dx": -(Y_EXTENT + 6),
+            "dx": -Y_EXTENT,
             "offset": 6,
             "fontSize": 12,
             "fontWeight": 600,
@@ -166,7 +166,7 @@ def config(p: Palette) -> dict[str, Any]:
 
 
 def finished(
-    chart: AnyChart, p: Palette, *, height: int, title: str | None = None, width: Width = "container"
+    chart: AnyChart, p: Palette, *, height: int, title: str | alt.TitleParams | None = None, width: Width = "container"
 ) -> AnyChart:
     """The chart with theme, size and title; `height` is the plot's, without title and axis."""
     sized = chart.properties(

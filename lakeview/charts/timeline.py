@@ -263,9 +263,8 @@ def _marks(
     p: Palette,
 ) -> pl.DataFrame:
     """`timestamp, color, dash`: the events inside the time shown, and the version to be marked."""
-    shown = timeline.filter(pl.col("version") == version).select(
-        "timestamp", color=pl.lit(p.blue), dash=pl.lit("shown")
-    )
+    here = timeline.clear() if version is None else timeline.filter(pl.col("version") == version)
+    shown = here.select("timestamp", color=pl.lit(p.blue), dash=pl.lit("shown"))
     if events is None:
         return shown
     named = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))

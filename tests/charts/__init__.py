@@ -1,0 +1,1 @@
+"""Charts: what is drawn, in which colours, and how much of it."""

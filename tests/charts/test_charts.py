@@ -1,0 +1,324 @@
+"""Every chart, in both themes: it compiles, holds no more marks than a browser likes, and says what it must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+import vl_convert
+
+from lakeview import charts, views
+from lakeview.charts.theme import DARK, LIGHT, AnyChart, byte_unit, count_unit, palette, time_domain
+from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.snapshot import COMMITS, FILES, VERSIONS
+from tests.views.story import START, Story, flights
+
+MOST_MARKS = 5000
+
+
+@pytest.fixture(scope="module")
+def story() -> Story:
+    return flights()
+
+
+@pytest.fixture(scope="module")
+def line(story: Story) -> pl.DataFrame:
+    return views.timeline(story.frame(), story.lifetimes())
+
+
+@pytest.fixture(scope="module")
+def ribbon(story: Story) -> pl.DataFrame:
+    return views.readability(story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"}))
+
+
+def nulls() -> pl.DataFrame:
+    rows = [
+        (column, v, START + timedelta(days=v), None if v == 3 else 0.9 if v == 5 else 0.02, True, "", 0.02, v == 5)
+        for column in ("dep_delay", "^x$")
+        for v in range(12)
+    ]
+    return pl.DataFrame(rows, schema=views.NULL_SHARES_BY_VERSION, orient="row")
+
+
+def every_chart(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool) -> dict[str, list[AnyChart]]:
+    sizes = views.partition_sizes(story.snapshot())
+    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), line)
+    writes = views.partition_writes(story.files(), story.lifetimes(), line)
+    before = Schema((Field("carrier", PrimitiveType("string"), id=1),))
+    after = Schema((Field("airline", PrimitiveType("string"), id=1), Field("x", PrimitiveType("long"), id=2)))
+    return {
+        "timeline": charts.timeline_charts(line, views.events(line), ribbon, dark=dark, version=61),
+        "small timeline": charts.timeline_charts(line, views.events(line), ribbon, dark=dark, small=True),
+        "sizes": charts.size_histogram(views.file_sizes(story.files()), dark=dark),
+        "partitions": charts.partition_bars(sizes, arrivals=arrivals, dark=dark),
+        "writes": charts.partition_writes(writes, dark=dark),
+        "nulls": charts.null_heatmap(nulls(), dark=dark),
+        "schema": [charts.schema_diff_chart(views.diff_schemas(before, after), dark=dark)],
+        "same schema": [charts.schema_diff_chart(views.diff_schemas(after, after), dark=dark)],
+    }
+
+
+def parts(spec: Any, key: str) -> Iterator[Any]:
+    """Every value under a key, anywhere in a specification."""
+    if isinstance(spec, dict):
+        if key in spec:
+            yield spec[key]
+        for value in spec.values():
+            yield from parts(value, key)
+    elif isinstance(spec, list):
+        for value in spec:
+            yield from parts(value, key)
+
+
+def rows_of(chart: AnyChart) -> list[dict[str, Any]]:
+    return [row for rows in chart.to_dict().get("datasets", {}).values() for row in rows]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_chart_compiles_in_both_themes(
+    story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool
+) -> None:
+    for name, panels in every_chart(story, line, ribbon, dark).items():
+        assert panels, name
+        for panel in panels:
+            spec = panel.to_dict()
+            assert spec["config"]["title"]["color"] == palette(dark).text, name
+            assert spec["padding"] == {"left": 0, "right": 6, "top": 2, "bottom": 2}, name
+            assert vl_convert.vegalite_to_svg({**spec, "width": 700}).startswith("<svg"), name
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_no_colour_of_the_other_theme_slips_in(
+    story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool
+) -> None:
+    other = LIGHT if dark else DARK
+    strange = {other.blue, other.green, other.orange, other.violet, other.red, other.page, other.text}
+    for name, panels in every_chart(story, line, ribbon, dark).items():
+        for panel in panels:
+            text = panel.to_json()
+            assert not [colour for colour in strange if colour in text], name
+
+
+def test_panels_stack_to_one_picture(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame) -> None:
+    panels = charts.timeline_charts(line, views.events(line), ribbon, pick=False, key=True)
+    whole = charts.stacked(panels, width=700)
+    spec = whole.to_dict()
+    assert len(spec["vconcat"]) == len(panels)
+    assert "Can it still be read?   ▂ gone v0\N{EN DASH}v11" in spec["vconcat"][-1]["title"]
+    assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
+    assert "config" in panels[0].to_dict()  # the panels themselves are left as they were
+
+
+def test_timeline_panels_share_one_time_domain_and_only_the_last_has_an_axis(
+    line: pl.DataFrame, ribbon: pl.DataFrame
+) -> None:
+    panels = charts.timeline_charts(line, views.events(line), ribbon)
+    domains = {str(x["scale"]["domain"]) for p in panels for x in parts(p.to_dict(), "x") if "scale" in x}
+    assert len(domains) == 1
+    shown = [any(x["axis"].get("labels") for x in parts(p.to_dict(), "x") if "axis" in x) for p in panels]
+    assert shown == [False] * (len(panels) - 1) + [True]
+    without_ribbon = charts.timeline_charts(line)
+    assert any(x["axis"]["labels"] for x in parts(without_ribbon[-1].to_dict(), "x"))
+
+
+@pytest.mark.parametrize(
+    ("options", "titles"),
+    [
+        pytest.param({}, ["Rows, million", "Live bytes, GiB", "Rows added and removed, million", "Commits"], id="rows"),
+        pytest.param(
+            {"measure": "bytes"},
+            ["Live bytes, GiB", "Rows, million", "Bytes added and removed, MiB", "Commits"],
+            id="bytes",
+        ),
+        pytest.param(
+            {"measure": "files"}, ["Files", "Live bytes, GiB", "Files added and removed", "Commits"], id="files"
+        ),
+        pytest.param({"small": True}, ["Rows, million", "Files"], id="small"),
+        pytest.param({"measure": None}, ["Rows, million", "Files", "Commits"], id="without flows"),
+    ],
+)
+def test_the_measure_leads(line: pl.DataFrame, options: dict[str, Any], titles: list[str]) -> None:
+    assert [p.to_dict()["title"] for p in charts.timeline_charts(line, **options)] == titles
+
+
+def test_a_click_picks_the_version_as_text(line: pl.DataFrame) -> None:
+    wide = line.with_columns(version=pl.col("version") + 9_007_199_254_740_993)
+    for panel in charts.timeline_charts(wide):
+        (param,) = panel.to_dict()["params"]
+        assert (param["name"], param["select"]["fields"]) == ("picked", ["version"])
+        versions = [row["version"] for row in rows_of(panel) if "version" in row]
+        assert str(9_007_199_254_740_993 + 35) in versions
+    assert "params" not in charts.timeline_charts(line, pick=False)[0].to_dict()
+
+
+def test_tooltips_say_unknown_never_zero() -> None:
+    story = Story().append(None, user=None, engine=None).append(10)
+    line = views.timeline(story.frame(), story.lifetimes())
+    told = [row for row in rows_of(charts.timeline_charts(line)[0]) if row.get("version") == "0"]
+    assert told[0]["rows"] == "unknown"
+    assert told[0]["writer"] == "unknown"
+    assert told[0]["value"] is None
+
+
+def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -> None:
+    rows = {row["version"]: row for row in rows_of(charts.timeline_charts(line)[-1]) if "lane" in row}
+    assert (rows["35"]["lane"], rows["35"]["shape"], rows["35"]["color"]) == ("unusual", "cross", LIGHT.red)
+    assert (rows["55"]["lane"], rows["55"]["color"]) == ("unusual", LIGHT.orange)
+    assert (rows["14"]["lane"], rows["14"]["shape"], rows["14"]["color"]) == ("schema", "triangle-up", LIGHT.violet)
+    assert (rows["26"]["lane"], rows["26"]["color"]) == ("maint.", LIGHT.gray)
+
+
+def test_maintenance_adds_no_rows(line: pl.DataFrame) -> None:
+    flows = rows_of(charts.timeline_charts(line)[2])
+    assert "26" not in {row["version"] for row in flows if "value" in row and "version" in row}
+    files = rows_of(charts.timeline_charts(line, measure="files")[2])
+    assert {row["color"] for row in files if row.get("version") == "26"} == {LIGHT.gray}
+
+
+def test_names_of_events_do_not_lie_on_each_other(line: pl.DataFrame) -> None:
+    crowded = views.events(line).with_columns(timestamp=pl.lit(START + timedelta(days=100), pl.Datetime("ms", "UTC")))
+    rows = rows_of(charts.timeline_charts(line, crowded)[0])
+    assert {row["row"] for row in rows} == {0, 1, 2}
+
+
+def test_events_outside_the_time_shown_leave_no_strip(line: pl.DataFrame) -> None:
+    later = views.events(line).with_columns(pl.col("timestamp") + timedelta(days=4000))
+    assert len(charts.timeline_charts(line, later)) == len(charts.timeline_charts(line))
+
+
+@pytest.mark.parametrize("commits", [1, 2])
+def test_a_short_history_is_drawn(commits: int) -> None:
+    story = Story()
+    for _ in range(commits):
+        story.append(10)
+    line = views.timeline(story.frame(), story.lifetimes())
+    panels = charts.timeline_charts(line, views.events(line), views.readability(story.versions()), pick=False)
+    assert vl_convert.vegalite_to_svg(charts.stacked(panels).to_dict()).startswith("<svg")
+
+
+def test_nothing_gives_nothing_to_draw() -> None:
+    empty = views.timeline(pl.DataFrame(schema=COMMITS))
+    assert charts.timeline_charts(empty, views.events(empty), views.readability(pl.DataFrame(schema=VERSIONS))) == []
+    assert charts.size_histogram(pl.DataFrame(schema=views.FILE_SIZES)) == []
+    assert charts.partition_bars(pl.DataFrame(schema=views.PARTITION_SIZES)) == []
+    assert charts.partition_writes(pl.DataFrame(schema=views.PARTITION_WRITES)) == []
+    assert charts.null_heatmap(pl.DataFrame(schema=views.NULL_SHARES_BY_VERSION)) == []
+    with pytest.raises(ValueError, match="at least one moment"):
+        time_domain(empty["timestamp"])
+
+
+def test_an_empty_table_still_shows_its_bins() -> None:
+    panels = charts.size_histogram(views.file_sizes(pl.DataFrame(schema=FILES)))
+    assert [p.to_dict()["title"] for p in panels] == ["Files", "Bytes, B"]
+
+
+def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
+    many = 30_000
+    n = pl.int_range(many)
+    line = (
+        pl.DataFrame(schema=views.TIMELINE)
+        .clear(many)
+        .with_columns(
+            version=n,
+            timestamp=(pl.lit(START) + pl.duration(minutes=n * 7)).cast(pl.Datetime("ms", "UTC")),
+            operation=pl.lit("WRITE"),
+            lane=pl.when(n % 500 == 0).then(pl.lit("maintenance")).otherwise(pl.lit("append")),
+            records=pl.when(n == 17_003).then(10**12).otherwise(n),
+            bytes=n,
+            files=n,
+            records_added=pl.lit(1, pl.Int64),
+            data_change=pl.lit(value=True),
+            suspicious=n == 12_345,
+        )
+    )
+    ribbon = pl.DataFrame(
+        {
+            "version": line["version"],
+            "timestamp": line["timestamp"],
+            "until": line["timestamp"].shift(-1),
+            "state": pl.select(pl.when(n < 100).then(pl.lit("gone")).otherwise(pl.lit("kept"))).to_series(),
+            "reason": pl.Series([None] * many, dtype=pl.String),
+        }
+    )
+    panels = charts.timeline_charts(line, views.events(line), ribbon)
+    for panel in panels:
+        assert all(len(rows) <= 2000 for rows in panel.to_dict()["datasets"].values())
+    assert views.state_points(line, "records")["records"].max() == 10**12
+    assert views.flow_sums(line)["records_added"].sum() == many
+    assert views.lane_marks(line).filter("suspicious")["version"].to_list() == [12_345]
+    assert views.lane_marks(line)["commits"].sum() == many
+    assert [row["versions"] for row in rows_of(panels[-1]) if "versions" in row] == [
+        "v0\N{EN DASH}v99",
+        "v100\N{EN DASH}v29999",
+    ]
+
+
+def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
+    many = 5000
+    sizes = (
+        pl.DataFrame(schema=views.PARTITION_SIZES)
+        .clear(many)
+        .with_columns(
+            partition_text=pl.format("day={}", pl.int_range(many)),
+            files=pl.lit(1, pl.Int64),
+            bytes=pl.int_range(many),
+            records=pl.int_range(many),
+            median_size=pl.lit(1, pl.Int64),
+            share=pl.lit(0.0),
+        )
+    )
+    panels = charts.partition_bars(sizes)
+    assert panels[0].to_dict()["title"].endswith("the 200 largest of 5,000")
+    assert max(len(rows) for rows in panels[0].to_dict()["datasets"].values()) == 200
+
+
+def test_a_late_partition_is_named_and_orange(story: Story) -> None:
+    sizes = views.partition_sizes(story.snapshot())
+    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    rows = {r["partition"]: r for r in rows_of(charts.partition_bars(sizes, arrivals=arrivals)[0]) if "partition" in r}
+    assert (rows["month=9"]["words"], rows["month=9"]["color"]) == ("41 days late", LIGHT.orange)
+    assert (rows["month=12"]["file_color"], rows["month=1"]["file_color"]) == (LIGHT.orange, LIGHT.blue)
+
+
+def test_partitions_of_unknown_rows_are_drawn_by_bytes() -> None:
+    sizes = views.partition_sizes(Story().append(None).append(5, month=2).snapshot())
+    assert charts.partition_bars(sizes)[0].to_dict()["title"].startswith("Bytes, MiB")
+
+
+def test_histogram_labels_name_each_unit_once(story: Story) -> None:
+    axis = next(a for a in parts(charts.size_histogram(views.file_sizes(story.files()))[1].to_dict(), "labelExpr"))
+    assert '"<64 KiB": "<64"' in axis
+    assert '"64\N{EN DASH}128 KiB": "64 KiB"' in axis
+    assert '"1\N{EN DASH}2 MiB": "1 MiB"' in axis
+    assert '"2\N{EN DASH}4 MiB": "2"' in axis
+
+
+def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> None:
+    (chart,) = charts.null_heatmap(nulls())
+    assert LIGHT.red in chart.to_json()
+    layers = chart.to_dict()["layer"]
+    assert [layer["mark"]["type"] for layer in layers] == ["rect", "rect", "text", "point"]
+    told = {row["share"] for row in rows_of(chart)}
+    assert told == {"2.0 %", "90.0 %", "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("largest", "expected"),
+    [
+        pytest.param(None, (1.0, "Rows"), id="unknown"),
+        pytest.param(1999, (1.0, "Rows"), id="few"),
+        pytest.param(2000, (1e3, "Rows, thousand"), id="thousands"),
+        pytest.param(61_500_000, (1e6, "Rows, million"), id="millions"),
+        pytest.param(4e9, (1e9, "Rows, billion"), id="billions"),
+    ],
+)
+def test_units_of_counts_go_to_the_title(largest: float | None, expected: tuple[float, str]) -> None:
+    assert count_unit(largest, "Rows") == expected
+
+
+def test_units_of_bytes_are_binary() -> None:
+    assert byte_unit(9_416_691_835, "Live bytes") == (float(1 << 30), "Live bytes, GiB")
+    assert byte_unit(100, "Bytes") == (1.0, "Bytes, B")
