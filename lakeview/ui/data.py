@@ -43,7 +43,7 @@ class Cost:
 
 
 def request(now: Opened) -> Request:
-    """The widgets: moment, simple filters, SQL, row limit; what is typed is kept in the URL.
+    """The widgets: moment, simple filter, SQL, row limit; what is typed is kept in the URL.
 
     Raises VersionNotFoundError for a moment before the table's first version.
     """
@@ -51,22 +51,12 @@ def request(now: Opened) -> Request:
         when = st.segmented_control(
             "Rows of", (VERSION, MOMENT), default=VERSION, required=True, key="when", bind="query-params"
         )
-        moment = None
-        if when == MOMENT:
-            moment = st.datetime_input(
-                "Moment, UTC",
-                value=None if now.snapshot.timestamp is None else now.snapshot.timestamp.replace(tzinfo=None),
-                key="moment",
-                bind="query-params",
-                format="YYYY-MM-DD",
-                step=60,
-                width=210,
-                help="The version that was the latest at this moment.",
-            )
-        limit = st.selectbox("Rows", LIMITS, index=1, key="limit", bind="query-params", width=100)
+        moment = _moment_input(now) if when == MOMENT else None
+        limit = st.selectbox("Rows at most", LIMITS, index=1, key="limit", bind="query-params", width=110)
+        simple = _simple_filter(now)
     version = now.version
     if moment is not None:
-        version = cache.snapshot_at(now.address, moment.replace(tzinfo=UTC)).version
+        version = cache.snapshot_at(now.address, moment).version
         st.markdown(f":small[:gray[v{version} was the latest at {views.format_moment(moment)} UTC]]")
     typed = st.text_input(
         "Where, in SQL",
@@ -75,33 +65,48 @@ def request(now: Opened) -> Request:
         placeholder="month = 3 AND dep_delay > 60",
         help="A condition on the columns. Partition values and statistics decide which files must be read.",
     )
-    simple = _simple_filter(now)
-    parts = [f"({part})" for part in (typed, simple) if part]
-    where = parts[0][1:-1] if len(parts) == 1 else " AND ".join(parts)
+    parts = [part for part in (typed, simple) if part]
+    where = parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
     return Request(version, where or None, int(limit))
+
+
+def _moment_input(now: Opened) -> datetime | None:
+    committed = now.snapshot.timestamp
+    moment = st.datetime_input(
+        "Moment, UTC",
+        value=None if committed is None else committed.replace(tzinfo=None),
+        key="moment",
+        bind="query-params",
+        format="YYYY-MM-DD",
+        step=60,
+        width=190,
+        help="Shows the version that was the latest at this moment.",
+    )
+    return None if moment is None else moment.replace(tzinfo=UTC)
 
 
 def _simple_filter(now: Opened) -> str | None:
     """One filter by choosing: a column, a comparison, a value."""
-    schema = now.snapshot.schema
-    kinds = {leaf_name(path): field.type for path, field in schema.leaves()}
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        column = st.selectbox(
-            "Or choose a column", list(kinds), index=None, key="filter-column", placeholder="no filter", width=220
-        )
-        if column is None:
-            return None
-        operator = st.selectbox("Comparison", views.OPERATORS, key="filter-operator", width=130)
-        if operator in ("is null", "is not null"):
-            return views.where_text([views.Condition(column, operator)])
-        text = st.text_input("Value", key="filter-value", width=220)
+    kinds = {leaf_name(path): field.type for path, field in now.snapshot.schema.leaves()}
+    column = st.selectbox(
+        "Only where", list(kinds), index=None, key="filter-column", placeholder="no filter", width=180
+    )
+    if column is None:
+        return None
+    operator = st.selectbox("Comparison", views.OPERATORS, key="filter-operator", label_visibility="hidden", width=130)
+    if operator in ("is null", "is not null"):
+        return views.where_text([views.Condition(column, operator)])
+    text = st.text_input("Value", key="filter-value", label_visibility="hidden", placeholder="value", width=180)
     if not text:
         return None
     kind = kinds[column]
     name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
-    values = [_value(part.strip(), name, column) for part in text.split(",")] if operator == "in" else None
-    literal = text if operator in ("contains", "starts with") else _value(text, name, column)
-    return views.where_text([views.Condition(column, operator, literal if values is None else values)])
+    value: object = text
+    if operator == "in":
+        value = [_value(part.strip(), name, column) for part in text.split(",")]
+    elif operator not in ("contains", "starts with"):
+        value = _value(text, name, column)
+    return views.where_text([views.Condition(column, operator, value)])
 
 
 def _value(text: str, kind: str, column: str) -> object:

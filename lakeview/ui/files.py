@@ -126,7 +126,7 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         added=pl.when(pl.col("added").is_not_null()).then(pl.format("v{}", "added")).otherwise(pl.lit("unknown")),
     )
     shown = {
-        "file": column.TextColumn("file", width=330),
+        "file": column.TextColumn("file", width=300),
         "partition": column.TextColumn("partition", width=110),
         "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=90),
         "rows": column.NumberColumn("rows", format="localized", width=80),

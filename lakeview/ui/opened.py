@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 import streamlit as st
 
-from lakeview.errors import VersionNotFoundError
+from lakeview.errors import LakeviewError, VersionNotFoundError
 from lakeview.snapshot import Snapshot
 from lakeview.table import Table
 from lakeview.ui import cache, selection, tables
 
 _OPENED = "_opened"
+_SEEN = "_seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +98,28 @@ def look_at(name: str, version: int | None = None, base: int | None = None) -> O
     return Opened(name, address, latest.version if version is None else version, base, latest.version, latest.asked)
 
 
-def open_selected() -> Opened | None:
+def open_selected(on_wait: Callable[[], object]) -> Opened | None:
     """Opens what the URL asks for and remembers it for the page; None if nothing is selected and nothing is offered.
 
-    A selection without a version is moved to the latest one, so that the URL always says what is shown.
+    A selection without a version is moved to the latest one, so that the URL always says what is shown. `on_wait` is
+    called before a log is read that this session has not seen.
     """
     st.session_state.pop(_OPENED, None)
     chosen = selection.current()
     name = chosen.table or tables.default()
     if name is None:
         return None
+    seen: set[str] = st.session_state.setdefault(_SEEN, set())
+    if name not in seen:
+        on_wait()
     opened = look_at(name, chosen.version, chosen.base)
     selection.select(name, opened.version, chosen.base)
     tables.remember(name)
     st.session_state[_OPENED] = opened
+    if name not in seen:
+        with suppress(LakeviewError):  # the page asks again, and says what is wrong
+            opened.check_readable()
+        seen.add(name)
     return opened
 
 

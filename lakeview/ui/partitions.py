@@ -44,9 +44,10 @@ def sizes_note(sizes: pl.DataFrame) -> str:
     return "rows, from the log; dashed line: median"
 
 
-def writes(now: Opened) -> pl.DataFrame:
+def writes(now: Opened, sizes: pl.DataFrame) -> pl.DataFrame:
     """PARTITION_WRITES: when each partition was written, in spans that fit the table's age."""
-    return views.partition_writes(now.snapshot.files, now.lifetimes, viewed.timeline(now))
+    order = sizes["partition_text"].drop_nulls().to_list()
+    return views.partition_writes(now.snapshot.files, now.lifetimes, viewed.timeline(now), partitions=order)
 
 
 def table_note(sizes: pl.DataFrame) -> str:

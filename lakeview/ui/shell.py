@@ -46,8 +46,10 @@ def _table_page(name: str, page: st.Page) -> None:
         body = st.container(gap="small")
     with body:
         title(name)
+        waiting = st.empty()
         with errors.shown(here=name, caught=failed):
-            found = opened.open_selected()
+            found = opened.open_selected(lambda: waiting.skeleton(height=240))
+        waiting.empty()
     with row:
         header.table_picker()
         if found is not None:

@@ -114,7 +114,7 @@ def questions(shown: Opened) -> None:
     with grid(186):
         for number, (question, page, parameters) in enumerate(asked, start=1):
             with card(stretch=True):
-                st.markdown(f"{number}. &ensp; {question}")
+                st.markdown(f"{number}. {question}")
                 link(page, None, {"table": shown.name, "version": str(shown.version), **parameters})
 
 

@@ -35,9 +35,23 @@ def _timeline(address: str, latest: int) -> pl.DataFrame:
     commits = cache.logged("history", address, latest)
     try:
         lifetimes = cache.logged("lifetimes", address, latest)
+        arrivals = _arrivals(address, latest, latest)
     except LakeviewError:  # an unsupported or broken table still has commits to tell about
-        lifetimes = None
-    return views.timeline(commits, lifetimes)
+        return views.timeline(commits)
+    return views.timeline(commits, lifetimes, arrivals=arrivals)
+
+
+def arrivals(now: Opened) -> pl.DataFrame:
+    """PARTITION_ARRIVALS: when each partition of the version shown was first written, and which came late."""
+    return _arrivals(now.address, now.version, now.latest)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _arrivals(address: str, version: int, latest: int) -> pl.DataFrame:
+    snapshot = cache.snapshot(address, version)
+    sizes = views.partition_sizes(snapshot)
+    lifetimes, commits = (cache.logged(what, address, latest) for what in ("lifetimes", "history"))
+    return views.partition_arrivals(sizes, snapshot.files, lifetimes, commits)
 
 
 def schema_versions(now: Opened) -> list[tuple[int, datetime | None, Schema]]:
