@@ -14,7 +14,7 @@ from lakeview import views
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import PrimitiveType, leaf_name
 from lakeview.ui import cache, selection
-from lakeview.ui.components import escape, frame
+from lakeview.ui.components import escape, frame, nothing
 from lakeview.ui.opened import Opened
 
 NOTE = "nothing is read before you press the button; its price comes from the log"
@@ -169,11 +169,11 @@ def _say_plan(plan: pl.DataFrame) -> None:
 def read_button(wanted: Request, price: Cost) -> bool:
     """The button with its price; True if these rows were asked for, now or earlier in this session."""
     key = (selection.remembered().table, wanted)
+    if price.all_files == 0:
+        nothing(f"v{wanted.version} holds no rows.", "Nothing was written yet, or everything was removed.", "timeline")
+        return False
     if price.files == 0:
-        st.markdown(
-            ":gray[:material/do_not_disturb_on:] **No file can hold such rows.** "
-            ":gray[The log alone says so: nothing needs to be read.]"
-        )
+        nothing("No file can hold such rows.", "The log alone says so: nothing needs to be read.")
         return False
     bound = "reads at most" if wanted.where is None else "reads"
     if st.button(
@@ -249,6 +249,11 @@ def nulls_note(now: Opened) -> str:
     return (
         f"v{now.version}, from the statistics of its {views.counted(now.snapshot.num_files, 'file')}; no data is read"
     )
+
+
+def tells_nothing(shares: pl.DataFrame) -> bool:
+    """Whether no null share is known."""
+    return bool(shares["null_share"].is_null().all())
 
 
 def null_table(shares: pl.DataFrame) -> None:

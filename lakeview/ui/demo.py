@@ -18,6 +18,7 @@ from lakeview import config
 from lakeview.ui import cache
 from lakeview.ui.components import escape
 
+COMMAND = (sys.executable, "-m", "lakeview.demo")
 _LINES = 12
 
 
@@ -27,17 +28,27 @@ class Build:
 
     process: subprocess.Popen[str]
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
+    listener: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.listener = threading.Thread(target=self.listen, daemon=True, name="demo-build")
+
+    def wait(self) -> None:
+        """Returns when the process has ended and all it said is here."""
+        self.listener.join()
 
     def listen(self) -> None:
         """Collects what the process says until it ends."""
-        for line in self.process.stdout or ():
-            if line.strip():
-                self.lines.append(line.strip())
-        self.process.wait()
+        with self.process as process:  # closes the pipe and waits
+            for line in process.stdout or ():
+                if line.strip():
+                    self.lines.append(line.strip())
 
     @property
     def state(self) -> Literal["running", "complete", "error"]:
         """running, complete or error."""
+        if self.listener.is_alive():
+            return "running"
         code = self.process.poll()
         return "running" if code is None else "complete" if code == 0 else "error"
 
@@ -51,38 +62,39 @@ class Site:
 
 
 @st.cache_resource(show_spinner=False)
-def _site() -> Site:
+def site() -> Site:
+    """This server's one site."""
     return Site()
 
 
 def start() -> None:
     """Starts building, unless a build is running."""
-    site = _site()
-    with site.lock:
-        if site.build is not None and site.build.state == "running":
+    place = site()
+    with place.lock:
+        if place.build is not None and place.build.state == "running":
             return
         above = str(Path(lv.__file__).parent.parent)
         paths = [above, *filter(None, [os.environ.get("PYTHONPATH")])]
         process = subprocess.Popen(
-            [sys.executable, "-m", "lakeview.demo"],
+            COMMAND,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             env={**os.environ, "LAKEVIEW_DEMO": config.settings().demo, "PYTHONPATH": os.pathsep.join(paths)},
         )
-        site.build = Build(process)
-        threading.Thread(target=site.build.listen, daemon=True, name="demo-build").start()
+        place.build = Build(process)
+        place.build.listener.start()
 
 
 def running() -> bool:
     """Whether a build is under way, or ended without being looked at."""
-    return _site().build is not None
+    return site().build is not None
 
 
 @st.fragment(run_every=1)
 def progress() -> None:
     """What the build says; when it is done the page is drawn anew, with the lake in it."""
-    build = _site().build
+    build = site().build
     if build is None:
         return
     state = build.state
@@ -93,6 +105,6 @@ def progress() -> None:
         if state == "error":
             st.button("Try again", icon=":material/refresh:", on_click=start, key="build-again")
     if state == "complete":
-        _site().build = None
+        site().build = None
         cache.forget_frames()
         st.rerun()

@@ -115,7 +115,7 @@ def span_title(timeline: pl.DataFrame) -> str:
     if days >= 50:
         months = round(days / 30.4)
         return f"{_NUMBERS.get(months, months)} months"
-    return f"{days} days" if days > 1 else "The last hours"
+    return f"{_NUMBERS.get(days, days)} days" if days > 1 else "The first hours"
 
 
 def span_note(timeline: pl.DataFrame) -> str:

@@ -15,6 +15,8 @@ from lakeview.ui.opened import Opened
 from lakeview.ui.pages import PAGES
 
 SENTENCE = "See what a lakehouse table went through, and whether you can trust it now."
+_GLANCE = ("name", "table", "format", "latest", "rows", "bytes", "last", "verdict")
+_MAX_LISTED = 200
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
 
 
@@ -54,8 +56,9 @@ def _demo_lake() -> None:
             f":gray[{views.counted(len(offered), 'table')} with planted troubles: small files, a schema change, "
             "a lost version, a late partition, a bad load. Works offline.]"
         )
-        if st.button("Open demo / flights", type="primary", width="stretch", key="open-demo"):
-            st.switch_page(PAGES["overview"].file, query_params={"table": tables.DEMO_TABLE})
+        main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
+        if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
+            st.switch_page(PAGES["overview"].file, query_params={"table": main.name})
     else:
         st.markdown(
             ":gray[Real flights of 2013, written by a Spark pipeline, with planted troubles. "
@@ -120,12 +123,14 @@ def questions(shown: Opened) -> None:
 
 def recent() -> None:
     """The tables offered or opened before, with what their logs say at a glance."""
-    rows = [row for offer in tables.offers() if (row := _at_a_glance(offer)) is not None]
+    read = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
+    # a root may hold thousands: their logs are read when somebody opens them
+    rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
     if not rows:
         return
     column = st.column_config
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
-    table = pl.DataFrame(rows)
+    table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
     frame(
         table,
         {
@@ -150,14 +155,18 @@ def _open_row(names: list[str]) -> None:
         st.session_state["_go"] = True
 
 
-def _at_a_glance(offer: tables.Offer) -> dict[str, str] | None:
+def _unread(offer: tables.Offer) -> dict[str, str]:
+    return {"name": offer.name, "table": offer.label, "format": (offer.format or "").capitalize()}
+
+
+def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
     try:
         now = opened.look_at(offer.name)
         found = viewed.findings(now)
         snapshot = now.snapshot
         rhythm = viewed.cadence(now)
     except LakeviewError as error:
-        return {"name": offer.name, "table": offer.label, "format": offer.format or "", "verdict": error.message}
+        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {error.message}"}
     return {
         "name": offer.name,
         "table": offer.label,

@@ -21,16 +21,14 @@ with errors.shown(here="data"), card("Preview", data.NOTE, key="preview"):
 with errors.shown(here="data"), card("Null share by column", data.nulls_note(now), key="nulls"):
     shares = viewed.null_shares(now)
     downloads.offer("null shares", shares)
-    if shares.is_empty():
-        nothing(
-            "No file has statistics.", "The writer left them out; a preview counts nulls in what it reads.", "files"
-        )
+    if data.tells_nothing(shares):
+        nothing("No null share is known.", "There are no files, or their writer left statistics out.", "files")
     else:
         data.null_table(shares)
 
 with errors.shown(here="data"), card("Null share by column and version", data.TREND_NOTE, key="null-trend"):
     trend = viewed.null_shares_by_version(now)
-    if trend.is_empty():
+    if data.tells_nothing(trend):
         nothing("There is no course to show.", "No readable version has statistics.", "timeline")
     else:
         stack(charts.null_heatmap(trend, dark=dark()), key="null-trend")

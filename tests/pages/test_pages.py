@@ -23,7 +23,7 @@ SAYS_ON_EMPTY = {
     "schema": "3 columns",
     "files": "v0 holds no data files",
     "partitions": "orders has no partitions",
-    "data": "No file can hold such rows",
+    "data": "v0 holds no rows",
 }
 
 

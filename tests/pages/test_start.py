@@ -1,0 +1,97 @@
+"""The first visit: the demo lake that is there, or not yet; a typed address; the tables below the roots."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lakeview.ui import demo
+from tests.pages import tables
+from tests.pages.app import open_page, text
+
+
+def test_the_first_visit_offers_to_build_the_demo_lake() -> None:
+    app = open_page("start")
+    assert not app.exception
+    assert "whether you can trust it now" in text(app)
+    assert app.button(key="build-demo").label == "Build the demo lake"
+
+
+def built(app: AppTest) -> AppTest:
+    """The page after the build it started has ended."""
+    app.button(key="build-demo").click().run()
+    build = demo.site().build
+    if build is not None:  # it may have ended while the page was drawn
+        build.wait()
+    return app.run()
+
+
+def test_a_build_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "print('no Java of a supported version'); raise SystemExit(1)"
+    monkeypatch.setattr(demo, "COMMAND", (sys.executable, "-c", said))
+    app = built(open_page("start"))
+    assert not app.exception
+    assert app.status[0].label == "The build failed"
+    assert "no Java of a supported version" in app.code[0].value
+
+
+def test_a_build_that_succeeds_shows_the_lake(no_demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = str(no_demo_lake / "flights")
+    said = f"from pathlib import Path; from tests.pages import tables; tables.good(Path({place!r}))"
+    monkeypatch.setattr(demo, "COMMAND", (sys.executable, "-c", said))
+    app = built(open_page("start"))
+    assert not app.exception
+    assert app.button(key="open-demo").label == "Open demo / flights"
+
+
+@pytest.fixture
+def lake(no_demo_lake: Path) -> Path:
+    """A demo lake with a table of the right name."""
+    tables.good(no_demo_lake / "flights")
+    tables.unsupported(no_demo_lake / "broken")
+    return no_demo_lake
+
+
+def test_the_demo_lake_is_shown_with_its_life_and_five_questions(lake: Path) -> None:
+    app = open_page("start")
+    assert not app.exception
+    assert "7 versions: every mark is a commit" in text(app)
+    assert "Which versions can I still read?" in text(app)
+
+
+def test_tables_are_listed_with_their_verdict_even_if_one_is_broken(lake: Path) -> None:
+    app = open_page("start")
+    listed = app.dataframe[0].value.set_index("table")
+    assert listed.loc["demo / flights", "rows"] == "60"
+    assert "timeTurner" in listed.loc["demo / broken", "verdict"]
+
+
+def test_the_button_opens_the_demo(lake: Path) -> None:
+    app = open_page("start")
+    app.button(key="open-demo").click().run()
+    assert not app.exception
+    assert app.query_params["table"] == "demo/flights"
+
+
+def test_a_page_without_a_link_shows_the_demo(lake: Path) -> None:
+    app = open_page("files")
+    assert app.query_params["table"] == "demo/flights"
+
+
+def test_tables_below_a_root_are_offered(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEVIEW_ROOTS", str(good.parent))
+    app = open_page("start")
+    assert "1 table found" in text(app)
+    app.selectbox(key="root-table").set_value(str(good)).run()
+    assert not app.exception
+    assert app.query_params["table"] == str(good)
+
+
+def test_an_empty_root_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEVIEW_ROOTS", str(tmp_path))
+    app = open_page("start")
+    assert not app.exception
+    assert f"No table was found below {tmp_path}" in text(app)
