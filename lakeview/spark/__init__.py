@@ -1,1 +1,7 @@
 """Spark: sessions, and `format("lakeview")` for reading and writing tables with it. The only home of pyspark."""
+
+from lakeview.spark.compaction import compact
+from lakeview.spark.datasource import register, table
+from lakeview.spark.session import session
+
+__all__ = ["compact", "register", "session", "table"]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -29,7 +30,20 @@ PROPERTIES = (
     "delta.targetFileSize",
 )
 _PROPERTIES = {name.lower(): name for name in PROPERTIES}
+_READING = {"path", "version", "timestamp", "where"}
+_WRITING = {
+    "path", "partitionby", "replacewhere", "replacefiles", "mergeschema", "operation", "usermetadata",
+    "committimestamp", "datachange", "statistics",
+}  # fmt: skip
 _TRUTH = {"true": True, "false": False}
+
+
+class Statistics(StrEnum):
+    """How much the log is told about each file: bounds and null counts of columns, the number of rows, or nothing."""
+
+    FULL = "full"
+    COUNTS = "counts"
+    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -44,13 +58,13 @@ class ReadOptions:
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
         """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
-        given = _known(options, {"path", "version", "timestamp", "where"}, "reading")
+        given = _known(options, _READING, "reading")
         if "version" in given and "timestamp" in given:
             raise InvalidRequestError("version and timestamp are both given", fix="give one of them")
         return ReadOptions(
             path=_path(given),
             version=_number(given, "version"),
-            timestamp=_moment(given),
+            timestamp=_moment(given, "timestamp"),
             where=given.get("where"),
         )
 
@@ -61,9 +75,9 @@ class WriteOptions:
 
     `partitionBy`: comma list, when the table is created; `replaceWhere`: with mode overwrite, a predicate on partition
     columns; `mergeSchema`: new columns are added to the table; `operation`, `userMetadata`: for the commit;
-    `timestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a JSON list
-    of the paths that are replaced, and nothing else; `dataChange` false: their rows are the same in other files;
-    `statistics` false: files without statistics; `delta.*`: properties, when the table is created.
+    `commitTimestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a
+    JSON list of the paths that are replaced, and nothing else; `dataChange` false: their rows stay, in other files;
+    `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
     """
 
     path: str
@@ -72,17 +86,16 @@ class WriteOptions:
     merge_schema: bool = False
     operation: str = "WRITE"
     user_metadata: str | None = None
-    timestamp: datetime | None = None
+    commit_timestamp: datetime | None = None
     data_change: bool = True
     replace_files: tuple[str, ...] | None = None
-    statistics: bool = True
+    statistics: Statistics = Statistics.FULL
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
-        names = {"partitionby", "replacewhere", "mergeschema", "operation", "usermetadata", "timestamp", "datachange"}
-        given = _known(options, names | {"path", "replacefiles", "statistics"}, "writing")
+        given = _known(options, _WRITING | set(_PROPERTIES), "writing")
         parsed = WriteOptions(
             path=_path(given),
             partition_by=tuple(name.strip() for name in given.get("partitionby", "").split(",") if name.strip()),
@@ -90,10 +103,10 @@ class WriteOptions:
             merge_schema=_flag(given, "mergeschema", default=False),
             operation=given.get("operation", "WRITE"),
             user_metadata=given.get("usermetadata"),
-            timestamp=_moment(given),
+            commit_timestamp=_moment(given, "committimestamp"),
             data_change=_flag(given, "datachange", default=True),
             replace_files=_paths(given),
-            statistics=_flag(given, "statistics", default=True),
+            statistics=_statistics(given),
             properties={_PROPERTIES[name]: value for name, value in given.items() if name in _PROPERTIES},
         )
         parsed._refuse_contradictions(overwrite)
@@ -112,9 +125,8 @@ class WriteOptions:
             )
 
 
-def _known(options: Mapping[str, str], names: set[str], doing: str) -> dict[str, str]:
+def _known(options: Mapping[str, str], allowed: set[str], doing: str) -> dict[str, str]:
     given = {name.lower(): value for name, value in options.items()}
-    allowed = names | (set(_PROPERTIES) if doing == "writing" else set())
     if unknown := sorted(set(given) - allowed):
         raise InvalidRequestError(
             f"{', '.join(unknown)}: no such option for {doing}", fix=f"known options: {', '.join(sorted(allowed))}"
@@ -158,14 +170,21 @@ def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
     return _TRUTH[text.lower()]
 
 
-def _moment(given: Mapping[str, str]) -> datetime | None:
-    text = given.get("timestamp")
+def _statistics(given: Mapping[str, str]) -> Statistics:
+    text = given.get("statistics", Statistics.FULL).lower()
+    if text not in set(Statistics):
+        raise InvalidRequestError(f"statistics is {text!r}", fix=f"give one of {', '.join(Statistics)}")
+    return Statistics(text)
+
+
+def _moment(given: Mapping[str, str], name: str) -> datetime | None:
+    text = given.get(name)
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidRequestError(f"timestamp is {text!r}, which is no ISO moment") from error
+        raise InvalidRequestError(f"{name} is {text!r}, which is no ISO moment") from error
     if moment.tzinfo is None:
-        raise InvalidRequestError(f"timestamp {text} has no offset", fix=f"write {text}Z for UTC")
+        raise InvalidRequestError(f"{name} {text} has no offset", fix=f"write {text}Z for UTC")
     return moment

@@ -21,14 +21,14 @@ def test_writing_takes_all_its_options() -> None:
         "mergeschema": "TRUE",
         "operation": "WRITE",
         "usermetadata": "note",
-        "timestamp": "2026-01-02T03:04:05+02:00",
-        "statistics": "false",
+        "committimestamp": "2026-01-02T03:04:05+02:00",
+        "statistics": "Counts",
         "delta.enableincommittimestamps": "true",
     }
     parsed = WriteOptions.parse(given, overwrite=False)
     assert parsed.partition_by == ("month", "`day`")
-    assert (parsed.merge_schema, parsed.statistics, parsed.user_metadata) == (True, False, "note")
-    assert parsed.timestamp == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
+    assert (parsed.merge_schema, parsed.statistics, parsed.user_metadata) == (True, "counts", "note")
+    assert parsed.commit_timestamp == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
     assert parsed.properties == {"delta.enableInCommitTimestamps": "true"}
 
 
@@ -66,6 +66,7 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
     [
         ({"delta.noSuchThing": "1"}, False, "delta.nosuchthing: no such option for writing"),
         ({"mergeSchema": "yes"}, False, "mergeSchema is 'yes'"),
+        ({"statistics": "some"}, False, "statistics is 'some'"),
         ({"replaceWhere": "m = 1"}, False, "replaceWhere and replaceFiles say what to replace"),
         ({"replaceWhere": "m = 1", "replaceFiles": "[]"}, True, "replaceWhere and replaceFiles are both given"),
         (
@@ -74,7 +75,14 @@ def test_reading_refuses(options: dict[str, str], message: str) -> None:
             "dataChange=false says that the rows are the same as before, but not as in which files",
         ),
     ],
-    ids=["unknown property", "no truth value", "replace in append", "two ways to replace", "compaction of nothing"],
+    ids=[
+        "unknown property",
+        "no truth value",
+        "no kind of statistics",
+        "replace in append",
+        "two ways to replace",
+        "compaction of nothing",
+    ],
 )
 def test_writing_refuses(options: dict[str, str], overwrite: bool, message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:

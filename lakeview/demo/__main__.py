@@ -1,0 +1,34 @@
+"""`python -m lakeview.demo [--path DIR]`: build the demo lake, with a line for each step."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lakeview.demo.build import build
+from lakeview.demo.place import demo_path, find_demo
+from lakeview.errors import LakeviewError
+
+
+def main() -> int:
+    """0 when the lake is there afterwards, 1 with the reason on standard error when not."""
+    parser = argparse.ArgumentParser(prog="python -m lakeview.demo", description="Build the demo lake.")
+    parser.add_argument("--path", type=Path, default=demo_path(), help="where to (default: LAKEVIEW_DEMO, %(default)s)")
+    path: Path = parser.parse_args().path
+    if find_demo(path) is not None:
+        print(f"the demo lake is there: {path}")
+        return 0
+    try:
+        build(path, now=datetime.now(UTC), progress=_say)
+    except LakeviewError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""The lake while it is built: one step of the story to one commit, every row through Spark."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+import lakeview as lv
+from lakeview.demo.faults import broken
+from lakeview.demo.source import AIRCRAFT_COLUMNS, WEATHER_COLUMNS
+from lakeview.demo.story import (
+    AddColumns,
+    Compact,
+    CorrectDay,
+    CreateTable,
+    Load,
+    ReplaceMonth,
+    Step,
+    Summarise,
+    Vacuum,
+)
+from lakeview.schema import Schema
+from lakeview.spark import compact, table
+from lakeview.spark.types import from_spark
+
+# Commits are dated by their own words, so that the story's clock is the one time travel uses.
+_DATED = {"delta.enableInCommitTimestamps": "true"}
+AIRPORTS = ["EWR", "JFK", "LGA"]
+# Rows of a file: by day, then by scheduled time, then by what tells two flights of a minute apart.
+ORDER = ("flight_date", "sched_dep_time", "carrier", "flight", "origin", "dest")
+
+
+@dataclass
+class Lake:
+    """The tables in `folder` so far. `source` holds every flight; `shift` moves story time to commit time."""
+
+    folder: Path
+    spark: SparkSession
+    source: DataFrame
+    shift: timedelta
+    columns: list[str] = field(default_factory=list)
+
+    @property
+    def flights(self) -> str:
+        """The address of the table the story is about."""
+        return str(self.folder / "flights")
+
+    @property
+    def daily_delays(self) -> str:
+        """The address of the aggregate."""
+        return str(self.folder / "daily_delays")
+
+    def take(self, step: Step) -> str:
+        """Carry out one step; says what was done."""
+        at = step.at + self.shift
+        match step.action:
+            case CreateTable():
+                self._create(at)
+                return "flights: created"
+            case Load() as load:
+                return self._load(load, at, step.note)
+            case ReplaceMonth(month):
+                rows = _in_order(self._rows(f.col("month") == month).coalesce(1))
+                self._write(rows, self.flights, at, step.note, "overwrite", replaceWhere=f"month = {month}")
+                return f"flights: month {month} overwritten"
+            case CorrectDay(day):
+                return self._correct(day, at, step.note)
+            case AddColumns(columns):
+                self._add_columns(columns, at, step.note)
+                return f"flights: columns added: {', '.join(columns)}"
+            case Compact(month):
+                where = f"month = {month}"
+                compact(self.spark, self.flights, where, sort_by=ORDER, timestamp=at, user_metadata=step.note)
+                return f"flights: month {month} compacted"
+            case Vacuum(version):
+                return self._vacuum(version, at, step.note)
+            case Summarise(month):
+                self._summarise(month, at)
+                return "daily_delays: up to date"
+
+    def write_airlines(self, airlines: DataFrame, at: datetime) -> None:
+        """The small table beside."""
+        self._write(airlines.coalesce(1), str(self.folder / "airlines"), at + self.shift, "the carriers of the year")
+
+    def _create(self, at: datetime) -> None:
+        added = {*AIRCRAFT_COLUMNS, *WEATHER_COLUMNS}
+        self.columns = [name for name in self.source.columns if name not in added]
+        lv.create_table(
+            self.flights,
+            self._schema(),
+            partition_by=["month"],
+            properties=_DATED,
+            clock=lambda: at,
+        )
+
+    def _load(self, load: Load, at: datetime, note: str) -> str:
+        rows = self._rows(f.col("flight_date").between(load.first, load.last))
+        if load.fault is not None:
+            rows = broken(rows, load.fault)
+        self._write(_in_files(rows, load.by_airport), self.flights, at, note, statistics=load.statistics)
+        span = f"{load.first}" if load.first == load.last else f"{load.first} to {load.last}"
+        return f"flights: {span} loaded" + (f" ({load.fault})" if load.fault else "")
+
+    def _correct(self, day: date, at: datetime, note: str) -> str:
+        known = lv.open_table(self.flights).statistics(columns=["flight_date"]).unnest("flight_date")
+        whole = known.filter(pl.col("min") == day, pl.col("max") == day, pl.col("null_count") == 0)
+        paths = whole["_path"].to_list()
+        rows = _in_files(self._rows(f.col("flight_date") == day), by_airport=True)
+        self._write(rows, self.flights, at, note, "overwrite", replaceFiles=json.dumps(paths))
+        return f"flights: {day} corrected, {len(paths)} files replaced"
+
+    def _add_columns(self, columns: Sequence[str], at: datetime, note: str) -> None:
+        self.columns = [name for name in self.source.columns if name in {*self.columns, *columns}]
+        flights = lv.open_table(self.flights)
+        with flights.transaction("ADD COLUMNS", clock=lambda: at, user_metadata=note) as transaction:
+            transaction.evolve(self._schema())
+
+    def _vacuum(self, version: int, at: datetime, note: str) -> str:
+        """As a vacuum does it: say so, delete, say so again. Only files that no other version has."""
+        flights = lv.open_table(self.flights)
+        lives = flights.lifetimes()
+        only = lives.filter(pl.col("added") == version, pl.col("removed") == version + 1)
+        found = {"numFilesToDelete": only.height, "sizeOfDataToDelete": int(only["size"].sum())}
+        with flights.transaction("VACUUM START", metrics=found, clock=lambda: at, user_metadata=note) as started:
+            started.add([])  # a commit that says something and changes nothing
+        for path in only["path"]:
+            (Path(self.flights) / path).unlink()
+        done = {"numDeletedFiles": only.height, "numVacuumedDirectories": 0}
+        ended = at + timedelta(minutes=4)
+        with flights.transaction(
+            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=done, clock=lambda: ended, user_metadata=note
+        ) as finished:
+            finished.add([])
+        return f"flights: {only.height} files of version {version} vacuumed"
+
+    def _summarise(self, month: int | None, at: datetime) -> None:
+        columns = ["flight_date", "dep_time", "dep_delay", "arr_delay"]
+        where = None if month is None else f"month = {month}"
+        rows = table(self.spark, self.flights, columns=columns, where=where)
+        days = rows.groupBy("flight_date").agg(
+            f.count(f.lit(1)).alias("flights"),
+            f.count_if(f.col("dep_time").isNull()).alias("cancelled"),
+            f.round(f.avg("dep_delay"), 2).alias("mean_dep_delay"),
+            f.round(f.avg("arr_delay"), 2).alias("mean_arr_delay"),
+            f.max("dep_delay").alias("worst_dep_delay"),
+        )
+        mode = "overwrite" if month is None else "append"
+        self._write(days.coalesce(1).sortWithinPartitions("flight_date"), self.daily_delays, at, "", mode)
+
+    def _rows(self, where: Column) -> DataFrame:
+        return self.source.where(where).select(*self.columns)
+
+    def _schema(self) -> Schema:
+        return from_spark(self.source.select(*self.columns).schema)
+
+    def _write(
+        self, rows: DataFrame, address: str, at: datetime, note: str, mode: str = "append", **options: str | bool
+    ) -> None:
+        writer = rows.write.format("lakeview").mode(mode).options(**_DATED).option("commitTimestamp", at.isoformat())
+        if note:
+            writer = writer.option("userMetadata", note)
+        writer.options(**options).save(address)
+
+
+def _in_files(rows: DataFrame, by_airport: bool) -> DataFrame:
+    """The rows in order, as one Spark partition, or one for each airport; each becomes a file."""
+    if not by_airport:
+        return _in_order(rows.coalesce(1))
+    airport = f.array_position(f.lit(AIRPORTS), f.col("origin")).cast("int") - 1
+    return _in_order(rows.repartitionById(len(AIRPORTS), airport))
+
+
+def _in_order(rows: DataFrame) -> DataFrame:
+    return rows.sortWithinPartitions(*ORDER)

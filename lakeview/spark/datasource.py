@@ -1,0 +1,100 @@
+"""`format("lakeview")`: Spark's options and schemas to a reader of one version, or a writer of one commit."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.types import StructType
+
+import lakeview as lv
+from lakeview.errors import InvalidRequestError, NotATableError
+from lakeview.expressions import predicate
+from lakeview.spark.options import ReadOptions, WriteOptions
+from lakeview.spark.reader import LakeviewReader
+from lakeview.spark.types import to_spark
+from lakeview.spark.writer import LakeviewWriter
+
+
+class LakeviewDataSource(DataSource):
+    """Tables lakeview knows, for `spark.read` and `DataFrame.write`; options in `lakeview.spark.options`.
+
+    Spark makes one of these for a DataFrame and keeps it: the version is decided here, so that planning again and
+    running a task again see the table of the first look. Access to remote stores comes from the environment of the
+    workers: options are shown in plans and are no place for secrets.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        self.version = _pin(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """The word for `format`."""
+        return "lakeview"
+
+    def schema(self) -> StructType:
+        """All columns of the pinned version."""
+        options = ReadOptions.parse(self.options)
+        return to_spark(lv.open_table(options.path).snapshot(self.version).schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of these columns. Spark passes the schema by this name."""
+        options = ReadOptions.parse(self.options)
+        version = lv.open_table(options.path).latest_version if self.version is None else self.version
+        return LakeviewReader(options.path, version, schema, options.where)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A writer of rows that have these columns."""
+        return LakeviewWriter(WriteOptions.parse(self.options, overwrite=overwrite), schema, overwrite=overwrite)
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("lakeview")` known to a session; `lakeview.spark.session` has done so."""
+    spark.dataSource.register(LakeviewDataSource)
+
+
+def table(
+    spark: SparkSession,
+    address: str,
+    *,
+    version: int | None = None,
+    at: datetime | None = None,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+) -> DataFrame:
+    """A version of a table (latest, `version`, or that of a moment) with only these columns and rows.
+
+    Spark does not tell a Python source which columns it needs: named here, the others are not read. `where` is a SQL
+    condition; files it rules out are not opened. The version is pinned now. Raises the errors of `open_table`.
+    """
+    opened = lv.open_table(address)
+    snapshot = opened.snapshot(version, at=at)
+    names = list(snapshot.schema.names if columns is None else columns)
+    filtered = [] if where is None else predicate(where).meta.root_names()
+    for name in [*names, *filtered]:
+        if name not in snapshot.schema:
+            raise InvalidRequestError(
+                f"there is no column {name}", fix=f"choose from {', '.join(snapshot.schema.names)}", place=name
+            )
+    # Rows without any column would not be counted on their way to Spark.
+    needed = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
+    reader = spark.read.format("lakeview").schema(to_spark(needed)).option("version", snapshot.version)
+    if where is None:
+        rows = reader.load(opened.address)
+    else:
+        rows = reader.option("where", where).load(opened.address).where(where)
+    return rows.select(*[f.col(f"`{name.replace('`', '``')}`") for name in names])
+
+
+def _pin(options: Mapping[str, str]) -> int | None:
+    """The version these options mean now; None for the options of a write, and where no table is."""
+    try:
+        read = ReadOptions.parse(options)
+        if read.version is not None:
+            return read.version
+        opened = lv.open_table(read.path)
+    except (InvalidRequestError, NotATableError):
+        return None  # `schema`, `reader` and `writer` know what is wanted, and say what is wrong
+    return opened.latest_version if read.timestamp is None else opened.snapshot(at=read.timestamp).version

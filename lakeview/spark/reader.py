@@ -1,0 +1,72 @@
+"""Batch reading: a pinned version of a table to Spark partitions of files, and those to Arrow batches."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+import lakeview as lv
+from lakeview.rows import FileTask, read_task
+from lakeview.spark.types import arrow_schema
+
+# As Spark plans its own file scans: opening a file costs as much as reading four megabytes.
+_PARTITION_BYTES = 64 << 20
+_OPEN_BYTES = 4 << 20
+
+
+@dataclass
+class FilePartition(InputPartition):
+    """The files one task reads. InputPartition's own constructor is not called: it holds one value of any kind."""
+
+    tasks: tuple[FileTask, ...]
+
+
+class LakeviewReader(DataSourceReader):
+    """Reads the columns of `schema` of one version; `where` only skips files.
+
+    There is no `pushFilters` on purpose: Spark 4.3 keeps the reader that one query narrowed by its filters and answers
+    the next, unfiltered query of the same DataFrame with it (tests/spark/test_spark_itself.py shows it).
+    Every batch has exactly the Arrow schema Spark expects: it compares the first and trusts the others.
+    """
+
+    def __init__(self, address: str, version: int, schema: StructType, where: str | None) -> None:
+        self.address = address
+        self.version = version
+        self.schema = schema
+        self.where = where
+
+    def partitions(self) -> Sequence[FilePartition]:
+        """The files to read, packed for tasks; one empty partition when no file is left.
+
+        An empty list would come back to `read` as a partition we did not make.
+        """
+        table = lv.open_table(self.address)
+        tasks = table.tasks(version=self.version, columns=self.schema.fieldNames(), where=self.where)
+        return [FilePartition(tuple(packed)) for packed in pack(tasks)] or [FilePartition(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition's files."""
+        assert isinstance(partition, FilePartition)
+        target = arrow_schema(self.schema)
+        for task in partition.tasks:
+            for batch in read_task(task):
+                yield batch.select(target.names).cast(target)
+
+
+def pack(tasks: Sequence[FileTask]) -> list[list[FileTask]]:
+    """Files in their order, cut into runs of about equal cost: enough for every core, none above 64 MB if it can be."""
+    total = sum(task.size + _OPEN_BYTES for task in tasks)
+    limit = min(_PARTITION_BYTES, max(_OPEN_BYTES, total // (os.cpu_count() or 1)))
+    runs: list[list[FileTask]] = []
+    room = 0
+    for task in tasks:
+        cost = task.size + _OPEN_BYTES
+        if not runs or cost > room:
+            runs.append([])
+            room = limit
+        runs[-1].append(task)
+        room -= cost
+    return runs

@@ -1,0 +1,126 @@
+"""Sessions: a few choices to a classic SparkSession with the settings lakeview's readers and writers rely on."""
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeview.errors import LakeviewError
+from lakeview.spark.datasource import register
+from lakeview.spark.gateway import Gateway, start_gateway
+from lakeview.spark.java import find_java
+
+# Local work has two to a few cores; Spark's own default of 200 shuffle partitions is for clusters.
+_SHUFFLE_PARTITIONS = 4
+
+# One at most: pyspark remembers the first JVM of a Python for good.
+_gateways: list[Gateway] = []
+_starting = threading.Lock()
+
+
+# Quick compilation and a collector without threads: a job of a minute on two cores takes a fifth less time.
+_SHORT_JOB = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
+def settings(
+    *,
+    master: str = "local[2]",
+    memory: str = "1g",
+    shuffle_partitions: int = _SHUFFLE_PARTITIONS,
+    short_job: bool = False,
+) -> dict[str, str]:
+    """Spark's settings for a lakeview session; each differs from Spark's default for the reason beside it."""
+    java_options = [f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}", *(_SHORT_JOB if short_job else ())]
+    return {
+        "spark.master": master,
+        "spark.driver.memory": memory,
+        # Loopback only: the driver otherwise listens on the address of the machine's name.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Timestamps are instants in UTC in every table format; the default is the machine's zone.
+        "spark.sql.session.timeZone": "UTC",
+        # INT96, the default, has no statistics and overflows in readers that convert it to nanoseconds.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # Two attempts of one task at the same time would only leave orphan files.
+        "spark.speculation": "false",
+        "spark.driver.extraJavaOptions": " ".join(java_options),
+    }
+
+
+def session(
+    app_name: str = "lakeview",
+    *,
+    master: str = "local[2]",
+    memory: str = "1g",
+    shuffle_partitions: int = _SHUFFLE_PARTITIONS,
+    short_job: bool = False,
+    java: str | Path | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A classic session with `format("lakeview")` registered; the running one if this Python already has one.
+
+    `memory` is the driver's heap (with a local master: everyone's), fixed once the JVM runs. `java` is a Java home or
+    executable, see `find_java`. `short_job` tunes the JVM for a run of a minute or two. `extra` adds to or replaces the
+    settings. Under spark-submit, which brings its own JVM, that one is used.
+    Raises MissingExtraError without a usable Java, LakeviewError when the JVM does not start.
+    """
+    chosen = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
+    chosen.update(extra or {})
+    # Workers are started by the JVM: they need this interpreter, and lakeview where it is not installed.
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": _path()}
+    builder = SparkSession.builder.appName(app_name).config(map=dict(chosen))
+    # pyspark imports pandas for its own checks and warns about its version; lakeview hands Spark no pandas frames.
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    # It repeats on standard error, as JSON, the exception that is raised anyway.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    with _starting:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        spark = SparkSession.getActiveSession()
+        if spark is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+            gateway = _gateway_for(java, chosen, environment)
+            with gateway.announced():
+                spark = builder.getOrCreate()
+            atexit.register(_end, spark, gateway)
+        elif spark is None:
+            spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def _gateway_for(java: str | Path | None, chosen: Mapping[str, str], environment: Mapping[str, str]) -> Gateway:
+    if not _gateways:
+        _gateways.append(start_gateway(find_java(java), chosen, environment))
+    elif _gateways[0].process.poll() is not None:
+        raise LakeviewError("the JVM of Spark has ended, and one Python can start only one", fix="start Python again")
+    return _gateways[0]
+
+
+def _end(spark: SparkSession, gateway: Gateway) -> None:
+    """Stop Spark before its JVM: pyspark's threads complain about a JVM that is gone."""
+    if gateway.process.poll() is None:
+        spark.stop()
+    gateway.close()
+
+
+def _log_configuration() -> Path:
+    return Path(__file__).with_name("log4j2.properties").absolute()
+
+
+def _path() -> str:
+    """PYTHONPATH of the workers: the folder that holds lakeview, then what was there."""
+    spec = find_spec("lakeview")
+    assert spec is not None
+    assert spec.origin is not None
+    ours = str(Path(spec.origin).parent.parent)
+    before = os.environ.get("PYTHONPATH", "")
+    return os.pathsep.join([ours, before]) if before else ours

@@ -1,0 +1,223 @@
+"""Batch writing: Arrow batches on the executors to data files, and on the driver those files to one commit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+import lakeview as lv
+from lakeview.delta.data.partition_values import typed
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.writer import Clock, WriteContext, discard, system_clock, write_files
+from lakeview.errors import ConstraintViolationError, InvalidRequestError, NotATableError
+from lakeview.expressions import predicate
+from lakeview.schema import Field, Schema
+from lakeview.spark.options import Statistics, WriteOptions
+from lakeview.spark.types import from_spark
+from lakeview.storage import open_storage
+
+ENGINE = f"lakeview/{lv.__version__} Apache-Spark/{pyspark.__version__}"
+
+
+@dataclass
+class FilesWritten(WriterCommitMessage):
+    """What one task has to say to the driver: its files, and how many rows it was given."""
+
+    adds: list[AddFile]
+    rows: int
+
+
+class LakeviewWriter(DataSourceArrowWriter):
+    """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
+
+    A table that is not there is created by the commit: a write that fails leaves none behind. Raises
+    InvalidRequestError when the rows' columns are not the table's, before any row is written.
+    """
+
+    def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+        self.options = options
+        self.overwrite = overwrite
+        given = from_spark(schema)
+        try:
+            table = lv.open_table(options.path)
+        except NotATableError:
+            self.new_columns: tuple[Field, ...] = ()
+            self.context = context_of_new(options, given)
+        else:
+            self.new_columns = new_columns(table, options, given)
+            self.context = context_of(table, options, self.new_columns)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+        """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again."""
+        rows = _Counted(iterator)
+        counts_only = self.options.statistics is Statistics.COUNTS
+        adds = write_files(
+            replace(self.context, indexed_columns=0) if counts_only else self.context,
+            rows,
+            data_change=self.options.data_change,
+            statistics=self.options.statistics is not Statistics.NONE,
+            clock=clock_of(self.options.commit_timestamp),
+        )
+        return FilesWritten(adds, rows.count)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """All files of all tasks as one commit, after a commit that creates the table if it is not there.
+
+        CommitConflictError when another writer was first and the two collide; Spark then calls `abort`.
+        """
+        written = _written(messages)
+        adds = [add for message in written for add in message.adds]
+        clock = clock_of(self.options.commit_timestamp)
+        table = self._table(clock)
+        parameters, metrics = self._described(adds, sum(message.rows for message in written))
+        with table.transaction(
+            self.options.operation,
+            parameters=parameters,
+            metrics=metrics,
+            user_metadata=self.options.user_metadata,
+            engine=ENGINE,
+            clock=clock,
+        ) as transaction:
+            if self.new_columns:
+                transaction.evolve(_with(transaction.schema, self.new_columns))
+            if self.options.replace_files is not None:
+                transaction.remove(paths=self.options.replace_files, data_change=self.options.data_change)
+            elif self.overwrite:
+                self._refuse_rows_elsewhere(adds)
+                transaction.remove(where=self.options.replace_where)
+            transaction.add(adds)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files of the tasks that ended well; the others have removed theirs."""
+        storage = open_storage(self.context.root)
+        for message in _written(messages):
+            discard(message.adds, storage)
+
+    def _table(self, clock: Clock) -> DeltaTable:
+        try:
+            return lv.open_table(self.options.path)
+        except NotATableError:
+            return lv.create_table(
+                self.options.path,
+                self.context.schema,
+                partition_by=list(self.context.partition_columns),
+                properties=dict(self.options.properties),
+                clock=clock,
+            )
+
+    def _described(self, adds: Sequence[AddFile], rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """operationParameters and operationMetrics, in the words the operation is known by."""
+        size = sum(add.size for add in adds)
+        if not self.options.data_change:
+            replaced = self.options.replace_files or ()
+            return {"predicate": "[]"}, {
+                "numAddedFiles": len(adds),
+                "numAddedBytes": size,
+                "numRemovedFiles": len(replaced),
+            }
+        parameters: dict[str, Any] = {
+            "mode": "Overwrite" if self.overwrite else "Append",
+            "partitionBy": list(self.context.partition_columns),
+        }
+        if self.options.replace_where is not None:
+            parameters["predicate"] = self.options.replace_where
+        return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
+
+    def _refuse_rows_elsewhere(self, adds: Sequence[AddFile]) -> None:
+        """A row outside the replaced partitions would be there twice after the next try."""
+        if self.options.replace_where is None:
+            return
+        values = {
+            name: typed(
+                pl.Series(name, [(add.partition_values or {}).get(name) for add in adds], pl.String()),
+                self.context.schema[name].type,
+            )
+            for name in self.context.partition_columns
+        }
+        inside = pl.DataFrame(values).select(predicate(self.options.replace_where).fill_null(value=False)).to_series()
+        if not inside.all():
+            stray = next(add for add, is_inside in zip(adds, inside, strict=True) if not is_inside)
+            raise ConstraintViolationError(
+                f"rows of partition {stray.partition_values} are not in {self.options.replace_where}, "
+                "which they are to replace",
+                fix="filter the rows, or widen replaceWhere",
+                place="replaceWhere",
+            )
+
+
+def context_of_new(options: WriteOptions, given: Schema) -> WriteContext:
+    """How files of a table are written that the commit will create."""
+    for name in options.partition_by:
+        if name not in given:
+            raise InvalidRequestError(
+                f"partitionBy names {name}, which is no column of the rows",
+                fix=f"choose from {', '.join(given.names)}",
+                place=name,
+            )
+    return WriteContext(open_storage(options.path).root, given, options.partition_by)
+
+
+def new_columns(table: DeltaTable, options: WriteOptions, given: Schema) -> tuple[Field, ...]:
+    """The columns of the rows that the table has not; InvalidRequestError unless `mergeSchema` lets them in."""
+    known = table.snapshot().schema
+    new = tuple(column for column in given if column.name not in known)
+    if new and not options.merge_schema:
+        raise InvalidRequestError(
+            f"the rows have columns that {table.address} has not: {', '.join(column.name for column in new)}",
+            fix="drop them, or add them to the table with option mergeSchema",
+            place=new[0].name,
+            kind="unknown-column",
+        )
+    return new
+
+
+def context_of(table: DeltaTable, options: WriteOptions, new: tuple[Field, ...]) -> WriteContext:
+    """How files of this table are written, with new columns behind its own.
+
+    Asks a transaction that is never committed: it refuses a table we may not write before any row is.
+    """
+    transaction = table.transaction(options.operation)
+    if new:
+        transaction.evolve(_with(transaction.schema, new))
+    context = transaction.context()
+    if options.partition_by and options.partition_by != context.partition_columns:
+        raise InvalidRequestError(
+            f"{table.address} is partitioned by {', '.join(context.partition_columns) or 'nothing'}",
+            fix="leave partitionBy out: it is for a table that is created",
+            place="partitionBy",
+        )
+    return context
+
+
+def _with(schema: Schema, new: tuple[Field, ...]) -> Schema:
+    return Schema((*schema.fields, *(column for column in new if column.name not in schema)))
+
+
+def clock_of(moment: datetime | None) -> Clock:
+    """A clock that stands still at the moment that was asked for, or the system's."""
+    return system_clock if moment is None else lambda: moment
+
+
+def _written(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:
+    """What the tasks said; a task that failed said nothing."""
+    return [message for message in messages if isinstance(message, FilesWritten)]
+
+
+class _Counted:
+    """Batches, counted while they pass."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self.batches = batches
+        self.count = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self.batches:
+            self.count += batch.num_rows
+            yield batch

@@ -1,0 +1,56 @@
+"""The demo lake for tests: built once for a whole run, however many processes it has, or the one that is there."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lakeview.demo.place import find_demo
+
+_BUILD_SECONDS = 600
+_ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def demo_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole demo lake, not to be written to.
+
+    The one LAKEVIEW_DEMO names if it is whole; else it is built beside the temporary folders of all test processes,
+    by the process that comes first, in a Python of its own: it needs no Spark session here.
+    """
+    named = os.environ.get("LAKEVIEW_DEMO")
+    if named and find_demo(named) is not None:
+        return Path(named).absolute()
+    base = tmp_path_factory.getbasetemp()
+    # with xdist each process has a folder of its own in the run's
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    lake = shared / "demo-lake"
+    with _alone(shared / "demo-lake.lock"):
+        if find_demo(lake) is None:
+            _build(lake)
+    return lake
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One process at a time; the others wait. The system lifts the lock of a process that dies."""
+    with lock.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _build(lake: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lakeview.demo", "--path", str(lake)],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_BUILD_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"the demo lake was not built:\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,229 @@
+"""Writing through `format("lakeview")`: files by the executors, one commit by the driver, other readers agree."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+import lakeview as lv
+from lakeview.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError
+from lakeview.spark import compact, table
+from lakeview.spark.options import WriteOptions
+from lakeview.spark.writer import LakeviewWriter
+from tests.spark.test_reading import ROWS
+
+pytestmark = pytest.mark.spark
+
+
+def numbers(spark: SparkSession, first: int, last: int, tasks: int = 2) -> DataFrame:
+    """Numbers with the remainder by three, written by so many tasks."""
+    return spark.range(first, last + 1, 1, tasks).selectExpr("id", "CAST(id % 3 AS INT) AS part")
+
+
+def writing(frame: DataFrame, mode: str = "append", **options: str | bool) -> DataFrameWriter:
+    return frame.write.format("lakeview").mode(mode).options(**options)
+
+
+def ids(address: Path) -> list[int]:
+    """The ids a reader by other people finds."""
+    found: list[int] = pl.DataFrame(deltalake.DeltaTable(str(address)).to_pyarrow_table())["id"].sort().to_list()
+    return found
+
+
+def data_files(address: Path) -> list[Path]:
+    return sorted(address.rglob("*.parquet"))
+
+
+def test_the_first_write_creates_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    moment = "2026-03-04T05:06:07+00:00"
+    options = {"partitionBy": "part", "delta.enableInCommitTimestamps": "true", "commitTimestamp": moment}
+    writing(numbers(spark, 0, 9), userMetadata="the first ten", **options).save(str(address))
+    made = lv.open_table(str(address))
+    now = made.snapshot()
+    assert (now.version, now.num_records, list(now.partition_columns)) == (1, 10, ["part"])
+    assert now.properties == {"delta.enableInCommitTimestamps": "true"}
+    assert all(field.nullable for field in now.schema)
+    commit = made.history(1).row(0, named=True)
+    assert commit["operation"] == "WRITE"
+    assert commit["timestamp"].replace(microsecond=0) == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+    assert commit["engine"].startswith("lakeview/")
+    assert "Apache-Spark/4" in commit["engine"]
+    assert json.loads(commit["parameters"])["mode"] == "Append"
+    assert json.loads(commit["metrics"])["numOutputRows"] == "10"
+    assert ids(address) == list(range(10))
+
+
+def test_every_type_is_written_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    deltalake.write_deltalake(str(tmp_path / "theirs"), ROWS)
+    rows = table(spark, str(tmp_path / "theirs"))
+    writing(rows, partitionBy="place").save(str(tmp_path / "ours"))
+    ours = pl.DataFrame(deltalake.DeltaTable(str(tmp_path / "ours")).to_pyarrow_table()).sort("id")
+    assert ours.to_dicts() == pl.DataFrame(ROWS).select(ours.columns).sort("id").to_dicts()
+    ours_read = lv.open_table(str(tmp_path / "ours")).scan().collect().sort("id")
+    assert ours_read.drop("counts").to_dicts() == ours.drop("counts").to_dicts()
+
+
+def test_append_overwrite_and_replace_where(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 5), partitionBy="part").save(address)
+    writing(numbers(spark, 6, 8)).save(address)
+    assert ids(tmp_path / "numbers") == list(range(9))
+    writing(numbers(spark, 30, 38).where("part = 0"), "overwrite", replaceWhere="part = 0").save(address)
+    assert ids(tmp_path / "numbers") == [1, 2, 4, 5, 7, 8, 30, 33, 36]
+    commit = lv.open_table(address).history(1).row(0, named=True)
+    assert json.loads(commit["parameters"]) == {"mode": "Overwrite", "partitionBy": ["part"], "predicate": "part = 0"}
+    writing(numbers(spark, 100, 101), "overwrite").save(address)
+    assert ids(tmp_path / "numbers") == [100, 101]
+
+
+def test_rows_outside_what_they_replace_are_refused_and_leave_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 5), partitionBy="part").save(str(address))
+    before = data_files(address)
+    with pytest.raises(Exception, match=ConstraintViolationError.__name__ + r".*are not in part = 0"):
+        writing(numbers(spark, 6, 8), "overwrite", replaceWhere="part = 0").save(str(address))
+    assert data_files(address) == before
+    assert lv.open_table(str(address)).latest_version == 1
+
+
+def test_new_columns_come_in_only_when_asked(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 2)).save(address)
+    wider = numbers(spark, 3, 4).selectExpr("id", "id * 2 AS twice")
+    with pytest.raises(Exception, match=r"the rows have columns that .* has not: twice"):
+        writing(wider).save(address)
+    writing(wider, mergeSchema=True).save(address)
+    rows = lv.open_table(address).scan().collect().sort("id")
+    assert rows.rows() == [(0, 0, None), (1, 1, None), (2, 2, None), (3, None, 6), (4, None, 8)]
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        ("id", {"partitionBy": "nothing"}, "partitionBy names nothing, which is no column of the rows"),
+        ("CAST('x' AS STRING) AS id", {}, "column id is string and does not fit int64"),
+    ],
+    ids=["partition by a stranger", "another type"],
+)
+def test_rows_that_do_not_fit_are_refused_by_column(
+    spark: SparkSession, tmp_path: Path, frame: str, options: dict[str, str], message: str
+) -> None:
+    address = tmp_path / "numbers"
+    if not options:
+        writing(numbers(spark, 0, 2)).save(str(address))
+    before = data_files(address)
+    with pytest.raises(Exception, match=message):
+        writing(spark.range(2).selectExpr(frame), **options).save(str(address))
+    assert data_files(address) == before
+
+
+def test_a_table_partitioned_otherwise_is_not_repartitioned(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 2), partitionBy="part").save(address)
+    with pytest.raises(Exception, match="is partitioned by part"):
+        writing(numbers(spark, 0, 2), partitionBy="id").save(address)
+
+
+def test_a_task_that_fails_leaves_no_commit_and_no_files(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    broken = numbers(spark, 0, 99, tasks=3).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
+    with pytest.raises(Exception, match="this row is broken"):
+        writing(broken).save(str(address))
+    assert data_files(address) == []
+    assert not (address / "_delta_log").exists()
+
+
+def test_a_commit_that_loses_is_taken_back(spark: SparkSession, tmp_path: Path) -> None:
+    """The writer's own life, without Spark between: two overwrites of one file, the second comes too late."""
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 5, tasks=1)).save(str(address))
+    (only,) = lv.open_table(str(address)).files(columns=["path"])["path"]
+    frame = numbers(spark, 6, 7, tasks=1)
+    options = {"path": str(address), "replaceFiles": json.dumps([only])}
+    writers = [
+        LakeviewWriter(WriteOptions.parse(options, overwrite=True), frame.schema, overwrite=True) for _ in range(2)
+    ]
+    messages = [[writer.write(iter(frame.toArrow().to_batches()))] for writer in writers]
+    writers[0].commit(messages[0])
+    with pytest.raises((CommitConflictError, InvalidRequestError)):
+        writers[1].commit(messages[1])
+    writers[1].abort(messages[1])
+    assert ids(address) == [6, 7]
+    assert len(data_files(address)) == 2
+    assert lv.open_table(str(address)).latest_version == 2
+
+
+def test_messages_of_failed_tasks_are_passed_over(spark: SparkSession, tmp_path: Path) -> None:
+    frame = numbers(spark, 0, 1)
+    address = str(tmp_path / "numbers")
+    writer = LakeviewWriter(WriteOptions.parse({"path": address}, overwrite=False), frame.schema, overwrite=False)
+    message = writer.write(iter(frame.toArrow().to_batches()))
+    writer.commit([None, message, writer.write(iter([]))])
+    assert ids(tmp_path / "numbers") == [0, 1]
+
+
+def test_files_without_statistics_when_asked(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 5), statistics="none").save(address)
+    made = lv.open_table(address)
+    assert made.snapshot().num_records is None
+    assert json.loads(made.history(1)["metrics"][0])["numOutputRows"] == "6"
+    assert ids(tmp_path / "numbers") == list(range(6))
+
+
+def test_files_that_say_only_how_many_rows_they_have(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 5, tasks=1), statistics="counts").save(address)
+    made = lv.open_table(address)
+    assert made.snapshot().num_records == 6
+    assert made.statistics(columns=["id"]).unnest("id")["min"].to_list() == [None]
+
+
+def test_compaction_changes_files_and_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 8, tasks=3), partitionBy="part").save(address)
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    assert compact(spark, address, "part = 1", sort_by=["id"], timestamp=moment, user_metadata="tidy") == 3
+    made = lv.open_table(address)
+    commit = made.history(1).row(0, named=True)
+    assert (commit["operation"], commit["data_change"]) == ("OPTIMIZE", False)
+    assert (commit["files_added"], commit["files_removed"]) == (1, 3)
+    assert ids(tmp_path / "numbers") == list(range(9))
+    assert made.snapshot().num_files == 7
+    assert compact(spark, address, "part = 77") == 0
+    assert compact(spark, address) == 7
+    assert lv.open_table(address).snapshot().num_files == 3
+
+
+def test_compaction_keeps_rows_that_came_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 3)).save(address)
+    files = lv.open_table(address).files(columns=["path"])["path"].to_list()
+    rows = table(spark, address).coalesce(1)
+    writing(numbers(spark, 50, 51)).save(address)
+    writing(rows, "overwrite", replaceFiles=json.dumps(files), dataChange=False, operation="OPTIMIZE").save(address)
+    assert ids(tmp_path / "numbers") == [0, 1, 2, 3, 50, 51]
+
+
+def test_compaction_takes_whole_partitions_only(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "numbers")
+    writing(numbers(spark, 0, 3), partitionBy="part").save(address)
+    with pytest.raises(InvalidRequestError, match="id is no partition column") as caught:
+        compact(spark, address, "id = 1")
+    assert caught.value.fix == "choose whole partitions by part"
+
+
+def test_rows_go_to_files_as_arrow_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark hands instants over in the zone Etc/UTC and literals as not null; both are taken as the table has them."""
+    frame = spark.sql("SELECT 1 AS id, timestamp'2013-01-01 10:00:00' AS at")
+    writing(frame).save(str(tmp_path / "one"))
+    (file,) = data_files(tmp_path / "one")
+    schema = pa.parquet.read_schema(file)
+    assert schema.field("at").type == pa.timestamp("us", "UTC")
+    assert lv.open_table(str(tmp_path / "one")).scan().collect().rows() == [(1, datetime(2013, 1, 1, 10, tzinfo=UTC))]
