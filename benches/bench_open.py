@@ -93,9 +93,8 @@ def main(address: str) -> None:
     ]
     for task, ours, peer in comparisons:
         print(compare(task, ours, peer).row)
-    print(
-        f"\nimport lakeview {import_milliseconds('lakeview'):.0f} ms, import polars {import_milliseconds('polars'):.0f} ms"
-    )
+    for module in ("lakeview", "polars"):
+        print(f"import {module}: {import_milliseconds(module):.0f} ms")
 
 
 if __name__ == "__main__":
