@@ -5,7 +5,7 @@ from lakeview.charts.files import size_histogram
 from lakeview.charts.partitions import partition_bars, partition_writes
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
-from lakeview.charts.theme import palette, stacked
+from lakeview.charts.theme import palette, stacked, words
 from lakeview.charts.timeline import timeline_charts
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "size_histogram",
     "stacked",
     "timeline_charts",
+    "words",
 ]

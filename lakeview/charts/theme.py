@@ -205,6 +205,17 @@ def layered(*layers: AnyChart) -> alt.LayerChart:
     return chart
 
 
+def words(text: str, *, dark: bool = False) -> AnyChart:
+    """A sentence in the place of a picture that there is no data for."""
+    p = palette(dark)
+    chart: alt.Chart = (
+        alt.Chart(pl.DataFrame({"text": [text]}))
+        .mark_text(align="left", color=p.muted)
+        .encode(x=alt.value(0), text="text:N")
+    )
+    return finished(chart, p, height=24)
+
+
 def time_domain(moments: pl.Series) -> tuple[datetime, datetime]:
     """What a time axis spans: first to last, and a little more so that the last mark is whole."""
     known = moments.drop_nulls().sort().to_list()

@@ -209,8 +209,8 @@ def partition_arrivals(
     # the earliest among the later ones, seen from each partition
     later_first = pl.col("first_written").cum_min(reverse=True).shift(-1)
     lag = pl.col("first_written") - later_first
-    step = pl.col("first_written").drop_nulls().sort().diff().filter(pl.col("first_written").diff() != 0)
-    usual = ordered.select(step.abs().median()).item() or timedelta(0)
+    steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
+    usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
     late = (pl.col("lag") > usual * LATE_TIMES).fill_null(False)
     in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
     return (
@@ -265,6 +265,11 @@ def _typed_values(files: pl.DataFrame) -> pl.DataFrame:
     values = files["partition"].struct.unnest()
     values.columns = [f"key_{i}" for i in range(values.width)]
     return values
+
+
+def _median(values: pl.Series) -> float:
+    found = values.quantile(0.5, "nearest")
+    return 0.0 if found is None else float(found)
 
 
 def _span(moments: pl.Series) -> str:

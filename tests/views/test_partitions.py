@@ -136,3 +136,19 @@ def test_partitions_in_no_order_of_time_are_not_late() -> None:
         story.after(days=1).append(10, month=month)
     sizes = views.partition_sizes(story.snapshot())
     assert not views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())["late"].any()
+
+
+def test_partitions_whose_writing_the_log_forgot_have_no_arrival() -> None:
+    story = Story().append(10).append(10, month=2)
+    sizes = views.partition_sizes(story.snapshot())
+    forgotten = story.lifetimes().with_columns(added=pl.lit(None, pl.Int64()))
+    arrivals = views.partition_arrivals(sizes, story.files(), forgotten, story.frame())
+    assert arrivals["first_written"].to_list() == [None, None]
+    assert not arrivals["late"].any()
+
+
+def test_partitions_written_all_at_once_are_not_late() -> None:
+    story = Story().append(10, month=2).append(10, month=1)
+    commits = story.frame().with_columns(timestamp=pl.lit(story.now, pl.Datetime("ms", "UTC")))
+    sizes = views.partition_sizes(story.snapshot())
+    assert not views.partition_arrivals(sizes, story.files(), story.lifetimes(), commits)["late"].any()

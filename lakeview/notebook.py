@@ -1,0 +1,150 @@
+"""Tables and snapshots to pictures in a notebook: `import lakeview.notebook as nb`, and they draw themselves.
+
+    import lakeview as lv
+    import lakeview.notebook as nb
+
+    table = lv.open_table("demo-lake/flights")
+    table                          # facts and the timeline
+    nb.timeline(table, measure="files")
+    nb.schema_diff(table, 3, 41)
+
+Every function returns one Altair chart; nothing reads a data file. Needs the extra `notebook` for the rich displays.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import altair as alt
+
+from lakeview import charts, views
+from lakeview.charts.theme import AnyChart
+from lakeview.errors import LakeviewError
+from lakeview.schema import Schema
+from lakeview.snapshot import Snapshot
+from lakeview.table import Table
+from lakeview.views import SchemaVersion
+
+WIDTH = 780
+"""How wide pictures are, in pixels, without the labels at their left."""
+
+TABLES = {"lakeview.delta.table": "DeltaTable"}
+"""Where the classes of tables are, so that none is imported before it is used."""
+
+SCHEMAS_READ = 50
+"""Of a table with more schema changes the latest so many are named in the timeline."""
+
+
+def timeline(
+    table: Table, *, measure: str = "rows", small: bool = False, dark: bool = False, width: int = WIDTH
+) -> alt.VConcatChart:
+    """State, changes, commits and readability over the table's versions; `measure`: rows, bytes or files."""
+    commits, lifetimes = table.history(), table.lifetimes()
+    snapshot = table.snapshot()
+    arrivals = None
+    if len(snapshot.partition_columns) == 1:
+        sizes = views.partition_sizes(snapshot)
+        arrivals = views.partition_arrivals(sizes, snapshot.files, lifetimes, commits)
+    line = views.timeline(commits, lifetimes, arrivals=arrivals)
+    ribbon = views.readability(table.versions())
+    events = views.events(line, _schemas(table))
+    panels = charts.timeline_charts(
+        line, events, ribbon, dark=dark, measure=measure, small=small, key=True, pick=False, width=width
+    )
+    return _stacked(panels, "The log tells about no commits", dark, width)
+
+
+def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+    """Sizes of the live files in doubling bins: how many, and how many bytes."""
+    bins = views.file_sizes(_snapshot(snapshot).files)
+    return _stacked(charts.size_histogram(bins, dark=dark, width=width), "No files", dark, width)
+
+
+def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+    """What each partition holds: rows, its median file, its number of files."""
+    sizes = views.partition_sizes(_snapshot(snapshot))
+    panels = charts.partition_bars(sizes, dark=dark, width=width)
+    return _stacked(panels, "This table has no partitions", dark, width)
+
+
+def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+    """When each partition was written."""
+    snapshot, commits, lifetimes = table.snapshot(), table.history(), table.lifetimes()
+    order = views.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
+    line = views.timeline(commits, lifetimes)
+    writes = views.partition_writes(snapshot.files, lifetimes, line, partitions=order)
+    panels = charts.partition_writes(writes, dark=dark, width=width)
+    return _stacked(panels, "The log does not tell when partitions were written", dark, width)
+
+
+def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+    """Null shares by column over at most so many readable versions, from statistics alone."""
+    known = table.versions().filter("readable").reverse()
+    moments = dict(known.select("version", "timestamp").iter_rows())
+    told = [
+        (v, moments[v], table.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
+        for v in views.spread_evenly(list(moments), versions)
+    ]
+    panels = charts.null_heatmap(views.null_shares_by_version(told), dark=dark, width=width)
+    return _stacked(panels, "No statistics", dark, width)
+
+
+def schema_diff(
+    table: Table, before: int, after: int | None = None, *, dark: bool = False, width: int = WIDTH
+) -> AnyChart:
+    """What changed in the schema from one version to another (the latest)."""
+    a, b = table.snapshot(before), table.snapshot(after)
+    diff = views.diff_schemas(a.schema, b.schema)
+    title = f"Schema, {views.format_version(a.version)} to {views.format_version(b.version)}"
+    return charts.schema_diff_chart(diff, title=title, dark=dark, width=width)
+
+
+def register() -> bool:
+    """Let tables and snapshots draw themselves in the running notebook; False outside of one."""
+    # IPython is there if this runs in it: it is not imported for those who run plain Python
+    ipython = sys.modules.get("IPython")
+    shell: Any = None if ipython is None else ipython.get_ipython()
+    if ipython is None or shell is None:
+        return False
+    displays = shell.display_formatter.ipython_display_formatter
+    displays.for_type(Snapshot, _display_snapshot)
+    for module, name in TABLES.items():
+        displays.for_type_by_name(module, name, _display_table)
+    return True
+
+
+def _display_table(table: Table) -> None:
+    _display(table, timeline(table, small=True))
+
+
+def _display_snapshot(snapshot: Snapshot) -> None:
+    _display(snapshot, files(snapshot))
+
+
+def _display(value: Any, chart: AnyChart | alt.VConcatChart) -> None:
+    """The value's plain HTML, and under it the chart as the notebook's renderer draws it."""
+    ipython: Any = sys.modules["IPython.display"]
+    ipython.display(ipython.HTML(value._repr_html_()), chart)
+
+
+def _snapshot(value: Snapshot | Table) -> Snapshot:
+    return value if isinstance(value, Snapshot) else value.snapshot()
+
+
+def _schemas(table: Table) -> list[SchemaVersion]:
+    """The schemas the table had; those of versions that cannot be read any more are left out."""
+    found: list[tuple[int, Any, Schema]] = []
+    for version, timestamp in table.schemas().tail(SCHEMAS_READ).select("version", "timestamp").iter_rows():
+        try:
+            found.append((version, timestamp, table.snapshot(version).schema))
+        except LakeviewError:
+            continue
+    return found
+
+
+def _stacked(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> alt.VConcatChart:
+    return charts.stacked(panels or [charts.words(nothing, dark=dark)], dark=dark, width=width)
+
+
+register()

@@ -1,0 +1,104 @@
+"""Tables and snapshots in a notebook: every picture, and what they show of themselves."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import polars as pl
+import pytest
+from IPython.core.formatters import IPythonDisplayFormatter
+
+import lakeview as lv
+from lakeview import notebook as nb
+from lakeview.schema import Field, PrimitiveType, Schema
+from tests.views.story import flights
+
+LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
+SCHEMA = Schema((Field("id", LONG), Field("month", LONG), Field("carrier", STRING)))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Any:
+    """A small partitioned table of three versions that was just written."""
+    table = lv.create_table(str(tmp_path / "flights"), SCHEMA, partition_by=["month"])
+    table.append(pl.DataFrame({"id": [1, 2], "month": [1, 1], "carrier": ["AA", None]}))
+    table.append(pl.DataFrame({"id": [3], "month": [2], "carrier": ["UA"]}))
+    return table
+
+
+def titles(chart: alt.VConcatChart) -> list[str]:
+    return [str(panel.get("title", "")) for panel in chart.to_dict()["vconcat"]]
+
+
+def test_a_table_shows_its_timeline(table: Any) -> None:
+    assert titles(nb.timeline(table))[:4] == ["Rows", "Live bytes, B", "Rows added and removed", "Commits"]
+    assert titles(nb.timeline(table, measure="files"))[2] == "Files added and removed"
+    assert titles(nb.timeline(table))[-1].startswith("Can it still be read?")
+    assert "params" not in nb.timeline(table).to_dict()
+
+
+def test_a_snapshot_or_a_table_shows_files_and_partitions(table: Any) -> None:
+    assert titles(nb.files(table)) == titles(nb.files(table.snapshot()))
+    assert titles(nb.partitions(table))[0] == "Rows; dashed: median"
+    assert "2" in {row["partition"][-1] for row in _rows(nb.partition_writes(table)) if "partition" in row}
+
+
+def test_nulls_are_told_by_version(table: Any) -> None:
+    cells = [row for row in _rows(nb.nulls(table)) if row.get("column") == "carrier"]
+    assert {(cell["version"], cell["share"]) for cell in cells} == {
+        ("v0", "unknown"),  # no files yet
+        ("v1", "50.0 %"),
+        ("v2", "33.3 %"),
+    }
+
+
+def test_two_versions_show_what_changed_in_the_schema(table: Any) -> None:
+    same = nb.schema_diff(table, 0)
+    assert same.to_dict()["title"]["text"] == "Schema, v0 to v2"
+
+
+def test_where_there_is_nothing_to_draw_a_sentence_says_so(tmp_path: Path) -> None:
+    empty = lv.create_table(str(tmp_path / "empty"), SCHEMA)
+    assert "This table has no partitions" in nb.partitions(empty).to_json()
+    assert "The log does not tell when partitions were written" in nb.partition_writes(empty).to_json()
+
+
+def test_pictures_need_no_log_for_a_snapshot_made_of_frames() -> None:
+    assert titles(nb.files(flights().snapshot()))[0] == "Files"
+
+
+class Shell:
+    """A notebook's shell, as far as displays are concerned."""
+
+    def __init__(self) -> None:
+        self.display_formatter = self
+        self.ipython_display_formatter = IPythonDisplayFormatter()
+
+
+def test_tables_and_snapshots_draw_themselves(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = Shell()
+    shown: list[Any] = []
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: shell)
+    monkeypatch.setattr("IPython.display.display", lambda *values: shown.extend(values))
+    assert nb.register()
+    assert shell.ipython_display_formatter(table)
+    assert shell.ipython_display_formatter(table.snapshot())
+    html, timeline, snapshot_html, files = shown
+    assert "flights" in html.data
+    assert "version" in snapshot_html.data
+    assert titles(timeline)[:2] == ["Rows", "Files"]
+    assert titles(files)[0] == "Files"
+    assert not shell.ipython_display_formatter("anything else")
+
+
+def test_outside_a_notebook_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not nb.register()
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert not nb.register()
+
+
+def _rows(chart: alt.VConcatChart) -> list[dict[str, Any]]:
+    return [row for rows in chart.to_dict().get("datasets", {}).values() for row in rows]
