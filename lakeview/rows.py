@@ -53,6 +53,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             sources = {f.name: _source(f, file.schema_arrow) for f in task.schema if f.name not in task.constants}
             columns = [name for name in dict.fromkeys(sources.values()) if name is not None]
             for batch in _batches(file, columns, batch_rows):
+                batch.validate(full=True)  # text that is no UTF-8 would bring polars down
                 arrays = [_array(f, batch, task.constants, sources, target.field(f.name).type) for f in task.schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
     except FileNotFoundError as error:
@@ -61,7 +62,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             fix="restore it, or read another version; table.versions() lists which are whole",
             place=task.path,
         ) from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, CorruptTableError):
             raise
         raise CorruptTableError(

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import BytesIO
 from typing import IO, Any
 from urllib.parse import unquote
 
@@ -182,7 +183,7 @@ class LocalStorage(Storage):
                         continue
                     with suppress(FileNotFoundError):  # removed while we look: then it is not there
                         stat = entry.stat()
-                        names.append(entry.name)
+                        names.append(_printable(entry.name))
                         sizes.append(stat.st_size)
                         times.append(stat.st_mtime_ns // 1_000_000)
         except (FileNotFoundError, NotADirectoryError):
@@ -200,7 +201,7 @@ class LocalStorage(Storage):
                 full = os.path.join(folder, name)
                 with suppress(OSError):  # a dangling link is no file
                     stat = os.stat(full)
-                    names.append(os.path.relpath(full, root))
+                    names.append(_printable(os.path.relpath(full, root)))
                     sizes.append(stat.st_size)
                     times.append(stat.st_mtime_ns // 1_000_000)
         return _listing(names, sizes, times)
@@ -355,6 +356,8 @@ class FsspecStorage(Storage):
 
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
+        if self._scheme == "memory":  # its own open() hands every caller the same object, position included
+            return BytesIO(self._call(path, lambda: self._fs.cat_file(self._path(path))))
         opened: IO[bytes] = self._call(path, lambda: self._fs.open(self._path(path), "rb"))
         return opened
 
@@ -414,6 +417,11 @@ def _modified(entry: Mapping[str, Any]) -> int | None:
         if isinstance(value, int | float):
             return int(value * 1000)
     return None
+
+
+def _printable(name: str) -> str:
+    """A local file's name as text: bytes that are no UTF-8, which no log can name, become question marks."""
+    return name.encode(errors="replace").decode()
 
 
 def _listing(names: list[str], sizes: list[int], times: list[int] | list[int | None]) -> pl.DataFrame:

@@ -219,7 +219,10 @@ class DeltaTable:
         if metadata:
             found = metadata[max(metadata)].configuration or {}
             return {k: v for k, v in found.items() if v is not None}
-        return properties(self._replay(self._log.latest))
+        base = self._history.base_actions()
+        if base is not None and base[2] is not None:
+            return {k: v for k, v in (base[2].configuration or {}).items() if v is not None}
+        return {}
 
     def _schema(self, state: Replay) -> Schema:
         mapped = properties(state).get("delta.columnMapping.mode", "none") != "none"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""The protocol's Long. JSON has larger numbers; one of those is an error in its line, not later in a frame."""
 
 
 class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel"):
@@ -12,9 +15,9 @@ class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel"):
 
     storage_type: str
     path_or_inline_dv: str = msgspec.field(name="pathOrInlineDv")
-    size_in_bytes: int
-    cardinality: int
-    offset: int | None = None
+    size_in_bytes: Long
+    cardinality: Long
+    offset: Long | None = None
 
     @property
     def unique_id(self) -> str:
@@ -30,15 +33,15 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     path: str
-    size: int
+    size: Long
     partition_values: dict[str, str | None] | None = None
-    modification_time: int | None = None
+    modification_time: Long | None = None
     data_change: bool = True
     stats: str | None = None
     tags: dict[str, str | None] | None = None
     deletion_vector: DeletionVectorDescriptor | None = None
-    base_row_id: int | None = None
-    default_row_commit_version: int | None = None
+    base_row_id: Long | None = None
+    default_row_commit_version: Long | None = None
     clustering_provider: str | None = None
 
 
@@ -46,15 +49,15 @@ class RemoveFile(msgspec.Struct, frozen=True, rename="camel"):
     """A file that is no longer part of the table; the action stays as a tombstone until it expires."""
 
     path: str
-    deletion_timestamp: int | None = None
+    deletion_timestamp: Long | None = None
     data_change: bool = True
     extended_file_metadata: bool | None = None
     partition_values: dict[str, str | None] | None = None
-    size: int | None = None
+    size: Long | None = None
     tags: dict[str, str | None] | None = None
     deletion_vector: DeletionVectorDescriptor | None = None
-    base_row_id: int | None = None
-    default_row_commit_version: int | None = None
+    base_row_id: Long | None = None
+    default_row_commit_version: Long | None = None
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -73,7 +76,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     format: Format = Format()
     schema_string: str | None = None
     partition_columns: list[str] | None = None
-    created_time: int | None = None
+    created_time: Long | None = None
     configuration: dict[str, str | None] | None = None
 
 
@@ -90,8 +93,8 @@ class Txn(msgspec.Struct, frozen=True, rename="camel"):
     """How far an application has got."""
 
     app_id: str
-    version: int
-    last_updated: int | None = None
+    version: Long
+    last_updated: Long | None = None
 
 
 class DomainMetadata(msgspec.Struct, frozen=True, rename="camel"):

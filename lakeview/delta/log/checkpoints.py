@@ -112,6 +112,7 @@ class Checkpoint:
                     # wrong limits in a hostile footer would allocate without bound: pyarrow caps thrift sizes itself
                     present = _existing(file.schema_arrow, columns)
                     table = file.read(columns=present) if present else pa.table({})
+                    table.validate(full=True)  # text that is no UTF-8 would bring polars down
                     frame = pl.from_arrow(table)
             yield name, frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
@@ -152,6 +153,7 @@ def _readable(name: str) -> Iterator[None]:
         TypeError,
         KeyError,
         OverflowError,
+        UnicodeDecodeError,
     ) as error:
         if isinstance(error, CorruptTableError):
             raise

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
+from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commits import Commit, file_actions, only
 from lakeview.delta.log.log_segment import complete_checkpoints
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes
-from lakeview.errors import CorruptTableError
+from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.snapshot import COMMITS, LIFETIMES, SCHEMAS, UTC_MILLIS
 
 _KEY = ["key", "deletion_vector"]
@@ -53,6 +54,10 @@ class History:
         self._log = log
         self._read = _Read()
         self._lock = threading.RLock()
+        self._base_read = False
+        self._base: tuple[int, Protocol | None, Metadata | None] | None = None
+        self._base_adds = pl.DataFrame(schema=EVENTS)
+        self.base_trouble: str | None = None
 
     def _all(self) -> _Read:
         with self._lock:
@@ -61,15 +66,13 @@ class History:
             return self._read
 
     def _extend(self, read: _Read, versions: Sequence[int]) -> None:
-        frames = [read.events]
         for start in range(0, len(versions), _CHUNK):
             commits = self._readable(versions[start : start + _CHUNK], read)
-            read.infos |= {c.version: c.info for c in commits}
+            # a chunk counts as read once all of it is: what fails before is tried again, and nothing counts twice
+            read.events = pl.concat([read.events, _events(commits, self._log.storage.root)])
             read.metadata |= dict(only("meta_data", commits))
             read.protocols |= dict(only("protocol", commits))
-            frames.append(_events(commits, self._log.storage.root))
-        if len(frames) > 1:
-            read.events = pl.concat(frames)
+            read.infos |= {c.version: c.info for c in commits}
 
     def _readable(self, versions: Sequence[int], read: _Read) -> list[Commit]:
         """These commits; one that is corrupt is noted, and does not take the rest of the history with it."""
@@ -173,12 +176,30 @@ class History:
         checkpoints = complete_checkpoints(self._log.files)
         return checkpoints[0].version if checkpoints else None
 
+    def base_actions(self) -> tuple[int, Protocol | None, Metadata | None] | None:
+        """The version, protocol and metaData of the checkpoint the history starts from; None if it starts at 0.
+
+        Both are None where that checkpoint cannot be read: `base_trouble` says why.
+        """
+        with self._lock:
+            if not self._base_read:
+                version = self.base_version()
+                if version is not None:
+                    checkpoint = self._log.checkpoint(complete_checkpoints(self._log.files)[0])
+                    try:
+                        self._base = (version, *checkpoint.protocol_and_metadata())
+                        self._base_adds = _live_events(checkpoint)
+                    except (CorruptTableError, UnsupportedTableError) as error:
+                        self._base, self.base_trouble = (version, None, None), error.message
+                self._base_read = True
+            return self._base
+
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES: each stay of a file in the table, from the oldest version the log can still rebuild."""
         events = self._all().events
-        base = self.base_version()
+        base = self.base_actions()
         if base is not None:
-            events = pl.concat([self._base_events(), events.filter(pl.col("version") > base)])
+            events = pl.concat([self._base_adds, events.filter(pl.col("version") > base[0])])
         one = events.unique(["version", *_KEY], keep="last", maintain_order=True)
         following = pl.col("version").shift(-1).over(_KEY, order_by="version")
         return (
@@ -189,25 +210,13 @@ class History:
             .sort("added", "path", nulls_last=False)
         )
 
-    def _base_events(self) -> pl.DataFrame:
-        checkpoint = complete_checkpoints(self._log.files)[0]
-        adds = self._log.checkpoint(checkpoint).adds(["size", "stats", "parsed_records"])
-        count = records(adds["stats"], adds["parsed_records"] if "parsed_records" in adds.columns else None)
-        live = count - adds["deleted_records"]
-        return adds.with_columns(
-            pl.lit(-1, pl.Int64).alias("version"), pl.lit(value=True).alias("added"), live.alias("records"),
-            pl.lit(value=True).alias("data_change"),
-        ).select(EVENTS.names())  # fmt: skip
-
     def schemas(self, properties: Mapping[str, str]) -> pl.DataFrame:
         """SCHEMAS, oldest first; the first row is the oldest schema the log still tells."""
         read = self._all()
         metadata = dict(read.metadata)
-        base = self.base_version()
-        if base is not None:
-            old = self._log.checkpoint(complete_checkpoints(self._log.files)[0]).protocol_and_metadata()[1]
-            if old is not None:
-                metadata = {base: old} | {v: m for v, m in metadata.items() if v > base}
+        base = self.base_actions()
+        if base is not None and base[2] is not None:
+            metadata = {base[0]: base[2]} | {v: m for v, m in metadata.items() if v > base[0]}
         rows: list[tuple[int, str]] = []
         for version in sorted(metadata):
             text = metadata[version].schema_string
@@ -236,6 +245,17 @@ _INFO = {
 
 def _sum(values: pl.Expr) -> pl.Expr:
     return pl.when(values.null_count() == 0).then(values.sum())
+
+
+def _live_events(checkpoint: Checkpoint) -> pl.DataFrame:
+    """EVENTS of the files a checkpoint holds, as if added before every version."""
+    adds = checkpoint.adds(["size", "stats", "parsed_records"])
+    count = records(adds["stats"], adds["parsed_records"] if "parsed_records" in adds.columns else None)
+    live = count - adds["deleted_records"]
+    return adds.with_columns(
+        pl.lit(-1, pl.Int64).alias("version"), pl.lit(value=True).alias("added"), live.alias("records"),
+        pl.lit(value=True).alias("data_change"),
+    ).select(EVENTS.names())  # fmt: skip
 
 
 def _events(commits: Sequence[Commit], root: str) -> pl.DataFrame:

@@ -67,8 +67,16 @@ def classify(listing: pl.DataFrame) -> pl.DataFrame:
 
 
 def decode_path(path: str) -> str:
-    """A recorded path as a path: percent-decoded exactly once, `+` left alone."""
-    return unquote(path, errors="surrogateescape") if "%" in path else path
+    """A recorded path as a path: percent-decoded exactly once, `+` left alone.
+
+    One that does not decode to UTF-8 stays as it is: it names no file, and two such paths must not become one.
+    """
+    if "%" not in path:
+        return path
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        return path
 
 
 def encode_path(path: str) -> str:

@@ -25,12 +25,18 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     """
     commits = log.commit_files()["version"].to_list()
     bases = {c.version for c in complete_checkpoints(log.files)}
-    reasons = _broken_runs(commits, bases, history.broken())
-    for version, reason in _refused(history, commits).items():
+    every = sorted({*commits, *bases})
+    broken = history.broken()
+    oldest = history.base_actions()
+    if oldest is not None and history.base_trouble is not None:
+        bases.remove(oldest[0])
+        broken[oldest[0]] = history.base_trouble
+    reasons = _broken_runs(every, bases, broken)
+    for version, reason in _refused(history, every).items():
         reasons.setdefault(version, reason)
-    for version, reason in _missing_files(log, history, sorted({*commits, *bases})).items():
+    for version, reason in _missing_files(log, history, every).items():
         reasons.setdefault(version, reason)
-    every = sorted({*commits, *bases}, reverse=True)
+    every.reverse()
     frame = pl.DataFrame(
         {"version": every, "readable": [v not in reasons for v in every], "reason": [reasons.get(v) for v in every]},
         schema={"version": pl.Int64(), "readable": pl.Boolean(), "reason": pl.String()},
@@ -38,38 +44,38 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     return frame.join(times, on="version", how="left", maintain_order="left").select(VERSIONS.names())
 
 
-def _broken_runs(commits: list[int], bases: set[int], broken: Mapping[int, str]) -> dict[int, str]:
-    """Versions that no unbroken run of commits reaches."""
+def _broken_runs(versions: list[int], bases: set[int], broken: Mapping[int, str]) -> dict[int, str]:
+    """Versions that no unbroken run of commits from a base reaches."""
     reasons: dict[int, str] = {}
     trouble: str | None = None
     previous: int | None = None
-    for version in commits:
+    for version in versions:
         if version in bases:
             trouble = None
+        elif version in broken:
+            trouble = trouble or broken[version]
         elif previous is None and version > 0:
             trouble = f"the log starts at version {version}, and no checkpoint lies at or below it"
-        elif previous is not None and version != previous + 1 and not _base_between(bases, previous, version):
+        elif previous is not None and version != previous + 1:
             trouble = f"commit {previous + 1} is missing from the log"
-        elif version in broken:
-            trouble = broken[version]
         if trouble is not None:
             reasons[version] = trouble
         previous = version
     return reasons
 
 
-def _base_between(bases: set[int], previous: int, version: int) -> bool:
-    return version - 1 in bases and version - 1 > previous
-
-
-def _refused(history: History, commits: list[int]) -> dict[int, str]:
+def _refused(history: History, versions: list[int]) -> dict[int, str]:
     """Versions whose protocol this reader does not implement."""
     protocols, metadata = history.protocols(), history.properties()
+    base = history.base_actions()
+    if base is not None:  # what came before is in the checkpoint
+        protocols |= {} if base[1] is None else {base[0]: base[1]}
+        metadata |= {} if base[2] is None else {base[0]: base[2]}
     reasons: dict[int, str] = {}
     reason: str | None = None
     properties: dict[str, str] = {}
     protocol: TableProtocol | None = None
-    for version in commits:
+    for version in versions:
         if version not in protocols and version not in metadata:
             if reason is not None:
                 reasons[version] = reason

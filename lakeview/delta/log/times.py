@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
 from lakeview.snapshot import UTC_MILLIS
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
@@ -43,12 +44,19 @@ class CommitTimes:
     def of(self, version: int) -> datetime | None:
         """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
         if self._start is not None and version >= self._start and self._listed(version):
-            own = self._log.commit(version).info.in_commit_timestamp
+            own = self._info(version).in_commit_timestamp
             if own is not None:
                 return moment(own)
         frame = self._by_file(self._log.commit_files())
         row = frame.filter(pl.col("version") == version)
         return moment(row["timestamp"].dt.epoch("ms")[0]) if row.height else None
+
+    def _info(self, version: int) -> CommitInfo:
+        """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
+        try:
+            return self._log.commit(version).info
+        except CorruptTableError:
+            return CommitInfo()
 
     def _listed(self, version: int) -> bool:
         return version in self._log.commit_files()["version"]
@@ -76,14 +84,14 @@ class CommitTimes:
         )
 
     def _by_file(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None = None) -> pl.DataFrame:
-        if self._flattened(files):
-            known = recorded or {c.version: c.info.timestamp for c in self._log.commits(files["version"])}
+        if self._flattened(files, recorded):
+            known = recorded or {v: self._info(v).timestamp for v in files["version"]}
             text = pl.Series("timestamp", [known.get(v) for v in files["version"]], dtype=pl.Int64)
             if not text.has_nulls():
                 return _monotone(files.select("version").with_columns(text.cast(UTC_MILLIS)), "commitInfo")
         return _monotone(files.select("version", pl.col("modified").alias("timestamp")), "file")
 
-    def _flattened(self, files: pl.DataFrame) -> bool:
+    def _flattened(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None) -> bool:
         """Whether a copy gave every commit file about the same time, while their writers worked for much longer."""
         times = files["modified"].drop_nulls().dt.epoch("ms").sort()
         if times.len() < 2:
@@ -91,7 +99,8 @@ class CommitTimes:
         width = timedelta(milliseconds=times[-1] - times[0])
         if width >= _FLAT:
             return False
-        first, last = (self._log.commit(files["version"][i]).info.timestamp for i in (0, -1))
+        ends = (files["version"][0], files["version"][-1])
+        first, last = (recorded.get(v) if recorded else self._info(v).timestamp for v in ends)
         if first is None or last is None:
             return False
         return timedelta(milliseconds=min(last - first, 10**14)) > max(width * _FLATTENED, _FLAT)
