@@ -1,0 +1,1 @@
+"""What everything may know: errors, configuration, schemas, expressions, snapshots; and discovery."""

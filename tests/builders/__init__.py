@@ -1,0 +1,1 @@
+"""Builders: a table's history in words, made into the files another writer would have left."""

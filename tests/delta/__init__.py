@@ -1,0 +1,1 @@
+"""The Delta reader and writer on small tables whose history is told in words."""

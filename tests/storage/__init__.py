@@ -1,0 +1,1 @@
+"""Storage: bytes below an address, on disk and in memory."""
