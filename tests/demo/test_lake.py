@@ -1,0 +1,168 @@
+"""The whole demo lake: the real data is in it, its history is what the story says, and the troubles are there."""
+
+import csv
+import io
+import json
+import zipfile
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.demo.source import data_folder
+from lakeview.errors import DataFileMissingError
+
+pytestmark = pytest.mark.slow
+
+BAD, CORRECTED, BARE = 4, 32, range(52, 55)
+
+
+@pytest.fixture(scope="module")
+def flights(demo_lake: Path) -> DeltaTable:
+    return lv.open_table(str(demo_lake / "flights"))
+
+
+@pytest.fixture(scope="module")
+def source() -> pl.DataFrame:
+    """The package's own file, read without Spark and without us."""
+    with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
+        return pl.read_csv(archive.read("flights.csv"), null_values="NA", infer_schema_length=None)
+
+
+def test_every_flight_of_the_source_is_there_as_it_is(flights: DeltaTable, source: pl.DataFrame) -> None:
+    rows = flights.scan().collect()
+    assert rows.height == source.height == 336_776
+    ours = rows.with_columns(pl.col("time_hour").dt.strftime("%Y-%m-%dT%H:%M:%SZ")).select(source.columns)
+    ours = ours.cast(source.schema)
+    assert ours.sort(pl.all()).equals(source.sort(pl.all()))
+    assert (rows["flight_date"] == rows.select(pl.date("year", "month", "day")).to_series()).all()
+
+
+def test_another_reader_counts_the_same(demo_lake: Path, source: pl.DataFrame) -> None:
+    theirs = deltalake.DeltaTable(str(demo_lake / "flights")).to_pyarrow_table(columns=["month"])
+    assert Counter(theirs["month"].to_pylist()) == Counter(source["month"].to_list())
+    counts = {
+        name: deltalake.DeltaTable(str(demo_lake / name)).to_pyarrow_table().num_rows
+        for name in ("airlines", "daily_delays")
+    }
+    assert counts == {"airlines": 16, "daily_delays": 365}
+
+
+def test_the_lake_holds_three_tables(demo_lake: Path) -> None:
+    assert lv.find_tables(str(demo_lake))["name"].to_list() == ["airlines", "daily_delays", "flights"]
+
+
+def test_the_history_is_long_and_spread_over_the_year_before_the_build(flights: DeltaTable) -> None:
+    commits = flights.history().sort("version")
+    assert commits.height == 76
+    assert commits["timestamp"].is_sorted()
+    last, first = commits["timestamp"][-1], commits["timestamp"][0]
+    built = datetime.fromtimestamp((Path(flights.address).parent / ".lakeview-demo").stat().st_mtime, UTC)
+    assert timedelta(0) < built - last < timedelta(days=2)
+    assert timedelta(days=363) < last - first < timedelta(days=366)
+    assert set(commits["operation"]) == {
+        "CREATE TABLE", "WRITE", "ADD COLUMNS", "OPTIMIZE", "VACUUM START", "VACUUM END",
+    }  # fmt: skip
+    assert commits.filter(pl.col("operation") == "OPTIMIZE")["data_change"].to_list() == [False, False]
+
+
+def test_time_travel_uses_the_storys_clock(flights: DeltaTable) -> None:
+    commits = flights.history()
+    moment = commits.filter(pl.col("version") == 40)["timestamp"][0]
+    assert flights.snapshot(at=moment).version == 40
+    assert flights.snapshot(at=moment - timedelta(seconds=1)).version == 39
+
+
+def test_several_checkpoints_by_the_commits_themselves(demo_lake: Path) -> None:
+    found = sorted((demo_lake / "flights" / "_delta_log").glob("*.checkpoint.parquet"))
+    assert [int(path.name[:20]) for path in found] == list(range(10, 76, 10))
+    assert json.loads((demo_lake / "flights" / "_delta_log" / "_last_checkpoint").read_bytes())["version"] == 70
+
+
+def test_columns_came_twice_and_are_null_before(flights: DeltaTable) -> None:
+    assert flights.schemas()["version"].to_list() == [0, 9, 61]
+    nulls = (
+        flights.scan()
+        .group_by("month")
+        .agg(pl.col("seats", "visibility").null_count() / pl.len())
+        .collect()
+        .sort("month")
+    )
+    # May came when the aircraft were known already
+    assert nulls.filter(pl.col("seats") == 1)["month"].to_list() == [1, 2, 3, 4, 6]
+    assert nulls.filter(pl.col("visibility") == 1)["month"].to_list() == list(range(1, 11))
+
+
+def test_the_bad_load_is_in_the_log_and_can_no_longer_be_read(flights: DeltaTable) -> None:
+    unreadable = flights.versions().filter(~pl.col("readable"))
+    assert unreadable["version"].to_list() == [BAD]
+    before, after = flights.snapshot(BAD).num_records, flights.snapshot(BAD + 1).num_records
+    assert before is not None
+    assert after is not None
+    assert before > after, "every eleventh flight of April came twice"
+    with pytest.raises(DataFileMissingError):
+        flights.scan(BAD).collect()
+
+
+def test_every_other_version_can_be_read_whole(flights: DeltaTable) -> None:
+    lives = flights.lifetimes()
+    gone = [path for path in lives["path"] if not (Path(flights.address) / path).is_file()]
+    assert lives.filter(pl.col("path").is_in(gone))["added"].unique().to_list() == [BAD]
+    assert flights.scan(0).collect().height == 0
+    assert flights.scan(3).select(pl.len()).collect().item() == flights.snapshot(3).num_records
+
+
+def test_a_day_is_corrected_by_replacing_its_files(flights: DeltaTable) -> None:
+    commit = flights.history().filter(pl.col("version") == CORRECTED).row(0, named=True)
+    assert (commit["files_added"], commit["files_removed"]) == (3, 3)
+    day = pl.date(2013, 9, 17)
+    silent = (pl.col("flight_date") == day) & (pl.col("carrier") == "B6")
+    wrong, right = (
+        flights.scan(version).filter(silent).select(pl.col("arr_time").null_count() / pl.len()).collect().item()
+        for version in (CORRECTED - 1, CORRECTED)
+    )
+    assert wrong == 1
+    assert right < 0.1
+
+
+def test_some_versions_do_not_know_their_rows_and_the_latest_lacks_some_bounds(flights: DeltaTable) -> None:
+    counts = {version: flights.snapshot(version).num_records for version in (51, *BARE, 60, 75)}
+    assert [version for version, count in counts.items() if count is None] == list(BARE)
+    assert counts[75] == 336_776
+    bounds = flights.statistics(columns=["flight_date"]).unnest("flight_date")
+    assert bounds.filter(pl.col("min").is_null()).height == 6
+
+
+def test_small_files_are_left_lying_in_december(flights: DeltaTable) -> None:
+    files = flights.snapshot().files
+    small = files.filter(pl.col("size") < 32_768)
+    assert small.height == 30
+    assert small["partition_text"].unique().to_list() == ["month=12"]
+    assert files.height == 44
+
+
+def test_the_summary_says_what_the_flights_say(demo_lake: Path, source: pl.DataFrame) -> None:
+    summary = lv.open_table(str(demo_lake / "daily_delays")).scan().collect().sort("flight_date")
+    assert summary["flights"].sum() == 336_776
+    assert summary["cancelled"].sum() == source["dep_time"].null_count()
+    assert summary["worst_dep_delay"].max() == source["dep_delay"].max()
+    january = source.filter(pl.col("month") == 1, pl.col("day") == 1)
+    assert summary["mean_dep_delay"][0] == pytest.approx(january["dep_delay"].mean(), abs=0.005)
+
+
+def test_the_airlines_are_those_of_the_package(demo_lake: Path) -> None:
+    given = list(csv.DictReader(io.StringIO((data_folder() / "airlines.csv").read_text())))
+    assert lv.open_table(str(demo_lake / "airlines")).scan().collect().to_dicts() == given
+
+
+def test_commits_say_what_they_are(flights: DeltaTable) -> None:
+    """The words of the story are in the log, for whoever reads it."""
+    actions = flights.commit(BAD + 1)
+    info = json.loads(actions.filter(pl.col("kind") == "commitInfo")["action"][0])
+    assert info["userMetadata"] == "April again: the first delivery had delays in seconds"
+    assert info["operationParameters"]["predicate"] == "month = 4"
