@@ -174,8 +174,12 @@ def _leaves(fields: tuple[Field, ...], above: tuple[str, ...]) -> Iterator[tuple
 
 
 def leaf_name(path: tuple[str, ...]) -> str:
-    """A leaf's path as one name: `a.b`; a part with a dot or back-quote is back-quoted, back-quotes doubled."""
-    return ".".join(f"`{part.replace('`', '``')}`" if "." in part or "`" in part else part for part in path)
+    """A leaf's path as one name: `a.b`; a part with a dot or back-quote is back-quoted, back-quotes doubled.
+
+    So is a column called as STATISTICS calls one of its own.
+    """
+    own = len(path) == 1 and path[0] in ("_path", "_deletion_vector")
+    return ".".join(f"`{part.replace('`', '``')}`" if own or "." in part or "`" in part else part for part in path)
 
 
 POLARS_TYPES: Mapping[str, pl.DataType] = {

@@ -11,8 +11,19 @@ from typing import Any
 import polars as pl
 
 from lakeview.errors import CorruptTableError
-from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, polars_type
+from lakeview.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    Schema,
+    StructType,
+    polars_type,
+)
 
+_SHOWN = 100
 _ZONELESS = "%Y-%m-%dT%H:%M:%S%.f"
 
 
@@ -68,8 +79,10 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
         column = typed(text, field.type)
         bad = column.is_null() & text.is_not_null() & (text != "")
         if bad.any():
+            value = text.filter(bad)[0]
+            shown = repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "...")
             raise CorruptTableError(
-                f"partition value {text.filter(bad)[0]!r} of column {field.name} is no {field.type}",
+                f"partition value {shown} of column {field.name} is no {field.type}",
                 fix="the add action that records it is broken; its writer has to correct it",
                 place=field.name,
                 kind="corrupt-partition-value",
@@ -90,16 +103,26 @@ def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
 
 
 def partition_fields(schema: Schema, columns: Sequence[str]) -> list[Field]:
-    """The fields of the partition columns. CorruptTableError for one that the schema does not have."""
-    missing = [c for c in columns if c not in schema]
-    if missing:
-        raise CorruptTableError(
-            f"partition column {missing[0]} is not in the schema",
-            fix="the metaData action is broken; restore its commit from a backup",
-            place="metaData.partitionColumns",
-            kind="corrupt-schema",
-        )
-    return [schema[c] for c in columns]
+    """The fields of the partition columns. CorruptTableError for one that cannot be one."""
+    fields = []
+    for name in columns:
+        if name not in schema:
+            raise _no_partition_column(f"{name} is not in the schema")
+        if columns.count(name) > 1:
+            raise _no_partition_column(f"{name} is named twice")
+        if isinstance(schema[name].type, ArrayType | MapType | StructType):
+            raise _no_partition_column(f"{name} is {schema[name].type}, which no text can stand for")
+        fields.append(schema[name])
+    return fields
+
+
+def _no_partition_column(what: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"partition column {what}",
+        fix="the metaData action is broken; restore its commit from a backup",
+        place="metaData.partitionColumns",
+        kind="corrupt-schema",
+    )
 
 
 def serialize(value: Any) -> str | None:

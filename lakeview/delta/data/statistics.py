@@ -66,7 +66,7 @@ def statistics_frame(adds: pl.DataFrame, leaves: Sequence[tuple[Path, Path, Fiel
     columns = [adds["path"].alias("_path"), adds["deletion_vector"].alias("_deletion_vector")]
     for path, physical, field in leaves:
         columns.append(_column(documents, parsed, physical, field.type, tight, count).alias(leaf_name(path)))
-    return pl.DataFrame(columns)
+    return pl.DataFrame({series.name: series for series in columns})  # a list would rename a column without a name
 
 
 def _column(
@@ -135,7 +135,8 @@ def _values(values: list[Any], type_: DataType) -> pl.Series:
     if dtype == pl.Boolean:
         return pl.Series([v if isinstance(v, bool) else None for v in values], dtype=pl.Boolean)
     if dtype.is_integer():
-        fitting = [v if isinstance(v, int) and -(2**63) <= v < 2**63 else None for v in values]
+        whole_numbers = [v if isinstance(v, int) and not isinstance(v, bool) else None for v in values]
+        fitting = [v if v is not None and -(2**63) <= v < 2**63 else None for v in whole_numbers]
         return pl.Series(fitting, dtype=pl.Int64).cast(dtype, strict=False)
     if isinstance(type_, DecimalType) or dtype.is_float():
         text = [str(v) if isinstance(v, int | str) and not isinstance(v, bool) else None for v in values]

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
@@ -80,11 +79,11 @@ def _check(schema: Schema, partition_by: Sequence[str]) -> None:
         raise InvalidRequestError(
             f"partition column {unknown[0]} is not in the schema", place=unknown[0], kind="unknown-column"
         )
-    for field in partition_fields(schema, partition_by):
-        if isinstance(field.type, StructType | ArrayType | MapType):
-            raise InvalidRequestError(
-                f"{field.name} is {field.type}, which cannot be a partition column", place=field.name
-            )
+    for name in partition_by:
+        if isinstance(schema[name].type, StructType | ArrayType | MapType):
+            raise InvalidRequestError(f"{name} is {schema[name].type}, which cannot be a partition column", place=name)
+        if partition_by.count(name) > 1:
+            raise InvalidRequestError(f"partition column {name} is named twice", place=name, kind="duplicate-column")
     if len(schema) and len(set(partition_by)) == len(schema):
         raise InvalidRequestError(
             "every column is a partition column: files would hold nothing", kind="no-data-columns"
