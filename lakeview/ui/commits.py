@@ -104,9 +104,7 @@ def picker(shown: pl.DataFrame, version: int) -> None:
     moments = dict(zip(options, shown["timestamp"].reverse(), strict=True))
     st.session_state["pick_commit"] = str(version)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            "**One commit** &ensp; :small[:gray[chosen here, in the table, or in the picture]]", width="content"
-        )
+        st.markdown("**One commit** &ensp; :small[:gray[or click a row or a mark]]", width="content")
         st.space("stretch")
         st.selectbox(
             "Commit",
@@ -191,6 +189,9 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
             st.badge(told["label"] or "suspicious", icon=":material/error:", color="red")
         elif told["schema_changed"]:
             st.badge("schema", color="violet")
+    said = _said(now, version)
+    if said is not None:
+        st.markdown(f":gray[It says] {escape(said)}")
     if told["note"]:
         st.markdown(escape(told["note"]))
     facts(
@@ -235,6 +236,16 @@ def told_before(timeline: pl.DataFrame, version: int) -> int | None:
     """The version before this one in the timeline, None for the first."""
     position = timeline["version"].index_of(version)
     return int(timeline["version"][position - 1]) if position else None
+
+
+def _said(now: Opened, version: int) -> str | None:
+    """What the writer wrote about the commit in its own words."""
+    infos = now.commit(version).filter(pl.col("action").str.contains('"userMetadata"', literal=True))["action"]
+    for text in infos.head(1):
+        said = json.loads(text).get("userMetadata")
+        if isinstance(said, str) and said:
+            return said
+    return None
 
 
 def _amount(row: Mapping[str, Any], what: str) -> str | None:

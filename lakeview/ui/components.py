@@ -158,7 +158,7 @@ def frame(
     columns: Mapping[str, Any] | None = None,
     *,
     key: str,
-    height: int = 10 * ROW_HEIGHT,
+    height: int = 14 * ROW_HEIGHT,
     unknown: str = "\N{EN DASH}",
     **options: Any,
 ) -> Any:

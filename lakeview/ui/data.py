@@ -217,7 +217,19 @@ def show_rows(found: pl.DataFrame, wanted: Request) -> None:
     st.markdown(f"**Rows of v{wanted.version}** &ensp; :small[:gray[{more} {escape(wanted.where or '')}]]")
     wide = [name for name, type_ in found.schema.items() if type_ in (pl.Int64, pl.UInt64)]
     too_wide = [name for name in wide if _beyond_browser(found[name])]
-    frame(found.with_columns(found[name].cast(pl.String) for name in too_wide), key="rows", height=420)
+    shown = found.with_columns(found[name].cast(pl.String) for name in too_wide)
+    frame(shown, {name: _column(type_) for name, type_ in shown.schema.items()}, key="rows", height=420)
+
+
+def _column(type_: pl.DataType) -> object | None:
+    """How a browser shows a type that it would show wrongly by itself."""
+    if type_ == pl.Date():
+        return st.column_config.DateColumn(format="YYYY-MM-DD")
+    if isinstance(type_, pl.Datetime):
+        return st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss.SSS", timezone=type_.time_zone)
+    if type_.is_integer():
+        return st.column_config.NumberColumn(format="%d")
+    return None
 
 
 def _beyond_browser(values: pl.Series) -> bool:
@@ -278,5 +290,4 @@ def null_table(shares: pl.DataFrame) -> None:
             "told": column.TextColumn("files that tell", width=110),
         },
         key="nulls",
-        height=340,
     )

@@ -126,15 +126,15 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         added=pl.when(pl.col("added").is_not_null()).then(pl.format("v{}", "added")).otherwise(pl.lit("unknown")),
     )
     shown = {
-        "file": column.TextColumn("file", width=300),
-        "partition": column.TextColumn("partition", width=110),
-        "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=90),
-        "rows": column.NumberColumn("rows", format="localized", width=80),
-        "deleted": column.NumberColumn("deleted", format="localized", width=70),
-        "minimum": column.TextColumn(f"{told} min", width=130),
-        "maximum": column.TextColumn("max", width=130),
-        "nulls": column.NumberColumn("nulls", format="localized", width=64),
-        "added": column.TextColumn("added by", width=72),
+        "file": column.TextColumn("file", width=420),
+        "partition": column.TextColumn("partition", width=90),
+        "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=80),
+        "rows": column.NumberColumn("rows", format="localized", width=70),
+        "deleted": column.NumberColumn("deleted", format="localized", width=62),
+        "minimum": column.TextColumn(f"{told} min", width=100),
+        "maximum": column.TextColumn("max", width=90),
+        "nulls": column.NumberColumn("nulls", format="localized", width=54),
+        "added": column.TextColumn("added by", width=66),
     }
     hidden = ([] if partitioned else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
     frame(table, {name: kind for name, kind in shown.items() if name not in hidden}, key="files", height=460)

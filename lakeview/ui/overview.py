@@ -25,7 +25,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     before = _compared_with(now, timeline, past)
     beside = None if before is None else f"since v{before['version']}"
     facts_of_files = views.file_facts(snapshot.files)
-    kept = int(snapshot.tombstones["size"].sum())
+    kept = viewed.retained_bytes(now)
     cells = grid(150)
     with cells:
         tile(
@@ -48,8 +48,8 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
             "Retained bytes",
             views.format_bytes(snapshot.size_bytes + kept),
             f"+{views.format_bytes(kept)}" if kept else "nothing more",
-            beside="for old versions" if kept else None,
-            help="Live bytes and those of removed files that the log still remembers: what earlier versions need.",
+            beside="old versions" if kept else None,
+            help="Live bytes, and those of removed files that versions which can still be read need.",
         )
         small = facts_of_files.small_files
         tile(

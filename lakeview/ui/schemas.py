@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
-from lakeview.ui.components import frame
+from lakeview.ui.components import ROW_HEIGHT, frame
 from lakeview.ui.opened import Opened
 
 _INDENT = "\N{NO-BREAK SPACE}" * 4
@@ -66,7 +66,7 @@ def tree_table(columns: pl.DataFrame) -> None:
         del shown["id"]
     if rows["comment"].null_count() == rows.height:
         del shown["comment"]
-    frame(rows, shown, key="schema-tree")
+    frame(rows, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 
 def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
@@ -138,6 +138,7 @@ def lives_table(lives: pl.DataFrame) -> None:
             "ended": column.TextColumn("dropped in", width=80),
         },
         key="column-lives",
+        height=30 * ROW_HEIGHT,
     )
 
 

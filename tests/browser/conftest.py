@@ -62,7 +62,7 @@ def server(demo_lake: Path) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.communicate(timeout=30)  # closes the pipe as well
 
 
 @pytest.fixture(scope="session")
