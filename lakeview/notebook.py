@@ -16,10 +16,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import altair as alt
-
 from lakeview import charts, views
-from lakeview.charts.theme import AnyChart
+from lakeview.charts import AnyChart, StackedChart
 from lakeview.errors import LakeviewError
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot
@@ -38,7 +36,7 @@ SCHEMAS_READ = 50
 
 def timeline(
     table: Table, *, measure: str = "rows", small: bool = False, dark: bool = False, width: int = WIDTH
-) -> alt.VConcatChart:
+) -> StackedChart:
     """State, changes, commits and readability over the table's versions; `measure`: rows, bytes or files."""
     commits, lifetimes = table.history(), table.lifetimes()
     snapshot = table.snapshot()
@@ -55,20 +53,20 @@ def timeline(
     return _stacked(panels, "The log tells about no commits", dark, width)
 
 
-def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """Sizes of the live files in doubling bins: how many, and how many bytes."""
     bins = views.file_sizes(_snapshot(snapshot).files)
     return _stacked(charts.size_histogram(bins, dark=dark, width=width), "No files", dark, width)
 
 
-def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """What each partition holds: rows, its median file, its number of files."""
     sizes = views.partition_sizes(_snapshot(snapshot))
     panels = charts.partition_bars(sizes, dark=dark, width=width)
     return _stacked(panels, "This table has no partitions", dark, width)
 
 
-def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """When each partition was written."""
     snapshot, commits, lifetimes = table.snapshot(), table.history(), table.lifetimes()
     order = views.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
@@ -78,7 +76,7 @@ def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) ->
     return _stacked(panels, "The log does not tell when partitions were written", dark, width)
 
 
-def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = WIDTH) -> alt.VConcatChart:
+def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """Null shares by column over at most so many readable versions, from statistics alone."""
     known = table.versions().filter("readable").reverse()
     moments = dict(known.select("version", "timestamp").iter_rows())
@@ -122,7 +120,7 @@ def _display_snapshot(snapshot: Snapshot) -> None:
     _display(snapshot, files(snapshot))
 
 
-def _display(value: Any, chart: AnyChart | alt.VConcatChart) -> None:
+def _display(value: Any, chart: AnyChart | StackedChart) -> None:
     """The value's plain HTML, and under it the chart as the notebook's renderer draws it."""
     ipython: Any = sys.modules["IPython.display"]
     ipython.display(ipython.HTML(value._repr_html_()), chart)
@@ -143,7 +141,7 @@ def _schemas(table: Table) -> list[SchemaVersion]:
     return found
 
 
-def _stacked(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> alt.VConcatChart:
+def _stacked(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> StackedChart:
     return charts.stacked(panels or [charts.words(nothing, dark=dark)], dark=dark, width=width)
 
 

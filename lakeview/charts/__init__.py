@@ -5,10 +5,12 @@ from lakeview.charts.files import size_histogram
 from lakeview.charts.partitions import partition_bars, partition_writes
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
-from lakeview.charts.theme import palette, stacked, words
+from lakeview.charts.theme import AnyChart, StackedChart, palette, stacked, words
 from lakeview.charts.timeline import timeline_charts
 
 __all__ = [
+    "AnyChart",
+    "StackedChart",
     "null_heatmap",
     "palette",
     "partition_bars",

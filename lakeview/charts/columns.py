@@ -13,8 +13,11 @@ NAMED_VERSIONS = 6
 
 
 def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """One chart to be stacked; blank where a column did not exist, a cross where its share is far from usual, a small
-    dot where it is unknown. The first MOST_COLUMNS columns, those with a cross before the others; [] without rows."""
+    """One chart to be stacked: blank where a column did not exist, a cross where its share is far from usual, its sign
+    where it is a bound or of some files only, a dot where it is unknown.
+
+    The first MOST_COLUMNS columns, those with a cross before the others; [] without rows.
+    """
     if shares.is_empty():
         return []
     p = palette(dark)
@@ -36,6 +39,7 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
             ],
             "usual": [format_percent(u) for u in shown["usual"]],
             "unusual": shown["unusual"],
+            "mark": shown["mark"].fill_null(""),
         }
     )
     every = max(1, -(-len(labels) // NAMED_VERSIONS))
@@ -68,6 +72,9 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
         alt.Chart(known)
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
+        alt.Chart(known.filter(pl.col("mark") != ""))
+        .mark_text(fontSize=9, color=p.muted)
+        .encode(x=x, y=y, text="mark:N", tooltip=tooltip),
         alt.Chart(known.filter("unusual"))
         .mark_rect(stroke=p.page, strokeWidth=1, color=p.red)
         .encode(x=x, y=y, tooltip=tooltip),

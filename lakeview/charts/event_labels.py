@@ -67,7 +67,7 @@ def _placed(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFr
     """`timestamp, label, color, row, left`: each name in the first row where it is free of the others."""
     span = (domain[1] - domain[0]).total_seconds()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
-    places: list[tuple[int, bool]] = []
+    places: list[tuple[int | None, bool]] = []
     labels = [
         text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for text in named["label"]
     ]
@@ -78,10 +78,17 @@ def _placed(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFr
         start, end = (at, at + reach) if left else (at - reach, at)
         overlaps = [sum(a < end and start < b for a, b in row) for row in taken]
         row = overlaps.index(min(overlaps))
+        if overlaps[row]:  # no room: the rule through the panels tells of it, and its tooltip
+            places.append((None, left))
+            continue
         taken[row].append((start, end))
         places.append((row, left))
-    return named.select("timestamp", "color").with_columns(
-        label=pl.Series(labels, dtype=pl.String),
-        row=pl.Series([row for row, _ in places], dtype=pl.Int64),
-        left=pl.Series([left for _, left in places], dtype=pl.Boolean),
+    return (
+        named.select("timestamp", "color")
+        .with_columns(
+            label=pl.Series(labels, dtype=pl.String),
+            row=pl.Series([row for row, _ in places], dtype=pl.Int64),
+            left=pl.Series([left for _, left in places], dtype=pl.Boolean),
+        )
+        .drop_nulls("row")
     )

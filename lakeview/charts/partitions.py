@@ -91,6 +91,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
             "versions": [format_range(a, b) for a, b in shown.select("first_version", "last_version").iter_rows()],
             "from": [format_moment(m) for m in shown["timestamp"]],
             "suspicious": shown["suspicious"],
+            "note": shown["note"],
         }
     )
     named = _named_loads(cells, ends)
@@ -129,7 +130,7 @@ def _named_loads(cells: pl.DataFrame, ends: tuple[datetime, datetime]) -> pl.Dat
         .join(beside, on="partition")
         .select(
             "partition",
-            pl.format("unusual load, {}", "versions").alias("text"),
+            pl.col("note").alias("text"),
             pl.when(room).then("first").otherwise("last").alias("at"),
             room.alias("before"),
         )

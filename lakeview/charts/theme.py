@@ -15,6 +15,7 @@ import altair as alt
 import polars as pl
 
 AnyChart = alt.Chart | alt.LayerChart
+StackedChart = alt.VConcatChart
 Width = int | Literal["container"]
 
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
@@ -180,7 +181,7 @@ def finished(
     return themed
 
 
-def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900) -> alt.VConcatChart:
+def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900) -> StackedChart:
     """Panels as one chart, for places that show one: notebooks, saved pictures. `width` in pixels, of the plots."""
     panels = []
     for chart in charts:
@@ -188,7 +189,9 @@ def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900)
         for name in ("config", "padding", "autosize"):
             panel[name] = alt.Undefined
         panels.append(panel.properties(width=width))
-    whole: alt.VConcatChart = alt.vconcat(*panels, spacing=6).configure(**config(palette(dark)))
+    p = palette(dark)
+    # a picture on its own lies on any page: it brings the colour its words were chosen for
+    whole: StackedChart = alt.vconcat(*panels, spacing=6).configure(**{**config(p), "background": p.page})
     return whole
 
 

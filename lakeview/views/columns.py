@@ -60,8 +60,8 @@ NULL_SHARES_BY_VERSION = pl.Schema(
         "unusual": pl.Boolean(),
     }
 )
-"""One row a leaf column and version it was there in. `usual`: the column's median over the versions; `unusual`: far off
-it, both in shares and against how the column varies."""
+"""One row a leaf column and version it was there in. `usual`: the median of the column's exact shares; `unusual`: an
+exact share far off it, both in shares and against how the column varies."""
 
 UNUSUAL_SHARE = 0.05
 UNUSUAL_SPREADS = 6.0
@@ -139,9 +139,11 @@ def null_shares_by_version(
     distance = (pl.col("null_share") - pl.col("usual")).abs()
     return (
         pl.concat([empty, *frames])
-        .with_columns(usual=pl.col("null_share").median().over("column"))
-        .with_columns(spread=distance.median().over("column"))
+        # what some files leave out moves a share that is no more than a bound: only exact ones are compared
+        .with_columns(usual=pl.when("exact").then("null_share").median().over("column"))
+        .with_columns(spread=pl.when("exact").then(distance).median().over("column"))
         .with_columns(unusual=(distance > UNUSUAL_SHARE) & (distance > UNUSUAL_SPREADS * pl.col("spread")))
+        .with_columns(unusual=pl.col("unusual") & pl.col("exact"))
         .with_columns(pl.col("unusual").fill_null(False))
         .select(NULL_SHARES_BY_VERSION.names())
     )

@@ -25,7 +25,7 @@ from lakeview.views.units import (
 
 ON_TIME = "The last commit is on time"
 
-MOST_FILES_TIMES = 4
+MOST_FILES_TIMES = 3
 SMALL_FILES_AT_LEAST = 20
 """Files are too many when there are this many times as many as needed, and this many to be saved."""
 
@@ -97,6 +97,9 @@ def _files(snapshot: Snapshot) -> list[Finding]:
             f"{format_percent(share)} of the bytes, {format_percent(many / facts.files)} of the requests; "
             f"{counted(facts.ideal_files, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
         )
+        skew = partition_skew(partition_sizes(snapshot))
+        if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
+            evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
         remedy = "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer"
         found.append(Finding(Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="files"))
     if facts.deleted_records:
@@ -140,14 +143,15 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
             )
         ]
     size = int(files["size"].sum())
+    spared = "only partition values can spare them" if snapshot.partition_columns else "no filter can spare them"
     paths = silent.select(pl.col("path" if "path" in silent.columns else "_path").alias("path"))
     silent_bytes = int(files.join(paths, on="path", how="semi")["size"].sum())
     return [
         Finding(
             Severity.ATTENTION,
             f"{silent.height:,} of {files.height:,} files {what}",
-            f"{format_percent(silent_bytes / size if size else None)} of the bytes; no filter can skip them, and "
-            "counts over them are unknown",
+            f"{format_percent(silent_bytes / size if size else None)} of the bytes; {spared}, and counts over "
+            "them are unknown",
             "every file",
             remedy="rewrite these files with a writer that collects statistics, or compute them in place",
             page="files",
@@ -236,7 +240,7 @@ def _cadence(commits: pl.DataFrame, now: datetime) -> list[Finding]:
 def _loads(line: pl.DataFrame) -> list[Finding]:
     """The latest load that stands out and was not taken back; those that were are told as repaired."""
     open_ = line.filter(pl.col("suspicious") & pl.col("taken_back_by").is_null()).tail(1)
-    back = line.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null()).tail(1)
+    back = line.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
     found = []
     for row in open_.iter_rows(named=True):
         version = format_version(row["version"])
@@ -245,11 +249,16 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
         claim = f"{version} loaded far more rows than usual"
         remedy = "compare it with the version before"
         found.append(Finding(Severity.ATTENTION, claim, evidence, limit, version, remedy=remedy, page="timeline"))
-    for row in back.iter_rows(named=True):
-        version = format_version(row["version"])
-        evidence = f"{format_count(row['records_added'])} rows, {row['note']}"
-        claim = f"{version} was a bad load, since repaired"
-        found.append(Finding(Severity.NOTE, claim, evidence, place=version, page="timeline"))
+    if back.height:
+        largest = back.sort("records_added", descending=True, nulls_last=True).row(0, named=True)
+        versions = ", ".join(format_version(v) for v in back["version"].head(3))
+        more = f" and {back.height - 3:,} more" if back.height > 3 else ""
+        claim = f"{versions} was a bad load, since repaired"
+        if back.height > 1:
+            claim = f"{back.height:,} loads were bad and are repaired: {versions}{more}"
+        first = format_version(largest["version"])
+        evidence = f"{first}: {format_count(largest['records_added'])} rows, {largest['note']}"
+        found.append(Finding(Severity.NOTE, claim, evidence, place=first, page="timeline"))
     return found
 
 

@@ -39,16 +39,26 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
 
 
 def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `times` (how many times the usual rows), `usual`: only for loads that stand out."""
+    """`row`, `times` (how many times what was to be expected), `usual` (that): only for loads that stand out.
+
+    What is to be expected grows with the time since the load before: a week's rows after a week are no surprise in a
+    table that is loaded daily.
+    """
     rows = pl.col("records_added").cast(pl.Float64)
+    gap = pl.col("timestamp").diff().dt.total_milliseconds().cast(pl.Float64)
+    longer = (pl.col("gap") / pl.col("usual_gap")).fill_nan(1.0).fill_null(1.0).clip(1.0)
+    distance = (pl.col("rows") - pl.col("usual")).abs()
     return (
-        ordered.filter((pl.col("lane") == "append") & (pl.col("records_added") > 0))
-        .select("row", rows.alias("rows"))
-        .with_columns(usual=pl.col("rows").shift(1).rolling_median(USUAL_WINDOW, min_samples=USUAL_AT_LEAST))
-        # deviations are from each load's own usual: one pass, and a slow growth stays usual
+        ordered.filter(pl.col("lane") == "append")
+        .select("row", rows.alias("rows"), gap.alias("gap"))
+        .filter(pl.col("rows") > 0)
         .with_columns(
-            spread=(pl.col("rows") - pl.col("usual")).abs().shift(1).rolling_median(USUAL_WINDOW, min_samples=1)
+            usual=pl.col("rows").shift(1).rolling_median(USUAL_WINDOW, min_samples=USUAL_AT_LEAST),
+            usual_gap=pl.col("gap").shift(1).rolling_median(USUAL_WINDOW, min_samples=1),
         )
+        .with_columns(usual=pl.col("usual") * longer)
+        # deviations are from each load's own usual: one pass, and a slow growth stays usual
+        .with_columns(spread=distance.shift(1).rolling_median(USUAL_WINDOW, min_samples=1))
         .with_columns(times=pl.col("rows") / pl.col("usual"))
         .filter(
             (pl.col("times") >= UNUSUAL_TIMES)

@@ -35,10 +35,11 @@ PARTITION_WRITES = pl.Schema(
         "first_version": pl.Int64(),
         "last_version": pl.Int64(),
         "suspicious": pl.Boolean(),
+        "note": pl.String(),
     }
 )
 """One row a partition and span of time in which commits that changed data added files to it. `records` written, null
-when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only)."""
+when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only), `note` names it."""
 
 PARTITION_ARRIVALS = pl.Schema(
     {
@@ -181,6 +182,7 @@ def partition_writes(
             first_version=pl.col("version").sort_by("written").first(),
             last_version=pl.col("version").sort_by("written").last(),
             suspicious=pl.col("suspicious").any(),
+            note=pl.col("note").drop_nulls().first(),
         )
         .with_columns(until=pl.col("timestamp").dt.offset_by(span))
         .join(order.with_row_index("order"), on="partition_text")
@@ -233,10 +235,12 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
         .filter(pl.col("partitions") == 1)
         .drop("partitions")
     )
-    suspicious = pl.col("suspicious") if "suspicious" in commits.columns else pl.lit(False).alias("suspicious")
+    judged = "suspicious" in commits.columns
+    suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
+    note = pl.when("suspicious").then(pl.format("{}, v{}", "label", "version")) if judged else pl.lit(None, pl.String)
     order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
     loads = commits.filter("data_change").select(
-        pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious
+        pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")
     )
     return (
         # a deletion vector makes a new stay of the same file: its rows were not written again
@@ -253,6 +257,7 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
             "size",
             "records",
             "suspicious",
+            "note",
         )
         .drop_nulls(["partition_text", "timestamp"])
     )

@@ -182,7 +182,7 @@ def test_maintenance_adds_no_rows(line: pl.DataFrame) -> None:
 def test_names_of_events_do_not_lie_on_each_other(line: pl.DataFrame) -> None:
     crowded = views.events(line).with_columns(timestamp=pl.lit(START + timedelta(days=100), pl.Datetime("ms", "UTC")))
     rows = rows_of(charts.timeline_charts(line, crowded)[0])
-    assert {row["row"] for row in rows} == {0, 1, 2}
+    assert sorted(row["row"] for row in rows) == [0, 1, 2]  # three find room, the rules tell of the others
 
 
 def test_events_outside_the_time_shown_leave_no_strip(line: pl.DataFrame) -> None:
@@ -301,7 +301,7 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
     (chart,) = charts.null_heatmap(nulls())
     assert LIGHT.red in chart.to_json()
     layers = chart.to_dict()["layer"]
-    assert [layer["mark"]["type"] for layer in layers] == ["rect", "rect", "text", "point"]
+    assert [layer["mark"]["type"] for layer in layers] == ["rect", "text", "rect", "text", "point"]
     told = {row["share"] for row in rows_of(chart)}
     assert told == {"2.0 %", "90.0 %", "unknown"}
 

@@ -155,6 +155,10 @@ def test_null_shares_by_version_mark_what_is_far_from_usual() -> None:
     assert told.schema == views.NULL_SHARES_BY_VERSION
     unusual = told.filter("unusual").select("column", "version", "null_share", "usual")
     assert unusual.rows() == [("delay", 35, 0.99, 0.02)]
+    partial = views.null_shares_by_version(
+        [*history, (40, NOON, statistics({"delay": [(1, 2, 99), None]}), files(99, 1))]
+    )
+    assert partial.filter(version=40).select("mark", "unusual").rows() == [("\N{GREATER-THAN OR EQUAL TO}", False)]
     assert told.filter(pl.col("column") == "code")["version"].to_list() == list(range(34, 40))
     assert views.null_shares_by_version([]).schema == views.NULL_SHARES_BY_VERSION
 

@@ -41,6 +41,7 @@ def test_a_year_of_flights() -> None:
     assert found["v50 cannot be read"].evidence == "1 of its 163 files is missing"
     small = found["360 of 456 files are smaller than 1 MiB"]
     assert small.evidence.startswith("0.9 % of the bytes, 78.9 % of the requests; 48 files of up to 256 MiB")
+    assert small.evidence.endswith("would hold the table; 370 of them in month=12")
     assert small.remedy is not None
     assert small.page == "files"
     verdict = views.verdict(list(found.values()))
@@ -87,7 +88,16 @@ def test_a_load_that_stands_out_is_asked_about() -> None:
 def test_files_without_statistics_are_counted() -> None:
     found = found_in(Story().append(10, size=300).append(None, size=100))
     silent = found["1 of 2 files do not count their rows"]
-    assert silent.evidence.startswith("25.0 % of the bytes")
+    assert silent.evidence.startswith("25.0 % of the bytes; only partition values can spare them")
+
+
+def test_several_bad_loads_are_told_in_one_line() -> None:
+    story = Story()
+    for _ in range(12):
+        story.after(days=1).append(1000)
+    story.append(500).after(days=2).delete(12).append(9000).after(days=2).delete(14)
+    told = found_in(story)["2 loads were bad and are repaired: v12, v14"]
+    assert told.evidence.startswith("v14: 9,000 rows, 4.5 times the usual 2000 rows; taken back by v15")
 
 
 def test_statistics_that_say_nothing_are_told_from_counts() -> None:

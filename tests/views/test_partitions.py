@@ -97,6 +97,7 @@ def test_writes_are_bucketed_and_say_which_commits() -> None:
     assert writes["records"].sum() == line.filter("data_change")["records_added"].sum()
     bad = writes.filter("suspicious").filter(pl.col("partition_text") == "month=7").row(0, named=True)
     assert bad["first_version"] <= 35 <= bad["last_version"]
+    assert bad["note"] == "bad load, v35"
     spans = (writes["until"] - writes["timestamp"]).unique().to_list()
     assert spans == [timedelta(days=14)]
 

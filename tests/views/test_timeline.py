@@ -103,6 +103,14 @@ def test_a_load_far_above_the_usual_stands_out() -> None:
     assert last["label"] == "unusual load"
 
 
+def test_a_week_of_rows_after_a_week_is_no_surprise() -> None:
+    story = usual_loads(Story()).after(days=6.5).append(7000)
+    assert not views.timeline(story.frame())["suspicious"].any()
+    story.after(days=6.5).append(70_000)
+    last = views.timeline(story.frame()).row(-1, named=True)
+    assert last["note"] == "11.1 times the usual 6280 rows"
+
+
 @pytest.mark.parametrize("loads", [0, 4])
 def test_too_few_loads_say_nothing_about_the_usual(loads: int) -> None:
     story = usual_loads(Story(), loads).append(1_000_000)
