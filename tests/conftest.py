@@ -12,6 +12,10 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.fixtures_demo import demo_lake
+
+__all__ = ["demo_lake"]
+
 hypothesis.settings.register_profile("lakeview", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("lakeview")
 
