@@ -46,6 +46,15 @@ def latest(address: str) -> Freshness:
     return Freshness(opened.latest_version, now())
 
 
+def made_anew(address: str) -> bool:
+    """Whether another table lies at the address by now: one that does not know the version we hold for the latest.
+
+    Costs opening it once more, so it is asked by a click and never by a clock.
+    """
+    held = table(address).latest_version
+    return held not in lv.open_table(address).versions()["version"]
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
 def snapshot(address: str, version: int) -> Snapshot:
     """The table at a version."""

@@ -19,6 +19,7 @@ MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
 COMMIT = "commit"
 _PAGE = 200
+_CHOICES = 400
 _MAX_ACTIONS = 200
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
@@ -100,8 +101,11 @@ def chosen(now: Opened, shown: pl.DataFrame) -> int:
 
 def picker(shown: pl.DataFrame, version: int) -> None:
     """Chooses a commit: the twin widget of a click in the chart."""
-    options = shown["version"].reverse().cast(pl.String).to_list()
-    moments = dict(zip(options, shown["timestamp"].reverse(), strict=True))
+    newest_first = shown.reverse()
+    around = max(0, (newest_first["version"].index_of(version) or 0) - _CHOICES // 2)
+    near = newest_first.slice(around, _CHOICES)  # of a long history the neighbours; the table has them all
+    options = near["version"].cast(pl.String).to_list()
+    moments = dict(zip(options, near["timestamp"], strict=True))
     st.session_state["pick_commit"] = str(version)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**One commit** &ensp; :small[:gray[or click a row or a mark]]", width="content")

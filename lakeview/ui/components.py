@@ -162,7 +162,8 @@ def frame(
     unknown: str = "\N{EN DASH}",
     **options: Any,
 ) -> Any:
-    """A table of at most 1,000 rows (pages page what is longer); only the columns configured, in that order, if any.
+    """A table of at most 1,000 rows (pages page what is longer); only the columns named, in that order, if any; a name
+    with None is shown as it comes.
 
     As high as its rows, at most `height` pixels; null is shown as `unknown`.
     """
@@ -171,7 +172,7 @@ def frame(
         key=key,
         hide_index=True,
         row_height=ROW_HEIGHT,
-        column_config=dict(columns) if columns else None,
+        column_config={name: kind for name, kind in (columns or {}).items() if kind is not None},
         column_order=list(columns) if columns else None,
         height=height if rows.height * ROW_HEIGHT > height else "auto",
         placeholder=unknown,

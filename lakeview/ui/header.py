@@ -114,34 +114,35 @@ def refresh(opened: Opened) -> None:
     cache.latest.clear(opened.address)
     try:
         newest = cache.latest(opened.address).version
+        anew = cache.made_anew(opened.address)
     except LakeviewError:  # said by the page, which asks again
         return
-    if newest > opened.latest:
+    if anew:
+        cache.forget()
+        selection.select_version(None)
+        st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
+    elif newest == opened.latest:
+        st.toast(f"**v{newest} is still the latest.**", icon=":material/check:")
+    else:
         _noticed()[opened.address] = newest
         if opened.version == opened.latest:
             selection.select_version(newest)
             st.toast(f"**v{newest} is here.** {_who(opened)}", icon=":material/fiber_new:")
         else:
             _announce(opened, newest)
-    elif newest < opened.latest:
-        cache.forget()
-        selection.select_version(None)
-        st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
-    else:
-        st.toast(f"**v{newest} is still the latest.**", icon=":material/check:")
 
 
 def notice(opened: Opened) -> None:
-    """A toast, once, when a newer version has appeared; and a line under the title when an older one is shown."""
+    """A toast, once, when a newer version has appeared."""
     noticed = _noticed()
-    if opened.latest > noticed.setdefault(opened.address, opened.latest):
+    if opened.latest != noticed.setdefault(opened.address, opened.latest):
         noticed[opened.address] = opened.latest
         _announce(opened, opened.latest)
 
 
 def old_version(opened: Opened) -> None:
     """Says that this is not the latest version, with the way back."""
-    if opened.version >= opened.latest:
+    if opened.version == opened.latest:
         return
     behind = _behind(opened)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

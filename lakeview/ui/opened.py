@@ -10,7 +10,7 @@ from datetime import datetime
 import polars as pl
 import streamlit as st
 
-from lakeview.errors import LakeviewError, VersionNotFoundError
+from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
 from lakeview.table import Table
 from lakeview.ui import cache, selection, tables
@@ -124,10 +124,6 @@ def open_selected(on_wait: Callable[[], object]) -> Opened | None:
 
 
 def current() -> Opened:
-    """What `open_selected` opened in this run. Raises VersionNotFoundError if that version cannot be there."""
+    """What `open_selected` opened in this run."""
     opened: Opened = st.session_state[_OPENED]
-    if opened.version < 0:
-        raise VersionNotFoundError(
-            f"there is no version {opened.version}", fix=f"ask for a version up to {opened.latest}", place=opened.name
-        )
     return opened

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeview.ui import cache
 from lakeview.ui.pages import PAGES
 from tests.pages import tables
 from tests.pages.app import open_page, text
@@ -89,6 +90,28 @@ def test_refresh_leaves_who_looks_at_an_old_version_there(growing: Path) -> None
     app.button(key="refresh").click().run()
     assert app.query_params["version"] == "2"
     assert "The page stays on v2 until you move" in text(app)
+
+
+def test_a_new_commit_is_announced_and_the_page_stays(growing: Path) -> None:
+    app = open_page("files", growing)
+    tables.append_to(growing, 7)
+    cache.latest.clear()  # as if 30 s had passed
+    app.run()
+    assert "The page stays on v6 until you move" in text(app)
+    assert app.query_params["version"] == "6"
+    assert "You are looking at v6, 1 version behind the latest" in text(app).replace("**", "")
+    app.run()
+    assert "The page stays on v6 until you move" not in text(app)
+
+
+def test_a_table_that_was_made_anew_is_read_anew(growing: Path) -> None:
+    app = open_page("files", growing)
+    shutil.rmtree(growing)
+    tables.silent(growing)
+    app.button(key="refresh").click().run()
+    assert not app.exception
+    assert "This table was made anew" in text(app)
+    assert app.query_params["version"] == "1"
 
 
 def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
