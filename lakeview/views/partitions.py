@@ -174,13 +174,14 @@ def partition_writes(
     start = pl.col("timestamp").dt.truncate(span)
     order = pl.DataFrame({"partition_text": list(partitions or written["partition_text"].unique().sort())})
     return (
-        written.group_by("partition_text", start.alias("timestamp"))
+        written.sort("written")
+        .group_by("partition_text", start.alias("timestamp"))
         .agg(
             files=pl.len().cast(pl.Int64),
             bytes=pl.col("size").sum(),
             records=pl.when(pl.col("records").is_not_null().all()).then(pl.col("records").sum()),
-            first_version=pl.col("version").sort_by("written").first(),
-            last_version=pl.col("version").sort_by("written").last(),
+            first_version=pl.col("version").first(),
+            last_version=pl.col("version").last(),
             suspicious=pl.col("suspicious").any(),
             note=pl.col("note").drop_nulls().first(),
         )
@@ -225,16 +226,9 @@ def partition_arrivals(
 
 
 def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
-    """`partition_text, version, written (order), timestamp, size, records, suspicious`: one row a file added by a
-    commit that changed data."""
-    folder = pl.col("path").str.replace(r"[^/]*$", "").alias("folder")
-    known = files.drop_nulls("partition_text").select("path", "partition_text")
-    folders = (
-        known.group_by(folder)
-        .agg(pl.col("partition_text").first().alias("of_folder"), partitions=pl.col("partition_text").n_unique())
-        .filter(pl.col("partitions") == 1)
-        .drop("partitions")
-    )
+    """`partition_text, version, written (order), timestamp, size, records, suspicious, note`: one row a file added by
+    a commit that changed data."""
+    known = files.drop_nulls("partition_text").select("path", "partition_text").unique("path")
     judged = "suspicious" in commits.columns
     suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
     note = pl.when("suspicious").then(pl.format("{}, v{}", "label", "version")) if judged else pl.lit(None, pl.String)
@@ -242,25 +236,26 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     loads = commits.filter("data_change").select(
         pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")
     )
-    return (
-        # a deletion vector makes a new stay of the same file: its rows were not written again
-        lifetimes.filter(pl.col("deletion_vector").is_null() | ~pl.col("path").is_duplicated())
-        .join(loads, on="added")
-        .join(known.unique("path"), on="path", how="left")
-        .with_columns(folder)
-        .join(folders, on="folder", how="left")
-        .select(
-            pl.coalesce("partition_text", "of_folder").alias("partition_text"),
-            pl.col("added").alias("version"),
-            "written",
-            "timestamp",
-            "size",
-            "records",
-            "suspicious",
-            "note",
-        )
-        .drop_nulls(["partition_text", "timestamp"])
+    # a deletion vector makes a new stay of the same file: its rows were not written again
+    stays = lifetimes.filter(pl.col("deletion_vector").is_null() | ~pl.col("path").is_duplicated())
+    placed = stays.join(loads, on="added").join(known, on="path", how="left")
+    gone = placed.filter(pl.col("partition_text").is_null())
+    if not gone.is_empty():
+        placed = pl.concat([placed.drop_nulls("partition_text"), _by_folder(gone, known)])
+    return placed.rename({"added": "version"}).drop_nulls(["partition_text", "timestamp"])
+
+
+def _by_folder(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
+    folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
+    folders = (
+        known.group_by(folder)
+        .agg(pl.col("partition_text").first(), partitions=pl.col("partition_text").n_unique())
+        .filter(pl.col("partitions") == 1)
+        .select("folder", "partition_text")
     )
+    names = gone.columns
+    return gone.drop("partition_text").with_columns(folder).join(folders, on="folder", how="left").select(names)
 
 
 def _typed_values(files: pl.DataFrame) -> pl.DataFrame:
