@@ -93,6 +93,11 @@ class TableLog:
         """LOG_FILES of the commits, oldest first, whatever lies between them."""
         return self.files.filter(pl.col("kind") == "commit")
 
+    def listed_commits(self) -> pl.DataFrame:
+        """LOG_FILES of the commits that the last listing told of: costs nothing, and may begin late."""
+        with self._lock:
+            return self._files.filter(pl.col("kind") == "commit")
+
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
         with self._lock:
@@ -112,8 +117,7 @@ class TableLog:
         try:
             data = self.storage.read(f"{LOG_FOLDER}/{name}")
         except FileNotFoundError as error:
-            listed = self._files.filter(pl.col("kind") == "commit")["version"]
-            if version in listed:
+            if version in self.listed_commits()["version"]:
                 raise CorruptTableError(
                     f"commit {name} was listed and is gone", fix="refresh: a clean-up may be running", place=name,
                     kind="versions-not-contiguous",

@@ -43,13 +43,18 @@ class CommitTimes:
 
     def of(self, version: int) -> datetime | None:
         """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
-        if self._start is not None and version >= self._start and self._listed(version):
+        # a listing that began at the checkpoint hint is enough: one version's time is not worth another listing
+        files = self._log.listed_commits()
+        if version not in files["version"]:
+            files = self._log.commit_files()
+            if version not in files["version"]:
+                return None
+        if self._start is not None and version >= self._start:
             own = self._info(version).in_commit_timestamp
             if own is not None:
                 return moment(own)
-        frame = self._by_file(self._log.commit_files())
-        row = frame.filter(pl.col("version") == version)
-        return moment(row["timestamp"].dt.epoch("ms")[0]) if row.height else None
+        times = self._by_file(files).filter(pl.col("version") == version)["timestamp"]
+        return moment(times.dt.epoch("ms")[0])
 
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
@@ -57,9 +62,6 @@ class CommitTimes:
             return self._log.commit(version).info
         except CorruptTableError:
             return CommitInfo()
-
-    def _listed(self, version: int) -> bool:
-        return version in self._log.commit_files()["version"]
 
     def frame(self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None]) -> pl.DataFrame:
         """TIMES from what the commits say: `in_commit` and `recorded` are milliseconds by version."""
