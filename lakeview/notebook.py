@@ -16,6 +16,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import polars as pl
+
 from lakeview import charts, views
 from lakeview.charts import AnyChart, StackedChart
 from lakeview.errors import LakeviewError
@@ -38,13 +40,7 @@ def timeline(
     table: Table, *, measure: str = "rows", small: bool = False, dark: bool = False, width: int = WIDTH
 ) -> StackedChart:
     """State, changes, commits and readability over the table's versions; `measure`: rows, bytes or files."""
-    commits, lifetimes = table.history(), table.lifetimes()
-    snapshot = table.snapshot()
-    arrivals = None
-    if len(snapshot.partition_columns) == 1:
-        sizes = views.partition_sizes(snapshot)
-        arrivals = views.partition_arrivals(sizes, snapshot.files, lifetimes, commits)
-    line = views.timeline(commits, lifetimes, arrivals=arrivals)
+    line = views.timeline(table.history(), table.lifetimes(), arrivals=_arrivals(table))
     ribbon = views.readability(table.versions())
     events = views.events(line, _schemas(table))
     panels = charts.timeline_charts(
@@ -60,9 +56,10 @@ def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH)
 
 
 def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
-    """What each partition holds: rows, its median file, its number of files."""
+    """What each partition holds: rows, its median file, its number of files; of a table also which came late."""
     sizes = views.partition_sizes(_snapshot(snapshot))
-    panels = charts.partition_bars(sizes, dark=dark, width=width)
+    arrivals = None if isinstance(snapshot, Snapshot) else _arrivals(snapshot)
+    panels = charts.partition_bars(sizes, arrivals=arrivals, dark=dark, width=width)
     return _stacked(panels, "This table has no partitions", dark, width)
 
 
@@ -128,6 +125,15 @@ def _display(value: Any, chart: AnyChart | StackedChart) -> None:
 
 def _snapshot(value: Snapshot | Table) -> Snapshot:
     return value if isinstance(value, Snapshot) else value.snapshot()
+
+
+def _arrivals(table: Table) -> pl.DataFrame | None:
+    """PARTITION_ARRIVALS where partitions can be a sequence in time: those of one key."""
+    snapshot = table.snapshot()
+    if len(snapshot.partition_columns) != 1:
+        return None
+    sizes = views.partition_sizes(snapshot)
+    return views.partition_arrivals(sizes, snapshot.files, table.lifetimes(), table.history())
 
 
 def _schemas(table: Table) -> list[SchemaVersion]:
