@@ -39,11 +39,15 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class IsIn:
-    """The column equals one of the values, or (`negated`) none of them."""
+    """The column equals one of the values, or (`negated`) none of them.
+
+    `widened`: the column is cast to 64-bit integers first, which changes nothing if it holds narrower ones.
+    """
 
     path: Path
     values: pl.Series
     negated: bool = False
+    widened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,8 @@ def _function(word: str, inputs: list[Any], function: Any, negated: bool) -> Nod
     path = _column(inputs[0]) if inputs else None
     if word == "Not":
         return _node(inputs[0], not negated)
+    if word in ("IsIn", "In") and len(inputs) == 2:
+        return _in(inputs, function, negated)
     if word in _OPS and len(inputs) == 2:
         return _comparison(inputs[0], _OPS[word], inputs[1], negated)
     if path is None:
@@ -233,16 +239,25 @@ def _function(word: str, inputs: list[Any], function: Any, negated: bool) -> Nod
         return IsNull(path, negated=(word == "IsNotNull") != negated)
     if word == "IsBetween" and len(inputs) == 3:
         return _between(inputs, function, negated)
-    if word in ("IsIn", "In") and len(inputs) == 2:
-        values = _literal(inputs[1])
-        if values is not None and isinstance(values.dtype, pl.List | pl.Array) and values.len() == 1:
-            values = values.explode()
-        return Unknown() if values is None else IsIn(path, values, negated)
     if word == "StartsWith" and len(inputs) == 2 and not negated:
         prefix = _literal(inputs[1])
         if prefix is not None and prefix.len() == 1 and isinstance(prefix[0], str):
             return StartsWith(path, prefix[0])
     return Unknown()
+
+
+def _in(inputs: list[Any], function: Any, negated: bool) -> Node:
+    tested, widened = inputs[0], False
+    match tested:  # polars puts the cast there itself when it optimises a comparison with larger constants
+        case {"Cast": {"expr": inner, "dtype": {"Literal": "Int64"}}}:
+            tested, widened = inner, True
+    path, values = _column(tested), _literal(inputs[1])
+    options = function.get("Boolean", {}).get("IsIn", {}) if isinstance(function, dict) else {}
+    if path is None or values is None or (isinstance(options, dict) and options.get("nulls_equal")):
+        return Unknown()
+    if isinstance(values.dtype, pl.List | pl.Array) and values.len() == 1:
+        values = values.explode()
+    return IsIn(path, values, negated, widened)
 
 
 def _between(inputs: list[Any], function: Any, negated: bool) -> Node:
@@ -307,7 +322,12 @@ def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
 
 def _membership(node: IsIn, known: Bounds) -> pl.Series:
     values = node.values.drop_nulls()
+    unknown = pl.Series([None] * known.low.len(), dtype=pl.Boolean)
+    if node.widened and not (known.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
+        return unknown
     if node.negated:
+        if known.low.dtype.is_float():  # bounds leave NaN out, and NaN is in no list without it
+            return unknown
         if node.values.has_nulls():  # x not in (..., null) is never true
             return pl.Series([False] * known.low.len(), dtype=pl.Boolean)
         one = (known.low == known.high) & known.exact
@@ -315,4 +335,4 @@ def _membership(node: IsIn, known: Bounds) -> pl.Series:
     verdict = pl.Series([False] * known.low.len(), dtype=pl.Boolean)
     for i in range(min(values.len(), 1000)):
         verdict = verdict | _compared("=", known, values.slice(i, 1))
-    return verdict if values.len() <= 1000 else pl.Series([None] * known.low.len(), dtype=pl.Boolean)
+    return verdict if values.len() <= 1000 else unknown

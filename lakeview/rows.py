@@ -130,6 +130,8 @@ def lazy_rows(tasks: Callable[[pl.Expr | None], Sequence[FileTask]], schema: Sch
         names = [n for n in schema.names if n in needed]
         left = n_rows
         for task in tasks(predicate):
+            if left is not None and left <= 0:
+                return
             for batch in read_task(task.select(names), storage):
                 if left is not None and left <= 0:
                     return
