@@ -174,7 +174,7 @@ def frame(
         row_height=ROW_HEIGHT,
         column_config={name: kind for name, kind in (columns or {}).items() if kind is not None},
         column_order=list(columns) if columns else None,
-        height=height if rows.height * ROW_HEIGHT > height else "auto",
+        height=height if rows.height * ROW_HEIGHT > height else "content",
         placeholder=unknown,
         **options,
     )

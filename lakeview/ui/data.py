@@ -214,7 +214,8 @@ def show_rows(found: pl.DataFrame, wanted: Request) -> None:
         st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
         return
     more = f"the first {found.height:,}" if found.height == wanted.limit else f"all {found.height:,}"
-    st.markdown(f"**Rows of v{wanted.version}** &ensp; :small[:gray[{more} {escape(wanted.where or '')}]]")
+    where = f" where {escape(wanted.where)}" if wanted.where else ""
+    st.markdown(f"**Rows of v{wanted.version}** &ensp; :small[:gray[{more}{where}]]")
     wide = [name for name, type_ in found.schema.items() if type_ in (pl.Int64, pl.UInt64)]
     too_wide = [name for name in wide if _beyond_browser(found[name])]
     shown = found.with_columns(found[name].cast(pl.String) for name in too_wide)
