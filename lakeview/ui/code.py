@@ -23,7 +23,7 @@ rows = spark.read.format("delta").option("versionAsOf", {version}).load({address
 
 rows = pl.scan_delta({address!r}, version={version}).head(1_000).collect()""",
         "DuckDB": """INSTALL delta; LOAD delta;
-SELECT * FROM delta_scan('{quoted}', version := {version}) LIMIT 1000;""",
+SELECT * FROM delta_scan('{url}', version => {version}) LIMIT 1000;""",
     },
     "iceberg": {
         "PySpark": """rows = spark.read.format("iceberg").option("snapshot-id", "{version}").load({address!r})""",
@@ -39,5 +39,11 @@ SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}) LIMIT 1000;
 def snippets(table_format: str, address: str, version: int) -> dict[str, str]:
     """Code by tool, lakeview first, that opens this version of the table."""
     templates = {"lakeview": _LAKEVIEW, **_ELSEWHERE.get(table_format, {})}
-    values = {"address": address, "version": version, "quoted": address.replace("'", "''")}
+    quoted = address.replace("'", "''")
+    values = {
+        "address": address,
+        "version": version,
+        "quoted": quoted,
+        "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
+    }
     return {tool: template.format(**values) for tool, template in templates.items()}

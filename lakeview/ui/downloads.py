@@ -72,7 +72,9 @@ def _deferred(make: Callable[[pl.DataFrame], bytes], frame: pl.DataFrame) -> Cal
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     nested = [name for name, type_ in frame.schema.items() if type_.is_nested()]
     texts = [
-        pl.Series(name, [None if v is None else json.dumps(v, default=str) for v in frame[name]], dtype=pl.String)
+        pl.Series(
+            name, [None if v is None else json.dumps(v, default=str) for v in frame[name].to_list()], dtype=pl.String
+        )
         for name in nested
     ]
     return frame.with_columns(texts)

@@ -13,10 +13,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.fixtures_demo import demo_lake
-
-__all__ = ["demo_lake"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 # a container's root, no graphics card, and no calls home

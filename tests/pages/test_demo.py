@@ -1,0 +1,45 @@
+"""Every page works on every table of the demo lake, and the demo's planted troubles are pointed at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pages.app import TABLE_PAGES, open_page, text
+
+TABLES = ("flights", "airlines", "daily_delays")
+
+
+@pytest.fixture(autouse=True)
+def demo(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAKEVIEW_DEMO", str(demo_lake))
+    return demo_lake
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_page_draws_a_demo_table(page: str, table: str) -> None:
+    app = open_page(page, f"demo/{table}")
+    assert not app.exception
+    assert f"{app.query_params['table']}" == f"demo/{table}"
+
+
+def test_the_start_page_shows_the_demo() -> None:
+    app = open_page("start")
+    assert not app.exception
+    assert app.button(key="open-demo").label == "Open demo / flights"
+    assert set(app.dataframe[0].value["table"]) == {f"demo / {table}" for table in TABLES}
+
+
+@pytest.mark.parametrize(
+    ("page", "trouble"),
+    [
+        ("overview", "cannot be read"),
+        ("files", "are smaller than 1 MiB"),
+        ("files", "carry no statistics"),
+        ("partitions", "days late"),
+    ],
+)
+def test_a_page_points_at_a_planted_trouble(page: str, trouble: str) -> None:
+    assert trouble in text(open_page(page, "demo/flights"))
