@@ -125,15 +125,14 @@ def test_a_partition_column_named_twice_is_corrupt(history: DeltaHistory) -> Non
 
 @pytest.mark.parametrize(
     "type_",
-    [{"type": "array", "elementType": "long"}, {"type": "struct", "fields": []}, "interval", "void", "variant"],
-    ids=["a list", "a struct", "a type no one knows", "void", "variant"],
+    [{"type": "array", "elementType": "long"}, {"type": "struct", "fields": []}, "interval", "void"],
+    ids=["a list", "a struct", "a type no one knows", "void"],
 )
 def test_a_partition_column_of_a_type_without_text_is_a_designed_error(history: DeltaHistory, type_: object) -> None:
     history.create({"x": "long", "p": type_}, partition_by=("p",)).commit(add("f", partition={"p": "1"}))
-    try:
-        assert lv.open_table(history.address).snapshot().files.height == 1
-    except (CorruptTableError, UnsupportedTableError) as error:
-        assert error.kind in ("corrupt-partition-value", "corrupt-schema", "unsupported-type")
+    with pytest.raises((CorruptTableError, UnsupportedTableError)) as caught:
+        lv.open_table(history.address).snapshot().files  # noqa: B018 (files load on first touch)
+    assert caught.value.kind in ("corrupt-partition-value", "corrupt-schema", "unsupported-type")
 
 
 VALUES = {

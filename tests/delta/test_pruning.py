@@ -6,7 +6,7 @@ import pickle
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -228,7 +228,7 @@ def test_a_missing_data_file_is_named_only_when_rows_are_read(history: DeltaHist
     assert reasons[1] is None
 
 
-SPOILED = {"empty": lambda d: b"", "no Parquet": lambda d: b"x" * 99, "cut in half": lambda d: d[: len(d) // 2]}
+SPOILED = {"empty": lambda _: b"", "no Parquet": lambda _: b"x" * 99, "cut in half": lambda d: d[: len(d) // 2]}
 
 
 @pytest.mark.parametrize("spoil", SPOILED.values(), ids=[f"a data file {words}" for words in SPOILED])
@@ -343,8 +343,8 @@ def expressions(draw: st.DrawFn) -> pl.Expr:
             chosen = pl.Series(draw(st.lists(st.none() | values, max_size=3)), dtype=dtype)
             return column.is_in(chosen.implode(), nulls_equal=draw(st.booleans()))
         case 7:
-            closed = draw(st.sampled_from(["both", "left", "right", "none"]))
-            return column.is_between(one, other, closed=closed)
+            ends: list[Literal["both", "left", "right", "none"]] = ["both", "left", "right", "none"]
+            return column.is_between(one, other, closed=draw(st.sampled_from(ends)))
         case 8:
             return column.is_null() if draw(st.booleans()) else column.is_not_null()
         case 9:

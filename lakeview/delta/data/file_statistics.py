@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 _PREFIX = 32
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
 _BOUNDED = (pl.String, pl.Date, pl.Datetime, pl.Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
@@ -62,7 +63,19 @@ def _bounds(series: pl.Series) -> tuple[Any, Any]:
         series = series.fill_nan(None)
         infinite = series.is_infinite().any()
         return (None, None) if infinite else (series.min(), series.max())  # JSON has no word for infinity
+    if not in_calendar(series):
+        return None, None
     return _lower(series.min()), _upper(series.max())
+
+
+def in_calendar(series: pl.Series) -> bool:
+    """Whether dates and times lie in the years 1 to 9999: others have no text that every reader understands."""
+    if not isinstance(series.dtype, pl.Date | pl.Datetime):
+        return True
+    units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+    day = units[series.dtype.time_unit] if isinstance(series.dtype, pl.Datetime) else 1
+    numbers = series.to_physical().drop_nulls()
+    return bool(numbers.is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1).all())
 
 
 def _lower(value: Any) -> Any:

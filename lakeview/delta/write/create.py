@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
-from lakeview.delta.write.rules import has_type
+from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.writer import ENGINE, Clock, system_clock
-from lakeview.errors import CommitConflictError, InvalidRequestError
+from lakeview.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
 from lakeview.schema import ArrayType, MapType, Schema, StructType
 from lakeview.storage import Storage
 
@@ -54,7 +55,7 @@ def create_log(
     }
     if user is not None:
         info["userName"] = user
-    protocol = _protocol(schema, configuration)
+    protocol = _protocol(metadata, storage.root)
     if "inCommitTimestamp" in (protocol.writer_features or ()):
         info["inCommitTimestamp"] = now
     data = encode_actions([("commitInfo", info), ("protocol", protocol), ("metaData", metadata)])
@@ -90,16 +91,17 @@ def _check(schema: Schema, partition_by: Sequence[str]) -> None:
         )
 
 
-def _protocol(schema: Schema, properties: Mapping[str, str | None]) -> Protocol:
+def _protocol(metadata: Metadata, address: str) -> Protocol:
     """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
-    reader, writer = [], []
-    if has_type(schema, "timestamp_ntz"):
-        reader.append("timestampNtz")
-    if (properties.get("delta.enableInCommitTimestamps") or "").lower() == "true":
-        writer.append("inCommitTimestamp")
-    if not reader and not writer:
+    needed = active_features(metadata)
+    if missing := sorted(needed - WRITER_FEATURES):
+        raise UnsupportedTableError(
+            f"writing {address} would need the Delta writer feature {missing[0]}, which this writer does not implement",
+            fix="create the table without it, or with an engine that implements it",
+            place="protocol.writerFeatures",
+            kind="unsupported-writer-feature",
+        )
+    if needed <= {"appendOnly"}:
         return Protocol(1, 2)
-    if (properties.get("delta.appendOnly") or "").lower() == "true":
-        writer.append("appendOnly")
-    features = sorted({*reader, *writer})
-    return Protocol(3, 7, reader, features) if reader else Protocol(1, 7, None, features)
+    reader = sorted(needed & READER_FEATURES)
+    return Protocol(3, 7, reader, sorted(needed)) if reader else Protocol(1, 7, None, sorted(needed))

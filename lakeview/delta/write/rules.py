@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import Metadata
-from lakeview.errors import InvalidRequestError
+from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.snapshot import TableProtocol
 
 _BY_FIELD = {
     "delta.invariants": "invariants",
@@ -17,21 +19,53 @@ _BY_FIELD = {
 }
 
 
+_BY_PROPERTY = {
+    "delta.appendOnly": "appendOnly",
+    "delta.enableChangeDataFeed": "changeDataFeed",
+    "delta.enableInCommitTimestamps": "inCommitTimestamp",
+    "delta.enableDeletionVectors": "deletionVectors",
+    "delta.enableRowTracking": "rowTracking",
+    "delta.enableTypeWidening": "typeWidening",
+    "delta.enableIcebergCompatV1": "icebergCompatV1",
+    "delta.enableIcebergCompatV2": "icebergCompatV2",
+}
+_BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
+
+
 def active_features(metadata: Metadata) -> frozenset[str]:
-    """The legacy features that this table really uses: each needs its property or its column metadata."""
+    """The features that this table really uses: each needs its property, its type or its column metadata."""
     properties = metadata.configuration or {}
-    found = {
-        feature
-        for key, feature in (("delta.appendOnly", "appendOnly"), ("delta.enableChangeDataFeed", "changeDataFeed"))
-        if (properties.get(key) or "").lower() == "true"
-    }
+    schema = parse_schema(metadata.schema_string)
+    found = {feature for key, feature in _BY_PROPERTY.items() if (properties.get(key) or "").lower() == "true"}
+    found |= {feature for name, feature in _BY_TYPE.items() if has_type(schema, name)}
+    found |= {key.removeprefix("delta.feature.") for key in properties if key.startswith("delta.feature.")}
+    if (properties.get("delta.checkpointPolicy") or "").lower() == "v2":
+        found.add("v2Checkpoint")
     if any(key.startswith("delta.constraints.") for key in properties):
         found.add("checkConstraints")
     if (properties.get("delta.columnMapping.mode") or "none") != "none":
         found.add("columnMapping")
-    for field in _fields(parse_schema(metadata.schema_string).fields):
+    for field in _fields(schema.fields):
         found |= {feature for key, feature in _BY_FIELD.items() if key in field.metadata}
     return frozenset(found)
+
+
+def check_supported(old: Metadata, new: Metadata, protocol: TableProtocol, address: str) -> None:
+    """UnsupportedTableError if a change of metadata takes a feature into use that the table's protocol lacks.
+
+    Without the feature a property has no force for other writers, and some would break what it promises.
+    """
+    version = protocol.min_writer_version or 1
+    supported = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
+    supported |= set(protocol.writer_features or ())
+    lacking = sorted(active_features(new) - active_features(old) - supported)
+    if lacking:
+        raise UnsupportedTableError(
+            f"this change needs the Delta writer feature {lacking[0]}, which the protocol of {address} does not name",
+            fix="create the table with it, or upgrade its protocol with an engine that implements the feature",
+            place="protocol.writerFeatures",
+            kind="protocol-upgrade",
+        )
 
 
 def has_type(schema: Schema, name: str) -> bool:

@@ -18,11 +18,12 @@ from lakeview.delta.features import check_writable
 from lakeview.delta.log.actions import AddFile, Metadata, RemoveFile, Txn
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decoded, encode_path
+from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.conflicts import Intent, check_conflict
-from lakeview.delta.write.rules import active_features, check_evolution
+from lakeview.delta.write.rules import active_features, check_evolution, check_supported
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
 from lakeview.errors import (
@@ -81,6 +82,7 @@ class Transaction:
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
         self._touched = False
+        self._unsure = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
         self._check_writable()
@@ -203,10 +205,9 @@ class Transaction:
             self._check_keys()
             version = self._commit()
         except LakeviewError:
-            if self.version is None:
+            if not self._unsure:  # a commit that may be there needs its files
                 discard(self._written, self._storage)
             raise
-        self._table.refresh()
         self._checkpoint(version)
         return version
 
@@ -219,13 +220,17 @@ class Transaction:
                 self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(candidate)}", data)
             except FileExistsError:
                 pass
-            except StoreUnavailableError:
-                if not self._is_ours(candidate):  # the reply may have been lost after the file was made
-                    raise
+            except StoreUnavailableError as error:  # the reply may have been lost after the file was made
+                if not self._won(candidate):
+                    # what a remote store was sent may still arrive; a local call is over when it returns
+                    self._unsure = self._storage.remote
+                    if not self._unsure:
+                        raise
+                    raise self._outcome_unknown(candidate, error) from error
             else:
                 self.version = candidate
                 return candidate
-            if self._is_ours(candidate):
+            if self._won(candidate):
                 self.version = candidate
                 return candidate
             back_off(attempt, self._storage.remote)
@@ -257,9 +262,24 @@ class Transaction:
             partitions=tuple(self._partitions()),
         )
 
-    def _is_ours(self, version: int) -> bool:
+    def _won(self, version: int) -> bool:
+        """Whether the commit of that version is ours; StoreUnavailableError where the store does not say."""
         path = f"{LOG_FOLDER}/{commit_name(version)}"
-        return self._storage.exists(path) and self._table.log.commit(version).info.txn_id == self._id
+        self._unsure = True
+        try:
+            won = self._storage.exists(path) and self._table.log.commit(version).info.txn_id == self._id
+        except StoreUnavailableError as error:
+            raise self._outcome_unknown(version, error) from error
+        self._unsure = False
+        return won
+
+    def _outcome_unknown(self, version: int, error: LakeviewError) -> StoreUnavailableError:
+        return StoreUnavailableError(
+            f"whether version {version} was committed is not known: {error.message}",
+            fix=f"refresh the table: it was, if a new commit carries txnId {self._id}; its data files were kept",
+            place=commit_name(version),
+            kind="outcome-unknown",
+        )
 
     def _encode(self, version: int, read_version: int) -> bytes:
         now = self._clock()
@@ -295,15 +315,14 @@ class Transaction:
             yield "add", add
 
     def _counted(self) -> dict[str, int]:
-        counts = [_Count.of(a.stats) for a in self._adds]
+        counts = records(pl.Series("stats", [a.stats for a in self._adds], dtype=pl.String), None)
         found = {
             "numFiles": len(self._adds),
             "numOutputBytes": sum(a.size for a in self._adds),
             "numRemovedFiles": len(self._removes),
             "numRemovedBytes": sum(r.size or 0 for r in self._removes.values()),
         }
-        rows = [c for c in counts if c is not None]
-        return found if len(rows) < len(counts) else {**found, "numOutputRows": sum(rows)}
+        return found if counts.has_nulls() else {**found, "numOutputRows": int(counts.sum())}
 
     def _check_keys(self) -> None:
         """ "A single log entry MUST NOT include more than one action that reconciles with each other." """
@@ -320,11 +339,11 @@ class Transaction:
     def _checkpoint(self, version: int) -> None:
         interval = self._properties().get("delta.checkpointInterval", "10")
         every = int(interval) if interval.isdecimal() and int(interval) > 0 else 10
-        if version == 0 or version % every:
-            return
         try:
-            write_checkpoint(self._table, version)
-        except (LakeviewError, OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+            self._table.refresh()
+            if version % every == 0:
+                write_checkpoint(self._table, version)
+        except (LakeviewError, OSError, ValueError, TypeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             # a side effect that must never fail a commit: the next one is due in a few commits
             self.checkpoint_error = str(error)
 
@@ -344,7 +363,9 @@ class Transaction:
 
     def _change_metadata(self, **changes: Any) -> None:
         self._touched = True
-        self._metadata = msgspec.structs.replace(self._metadata or self._base.metadata, **changes)
+        changed = msgspec.structs.replace(self._metadata or self._base.metadata, **changes)
+        check_supported(self._base.metadata, changed, _protocol(self._base), self._storage.root)
+        self._metadata = changed
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
         expression = predicate(where)
@@ -380,14 +401,6 @@ class Transaction:
         if moment.tzinfo is None:
             raise InvalidRequestError("the clock gives a moment without time zone", kind="naive-moment")
         return int(moment.timestamp() * 1000)
-
-
-class _Count(msgspec.Struct, frozen=True):
-    num_records: int | None = msgspec.field(name="numRecords", default=None)
-
-    @staticmethod
-    def of(stats: str | None) -> int | None:
-        return None if stats is None else msgspec.json.decode(stats, type=_Count).num_records
 
 
 def _protocol(state: Replay) -> TableProtocol:

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.delta.data.file_statistics import file_statistics
+from lakeview.delta.data.file_statistics import file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
@@ -98,20 +98,31 @@ def _conformed(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
             place=unknown[0],
             kind="unknown-column",
         )
-    target = schema.to_arrow()
+    target = schema.relaxed().to_arrow()
     arrays = []
-    for f in target:
+    for f, strict in zip(target, schema.to_arrow(), strict=True):
         index = batch.schema.get_field_index(f.name)
         array = pa.nulls(batch.num_rows, f.type) if index < 0 else _cast(batch.column(index), f)
-        if not f.nullable and array.null_count:
-            raise ConstraintViolationError(
-                f"column {f.name} must not be null, and {array.null_count:,} of the rows have none",
-                fix="fill the values, or make the column nullable",
-                place=f.name,
-                kind="not-null",
-            )
+        _check_nulls(array, strict, f.name)
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+
+def _check_nulls(array: pa.Array, wanted: pa.Field, name: str) -> None:
+    """ConstraintViolationError if a column, or a part of one, is null where the schema allows none."""
+    if not wanted.nullable and array.null_count:
+        raise ConstraintViolationError(
+            f"column {name} must not be null, and {array.null_count:,} of the rows have none",
+            fix="fill the values, or make the column nullable",
+            place=name,
+            kind="not-null",
+        )
+    if pa.types.is_struct(wanted.type):
+        there = array.filter(array.is_valid()) if array.null_count else array
+        for i, inner in enumerate(wanted.type):
+            _check_nulls(there.field(i), inner, f"{name}.{inner.name}")
+    elif pa.types.is_list(wanted.type):
+        _check_nulls(array.flatten(), wanted.type.value_field, f"{name}.element")
 
 
 def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
@@ -134,7 +145,7 @@ def _flush(
     statistics: bool,
     clock: Clock,
 ) -> list[AddFile]:
-    table = pa.Table.from_batches(batches, schema=context.schema.to_arrow())
+    table = pa.Table.from_batches(batches, schema=context.schema.relaxed().to_arrow())
     if not table.num_rows:
         return []
     adds: list[AddFile] = []
@@ -155,11 +166,33 @@ def _partitions(table: pa.Table, columns: Sequence[str]) -> Iterable[tuple[dict[
     if not columns:
         yield {}, data
         return
-    keys = pl.DataFrame([pl.from_arrow(table[c]).alias(c) for c in columns])  # type: ignore[union-attr]  # a column becomes a Series
+    keys = pl.DataFrame([_recordable(pl.Series(c, pl.from_arrow(table[c]))) for c in columns])
     groups = keys.with_row_index("\0row").group_by(list(columns), maintain_order=True).agg("\0row")
     for row in groups.iter_rows(named=True):
         indices = row.pop("\0row")
         yield row, data.take(pa.array(indices, pa.int64()))
+
+
+def _recordable(values: pl.Series) -> pl.Series:
+    """The values of a partition column; InvalidRequestError for one that the log has no text for."""
+    if not in_calendar(values):
+        raise _no_text(values.name, "a time before the year 1 or after 9999")
+    if values.dtype == pl.Binary:
+        try:
+            for value in values.unique().drop_nulls():
+                value.decode()
+        except UnicodeDecodeError as error:
+            raise _no_text(values.name, "bytes that are no UTF-8") from error
+    return values
+
+
+def _no_text(column: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"column {column} holds {what}, which no partition value can stand for",
+        fix="leave the rows out, or partition by another column",
+        place=column,
+        kind="partition-value",
+    )
 
 
 def _write(

@@ -1,0 +1,410 @@
+"""Several writers at once: who may follow whom, and that nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.config import Config
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.transaction import Transaction
+from lakeview.errors import CommitConflictError, StoreUnavailableError
+from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.storage import LocalStorage
+from tests.builders.actions import add, info, protocol
+from tests.builders.history import DeltaHistory
+from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
+
+ORDERS = Schema((Field("id", PrimitiveType("long")), Field("city", PrimitiveType("string"))))
+WIDER = Schema((*ORDERS.fields, Field("price", PrimitiveType("double"))))
+
+
+def rows(number: int, city: str = "Rome") -> pl.DataFrame:
+    return pl.DataFrame({"id": [number], "city": [city]})
+
+
+def created(address: Path, partition_by: tuple[str, ...] = ("city",)) -> DeltaTable:
+    table = lv.create_table(str(address), ORDERS, partition_by=partition_by)
+    assert isinstance(table, DeltaTable)
+    table.append(pl.concat([rows(1), rows(2, "Oslo")]))
+    return table
+
+
+def again(table: DeltaTable) -> DeltaTable:
+    other = lv.open_table(table.address)
+    assert isinstance(other, DeltaTable)
+    return other
+
+
+def of(table: DeltaTable, city: str) -> list[str]:
+    files = table.snapshot().files
+    return files.filter(pl.col("path").str.contains(city))["path"].to_list()
+
+
+Step = Callable[[Transaction], Any]
+
+
+def append(city: str) -> Step:
+    return lambda txn: txn.append(rows(9, city))
+
+
+def overwrite(where: str | None) -> Step:
+    return lambda txn: txn.overwrite(rows(8), where)
+
+
+def delete(where: str | None) -> Step:
+    return lambda txn: txn.remove(where)
+
+
+def delete_files(city: str) -> Step:
+    return lambda txn: txn.remove(paths=of(txn._table, city))  # type: ignore[arg-type]  # the table it was begun on
+
+
+def compact(city: str) -> Step:
+    def step(txn: Transaction) -> None:
+        txn.remove(paths=of(txn._table, city), data_change=False)  # type: ignore[arg-type]  # as above
+        txn.add([AddFile(f"city={city}/compacted", 1, {"city": city}, 0, data_change=False)])
+
+    return step
+
+
+def progress(app: str) -> Step:
+    return lambda txn: txn.set_transaction(app, 5)
+
+
+def evolve(txn: Transaction) -> None:
+    txn.evolve(WIDER)
+
+
+def set_property(txn: Transaction) -> None:
+    txn.set_properties({"k": "v"})
+
+
+ROME, OSLO = "city = 'Rome'", "city = 'Oslo'"
+CONFLICTS: list[tuple[str, Step, Step, str | None]] = [
+    ("an append follows an append", append("Rome"), append("Rome"), None),
+    ("an append follows an overwrite", append("Rome"), overwrite(None), None),
+    ("an append follows a delete", append("Rome"), delete(ROME), None),
+    ("an append does not follow a change of schema", append("Rome"), evolve, "metadata-changed"),
+    ("an append does not follow a change of properties", append("Rome"), set_property, "metadata-changed"),
+    ("a change of schema does not follow another", evolve, set_property, "metadata-changed"),
+    ("a change of schema follows an append", evolve, append("Rome"), None),
+    ("an overwrite does not follow an append", overwrite(None), append("Oslo"), "concurrent-append"),
+    ("a partition's overwrite does not follow an append to it", overwrite(ROME), append("Rome"), "concurrent-append"),
+    ("a partition's overwrite follows an append elsewhere", overwrite(ROME), append("Oslo"), None),
+    ("an overwrite does not follow another", overwrite(None), overwrite(None), "concurrent-delete-delete"),
+    ("overwrites of two partitions follow each other", overwrite(ROME), delete(OSLO), None),
+    ("a delete does not follow a delete of the same", delete(ROME), delete(ROME), "concurrent-delete-delete"),
+    ("deletes of two partitions follow each other", delete(ROME), delete(OSLO), None),
+    ("a delete does not follow an append it should have seen", delete(ROME), append("Rome"), "concurrent-append"),
+    ("a delete of named files follows an append", delete_files("Rome"), append("Rome"), None),
+    ("a delete of all does not follow a delete of some", delete(None), delete(ROME), "concurrent-delete-delete"),
+    ("progress of two applications follow each other", progress("a"), progress("b"), None),
+    ("progress of one application does not", progress("a"), progress("a"), "concurrent-transaction"),
+    ("a compaction follows an append", compact("Rome"), append("Rome"), None),
+    ("a compaction follows a delete elsewhere", compact("Rome"), delete(OSLO), None),
+    ("a compaction does not follow a delete of its files", compact("Rome"), delete(ROME), "concurrent-delete-delete"),
+    ("a compaction does not follow another of the same files", compact("Rome"), compact("Rome"),
+     "concurrent-delete-delete"),
+    ("a delete does not follow a compaction of its files", delete(ROME), compact("Rome"), "concurrent-delete-delete"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ours", "winner", "kind"), [c[1:] for c in CONFLICTS], ids=[c[0] for c in CONFLICTS])
+def test_who_may_follow_whom(tmp_path: Path, ours: Step, winner: Step, kind: str | None) -> None:
+    table = created(tmp_path)
+    mine = again(table).transaction("MINE", user="me")
+    ours(mine)
+    with table.transaction("THEIRS", user="ada") as theirs:
+        winner(theirs)
+    on_disk = {p for p in tmp_path.rglob("*.parquet") if p.is_file()}
+    if kind is None:
+        with mine:
+            pass
+        assert mine.version == 3
+        assert table.refresh()
+        assert table.snapshot(3).num_files >= 0
+        return
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    error = caught.value
+    assert error.kind == kind
+    assert (error.version, error.operation, error.user) == (2, "THEIRS", "ada")
+    assert error.message.startswith("version 2 (THEIRS by ada) was committed meanwhile: ")
+    assert error.fix == "refresh the table and do it again on what is there now"
+    assert mine.version is None
+    assert not table.refresh()
+    left = {p for p in tmp_path.rglob("*.parquet") if p.is_file()}
+    assert left <= on_disk
+    live = {tmp_path / p for p in table.snapshot().files["path"] if "compacted" not in p}
+    assert live <= left, "only our own files are discarded"
+
+
+def test_without_partitions_every_append_could_have_been_read(tmp_path: Path) -> None:
+    table = created(tmp_path, ())
+    mine = again(table).transaction()
+    mine.overwrite(rows(7))
+    table.append(rows(8))
+    with pytest.raises(CommitConflictError, match="which ours would have had to read"), mine:
+        pass
+    assert sorted(table.scan().collect()["id"]) == [1, 2, 8]
+
+
+def test_a_protocol_upgraded_meanwhile_beyond_us_stops_the_commit(history: DeltaHistory) -> None:
+    history.create({"id": "long", "city": "string"})
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    mine = table.transaction()
+    mine.append(rows(1))
+    history.commit(info(operation="UPGRADE"), protocol(1, 7, writerFeatures=["timeMachine"]))
+    with pytest.raises(lv.errors.UnsupportedTableError, match="timeMachine"), mine:
+        pass
+    assert [p.name for p in Path(history.address).glob("*.parquet")] == []
+
+
+def test_many_winners_before_us_are_all_checked(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    mine = again(table).transaction()
+    mine.remove(ROME)
+    for i in range(5):
+        table.append(rows(i, "Oslo"))
+    table.append(rows(6, "Rome"))
+    with pytest.raises(CommitConflictError) as caught, mine:
+        pass
+    assert caught.value.version == 7
+
+
+# -- lost replies
+
+
+@pytest.mark.parametrize("store", [LosesReplies, TellsOwnFileIsThere])
+def test_a_lost_reply_does_not_double_the_commit(tmp_path: Path, store: type[LosesReplies]) -> None:
+    created(tmp_path)
+    table = DeltaTable(store(tmp_path))
+    assert table.append(rows(3)) == 2
+    assert table.refresh() is False
+    assert sorted(again(table).scan().collect()["id"]) == [1, 2, 3]
+
+
+def test_a_lost_reply_of_a_commit_that_another_writer_won_is_tried_again(tmp_path: Path) -> None:
+    created(tmp_path)
+
+    class Late(LosesReplies):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            if self.losses:
+                self.losses -= 1
+                again(table).append(rows(4))
+                raise FileExistsError(path)
+            LocalStorage.put_if_absent(self, path, data)
+
+    table = DeltaTable(Late(tmp_path))
+    assert table.append(rows(3)) == 3
+    assert sorted(again(table).scan().collect()["id"]) == [1, 2, 3, 4]
+
+
+def test_an_outcome_nobody_knows_keeps_the_data_files(tmp_path: Path) -> None:
+    created(tmp_path)
+    with pytest.raises(StoreUnavailableError) as caught:
+        DeltaTable(GoesDark(tmp_path)).append(rows(3))
+    assert caught.value.kind == "outcome-unknown"
+    assert caught.value.message.startswith("whether version 2 was committed is not known: ")
+    assert caught.value.fix is not None
+    assert "its data files were kept" in caught.value.fix
+    # it was committed after all, and is whole
+    assert sorted(lv.open_table(str(tmp_path)).scan().collect()["id"]) == [1, 2, 3]
+
+
+def test_a_store_that_fails_before_anything_is_made_leaves_nothing(tmp_path: Path) -> None:
+    created(tmp_path)
+
+    class Full(LocalStorage):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            raise StoreUnavailableError("no space left", place=path)
+
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(StoreUnavailableError, match="no space left"):
+        DeltaTable(Full(str(tmp_path), Config())).append(rows(3))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_refresh_that_fails_after_the_commit_does_not_fail_it(tmp_path: Path) -> None:
+    created(tmp_path)
+
+    class Tired(FarStorage):
+        tired = False
+
+        def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+            if self.tired:
+                raise StoreUnavailableError("no listing", place=folder)
+            return super().list_from(folder, start)
+
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            super().put_if_absent(path, data)
+            self.tired = True
+
+    store = Tired(tmp_path)
+    with DeltaTable(store).transaction() as txn:
+        txn.append(rows(3))
+    assert txn.version == 2
+    assert txn.checkpoint_error is not None
+    assert sorted(lv.open_table(str(tmp_path)).scan().collect()["id"]) == [1, 2, 3]
+
+
+def test_a_writer_that_always_loses_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    created(tmp_path)
+    waits: list[int] = []
+    monkeypatch.setattr("lakeview.delta.write.transaction.back_off", lambda attempt, _: waits.append(attempt))
+
+    class Crowded(LocalStorage):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            DeltaHistory(tmp_path).write(path, b"{}\n")
+            raise FileExistsError(path)
+
+    with pytest.raises(CommitConflictError) as caught:
+        DeltaTable(Crowded(str(tmp_path), Config())).append(rows(3))
+    assert caught.value.kind == "too-many-attempts"
+    assert caught.value.message == "50 commits in a row were won by other writers"
+    assert caught.value.fix == "try again when fewer writers are at work"
+    assert waits == list(range(50)), "it waits longer after each attempt"
+    assert len(list(tmp_path.rglob("*.parquet"))) == 2
+
+
+# -- processes and threads
+
+
+def _append_many(address: str, start: int, count: int) -> None:
+    table = lv.open_table(address)
+    assert isinstance(table, DeltaTable)
+    for i in range(start, start + count):
+        table.append(rows(i))
+
+
+@pytest.mark.slow
+def test_two_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+    lv.create_table(str(tmp_path), ORDERS)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_append_many, args=(str(tmp_path), start, 20)) for start in (0, 100)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    table = lv.open_table(str(tmp_path))
+    assert table.latest_version == 40
+    assert table.versions()["readable"].all()
+    assert sorted(table.scan().collect()["id"]) == [*range(20), *range(100, 120)]
+    assert table.snapshot(20).num_files == 20
+    DeltaHistory(tmp_path).without(*range(40))
+    assert lv.open_table(str(tmp_path)).snapshot().num_records == 40, "the checkpoint holds the same"
+
+
+@pytest.mark.parametrize("address", ["in a folder", "in memory"], indirect=True)
+def test_threads_that_append_at_once_lose_nothing(address: str) -> None:
+    lv.create_table(address, ORDERS)
+    threads = [threading.Thread(target=_append_many, args=(address, i * 10, 6)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    table = lv.open_table(address)
+    assert table.latest_version == 24
+    assert sorted(table.scan().collect()["id"]) == sorted(i * 10 + j for i in range(4) for j in range(6))
+
+
+def test_one_table_may_be_used_from_several_threads(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(5):
+                table.append(rows(number * 10 + i))
+                assert table.snapshot().num_files >= 2
+                assert table.history().height >= 2
+                assert table.scan().collect().height >= 2
+        except BaseException as error:  # noqa: BLE001 (shown by the thread that waits)
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert table.snapshot().num_records == 17
+
+
+# -- crashes
+
+CRASH = """
+import os, sys
+import polars as pl
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.storage import LocalStorage
+import lakeview.storage as storage
+
+table = lv.open_table(sys.argv[1])
+row = pl.DataFrame({"id": [3], "city": ["Rome"]})
+if sys.argv[2] == "before the commit":
+    txn = table.transaction()
+    txn.append(row)
+    os._exit(9)
+elif sys.argv[2] == "with the commit half written":
+    def torn(full, data):
+        with open(full, "wb") as file:
+            file.write(data[: len(data) // 2])
+            file.flush()
+            os._exit(9)
+    with table.transaction() as txn:
+        txn.append(row)
+        storage._create_exclusively = torn
+elif sys.argv[2] == "with the data file half written":
+    def torn(full, data):
+        with open(full, "wb") as file:
+            file.write(data[: len(data) // 2])
+            file.flush()
+            os._exit(9)
+    storage._create_exclusively = torn
+    table.append(row)
+"""
+
+
+@pytest.mark.parametrize(
+    "when", ["before the commit", "with the commit half written", "with the data file half written"]
+)
+def test_a_process_that_dies_leaves_the_table_as_it_was(tmp_path: Path, when: str) -> None:
+    before = created(tmp_path).snapshot().files
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", CRASH, str(tmp_path), when],
+        env={**os.environ, "PYTHONPATH": str(root)}, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 9
+    table = lv.open_table(str(tmp_path))
+    assert isinstance(table, DeltaTable)
+    assert table.latest_version == 1
+    assert table.snapshot().files.equals(before)
+    assert sorted(table.scan().collect()["id"]) == [1, 2]
+    assert table.append(rows(4)) == 2
+    assert sorted(table.scan().collect()["id"]) == [1, 2, 4]
+
+
+def test_an_add_by_others_with_odd_statistics_does_not_stop_a_commit(history: DeltaHistory) -> None:
+    history.create({"id": "long", "city": "string"}).commit(add("f", stats="not json"))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with table.transaction() as txn:
+        txn.add([AddFile("g", 1, stats="{")])
+    assert txn.version == 2
