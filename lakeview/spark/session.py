@@ -77,7 +77,13 @@ def session(
     chosen = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
     chosen.update(extra or {})
     # Workers are started by the JVM: they need this interpreter, and lakeview where it is not installed.
-    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": _path()}
+    environment = {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": _path(),
+        # Spark gives a task one core; polars would take them all in every worker.
+        "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1"),
+    }
     builder = SparkSession.builder.appName(app_name).config(map=dict(chosen))
     # pyspark imports pandas for its own checks and warns about its version; lakeview hands Spark no pandas frames.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
