@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from lakeview.ui.components import escape
 
 COMMAND = (sys.executable, "-m", "lakeview.demo")
 _LINES = 12
+_STEP = re.compile(r"\b(\d+)/(\d+)\b")
 
 
 @dataclass(slots=True)
@@ -91,6 +93,12 @@ def running() -> bool:
     return site().build is not None
 
 
+def done(said: str) -> float:
+    """The share of steps done, from a line that counts them (`[94.2 s] 13/87 ...`); 0 before the first."""
+    found = _STEP.search(said)
+    return 0.0 if found is None else min(int(found[1]) / max(int(found[2]), 1), 1.0)
+
+
 @st.fragment(run_every=1)
 def progress() -> None:
     """What the build says; when it is done the page is drawn anew, with the lake in it."""
@@ -100,10 +108,13 @@ def progress() -> None:
     state = build.state
     said = build.lines[-1] if build.lines else "starting Spark"
     words = {"running": f"Building: {escape(said)}", "complete": "Built", "error": "The build failed"}
-    with st.status(words[state], state=state, expanded=state == "error"):
-        st.code("\n".join(build.lines) or "nothing said yet", language=None)
-        if state == "error":
-            st.button("Try again", icon=":material/refresh:", on_click=start, key="build-again")
+    # not entered as a context: leaving it would call the build complete
+    status = st.status(words[state], state=state, expanded=state == "error")
+    status.code("\n".join(build.lines) or "nothing said yet", language=None)
+    if state == "running":
+        st.progress(done(said))
+    if state == "error":
+        status.button("Try again", icon=":material/refresh:", on_click=start, key="build-again")
     if state == "complete":
         site().build = None
         cache.forget_frames()

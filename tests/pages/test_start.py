@@ -20,6 +20,18 @@ def test_the_first_visit_offers_to_build_the_demo_lake() -> None:
     assert app.button(key="build-demo").label == "Build the demo lake"
 
 
+@pytest.mark.parametrize(
+    ("said", "share"),
+    [
+        ("[  0.0 s] starting Spark", 0.0),
+        ("[ 94.2 s] 13/52 daily_delays: up to date", 0.25),
+        ("[196.4 s] 87/87 daily_delays: up to date", 1.0),
+    ],
+)
+def test_the_steps_of_a_build_are_counted(said: str, share: float) -> None:
+    assert demo.done(said) == share
+
+
 def built(app: AppTest) -> AppTest:
     """The page after the build it started has ended."""
     app.button(key="build-demo").click().run()
