@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+_SHOWN = 900
+
 
 class LakeviewError(Exception):
     """The root of everything lakeview raises on purpose.
@@ -35,10 +37,11 @@ class LakeviewError(Exception):
     def __init__(
         self, message: str, *, fix: str | None = None, place: str | None = None, kind: str | None = None
     ) -> None:
+        message = clipped(message)
         super().__init__(message)
         self.message = message
-        self.fix = fix
-        self.place = place
+        self.fix = None if fix is None else clipped(fix)
+        self.place = None if place is None else clipped(place)
         self.kind = kind or self.default_kind
 
     def __str__(self) -> str:
@@ -46,6 +49,11 @@ class LakeviewError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (type(self), self.message, self.fix, self.place, self.kind)
+
+
+def clipped(text: str) -> str:
+    """A text for people: a table may hold names of a million letters, an error shows both ends of them."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 4 :]}"
 
 
 def _restore(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from polars.io.plugins import register_io_source
 
-from lakeview.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.schema import Field, Schema
 from lakeview.storage import Storage, open_storage
 
@@ -63,7 +63,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             place=task.path,
         ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, CorruptTableError):
+        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
             raise
         raise CorruptTableError(
             f"data file {task.path} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}",
@@ -151,4 +151,5 @@ def _frame(batch: pa.RecordBatch, names: list[str], types: pl.Schema) -> pl.Data
         return pl.DataFrame(height=batch.num_rows)
     frame = pl.from_arrow(batch)
     assert isinstance(frame, pl.DataFrame)
+    frame.columns = names  # polars gives a column without a name one of its own
     return frame.cast(pl.Schema({n: types[n] for n in names}))

@@ -6,10 +6,12 @@ import json
 import re
 from typing import Any
 
+import msgspec
+
 from lakeview.errors import CorruptTableError
 from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 
-_DECIMAL = re.compile(r"^decimal\s*(?:\(\s*(\d+)\s*,\s*(-?\d+)\s*\))?$")
+_DECIMAL = re.compile(r"^decimal\s*(?:\(\s*(\d{1,4})\s*,\s*(-?\d{1,4})\s*\))?$")
 _ID = "delta.columnMapping.id"
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
@@ -23,8 +25,8 @@ def parse_schema(text: str | None, *, mapped: bool = False, max_depth: int = 64)
     if text is None:  # old tests and engines write metaData without a schema
         return Schema()
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = msgspec.json.decode(text)  # refuses lone surrogates, which no frame can hold
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _broken(f"schemaString is not JSON: {error}") from error
     parsed = _type(value, mapped, max_depth, "schemaString")
     if not isinstance(parsed, StructType):

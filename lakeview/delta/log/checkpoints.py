@@ -16,7 +16,7 @@ from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, with_keys
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.storage import Storage
 
 # column of FILE_ACTIONS -> leaf of the add (or remove) struct
@@ -155,7 +155,7 @@ def _readable(name: str) -> Iterator[None]:
         OverflowError,
         UnicodeDecodeError,
     ) as error:
-        if isinstance(error, CorruptTableError):
+        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
             raise
         raise CorruptTableError(
             f"checkpoint {name} cannot be read: {_first_line(error)}",

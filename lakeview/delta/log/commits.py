@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -40,6 +41,16 @@ the file. `path` is decoded once. `modified`: an add's modificationTime, a remov
 `deleted_records`: the deletion vector's cardinality, 0 without one."""
 
 _DECODER = msgspec.json.Decoder(Action)
+
+
+class _Path(msgspec.Struct, frozen=True):
+    path: str | None = None
+
+
+_PATH = msgspec.json.Decoder(_Path)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_JSON = json.JSONDecoder(parse_int=str)  # only to find where a value ends: int() refuses numbers of 4,300 digits
+_BLANK = re.compile(r"[ \t\r\n]*")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -85,15 +96,18 @@ def parse_commit(data: bytes, version: int, name: str) -> Commit:
 def _parse_stream(data: bytes) -> tuple[Action, ...] | None:
     """Objects one after the other whatever the white space between them; None if that is not what this is."""
     try:
-        text = data.decode()
-        decoder, at, actions = json.JSONDecoder(), 0, []
-        while rest := text[at:].lstrip():
-            value, used = decoder.raw_decode(rest)
-            at = len(text) - len(rest) + used
-            actions.append(_DECODER.decode(json.dumps(value).encode()))
+        return tuple(_DECODER.decode(part) for part in _parts(data))
     except (ValueError, RecursionError):  # msgspec's and json's errors are ValueErrors
         return None
-    return tuple(actions)
+
+
+def _parts(data: bytes) -> Iterator[str]:
+    """The JSON values that stand one after the other, each as it is written."""
+    text, at = data.decode(), 0
+    while (at := _BLANK.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches nothing as well
+        _, end = _JSON.raw_decode(text, at)
+        yield text[at:end]
+        at = end
 
 
 def _first_bad_line(data: bytes, error: Exception) -> tuple[int, str]:
@@ -109,15 +123,19 @@ def _first_bad_line(data: bytes, error: Exception) -> tuple[int, str]:
 def raw_actions(data: bytes, version: int, name: str) -> list[tuple[str, str | None, str]]:
     """(kind, path or None, JSON text) of each action of a commit, in the order recorded; CorruptTableError as above."""
     parse_commit(data, version, name)
-    rows: list[tuple[str, str | None, str]] = []
-    decoder, text, at = json.JSONDecoder(), data.removeprefix(_BOM).decode(), 0
-    while rest := text[at:].lstrip():
-        value, used = decoder.raw_decode(rest)
-        at = len(text) - len(rest) + used
-        for kind, body in value.items() if isinstance(value, dict) else ():
-            path = body.get("path") if isinstance(body, dict) else None
-            rows.append((kind, path if isinstance(path, str) else None, json.dumps(body, ensure_ascii=False)))
-    return rows
+    data = data.removeprefix(_BOM)
+    try:
+        found = _FIELDS.decode_lines(data)
+    except msgspec.DecodeError:  # pretty-printed
+        found = [_FIELDS.decode(part) for part in _parts(data)]
+    return [(kind, _path(body), bytes(body).decode()) for action in found for kind, body in action.items()]
+
+
+def _path(body: msgspec.Raw) -> str | None:
+    try:
+        return _PATH.decode(body).path
+    except msgspec.DecodeError:  # an action without a path, or one whose path is no text
+        return None
 
 
 def file_actions(commits: Iterable[Commit], root: str) -> pl.DataFrame:
