@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,6 +29,8 @@ from lakeview.schema import Schema
 from lakeview.spark import compact, table
 from lakeview.spark.types import from_spark
 
+FEED, DESK, CARETAKER = "nightly-feed", "data-desk", "maintenance"
+"""Who commits: the scheduled deliveries, the people who repair them, the job that looks after the files."""
 # Commits are dated by their own words, so that the story's clock is the one time travel uses.
 _DATED = {"delta.enableInCommitTimestamps": "true"}
 AIRPORTS = ["EWR", "JFK", "LGA"]
@@ -66,7 +69,7 @@ class Lake:
                 return self._load(load, at, step.note)
             case ReplaceMonth(month):
                 rows = _in_order(self._rows(f.col("month") == month).coalesce(1))
-                self._write(rows, self.flights, at, step.note, "overwrite", replaceWhere=f"month = {month}")
+                self._write(rows, self.flights, at, step.note, "overwrite", DESK, replaceWhere=f"month = {month}")
                 return f"flights: month {month} overwritten"
             case CorrectDay(day):
                 return self._correct(day, at, step.note)
@@ -75,7 +78,15 @@ class Lake:
                 return f"flights: columns added: {', '.join(columns)}"
             case Compact(month):
                 where = f"month = {month}"
-                compact(self.spark, self.flights, where, sort_by=ORDER, timestamp=at, user_metadata=step.note)
+                compact(
+                    self.spark,
+                    self.flights,
+                    where,
+                    sort_by=ORDER,
+                    timestamp=at,
+                    user_name=CARETAKER,
+                    user_metadata=step.note,
+                )
                 return f"flights: month {month} compacted"
             case Vacuum(version):
                 return self._vacuum(version, at, step.note)
@@ -95,6 +106,7 @@ class Lake:
             self._schema(),
             partition_by=["month"],
             properties=_DATED,
+            user=DESK,
             clock=lambda: at,
         )
 
@@ -111,13 +123,13 @@ class Lake:
         whole = known.filter(pl.col("min") == day, pl.col("max") == day, pl.col("null_count") == 0)
         paths = whole["_path"].to_list()
         rows = _in_files(self._rows(f.col("flight_date") == day), by_airport=True)
-        self._write(rows, self.flights, at, note, "overwrite", replaceFiles=json.dumps(paths))
+        self._write(rows, self.flights, at, note, "overwrite", DESK, replaceFiles=json.dumps(paths))
         return f"flights: {day} corrected, {len(paths)} files replaced"
 
     def _add_columns(self, columns: Sequence[str], at: datetime, note: str) -> None:
         self.columns = [name for name in self.source.columns if name in {*self.columns, *columns}]
         flights = lv.open_table(self.flights)
-        with flights.transaction("ADD COLUMNS", clock=lambda: at, user_metadata=note) as transaction:
+        with flights.transaction("ADD COLUMNS", clock=lambda: at, user=DESK, user_metadata=note) as transaction:
             transaction.evolve(self._schema())
 
     def _vacuum(self, version: int, at: datetime, note: str) -> str:
@@ -126,14 +138,15 @@ class Lake:
         lives = flights.lifetimes()
         only = lives.filter(pl.col("added") == version, pl.col("removed") == version + 1)
         found = {"numFilesToDelete": only.height, "sizeOfDataToDelete": int(only["size"].sum())}
-        with flights.transaction("VACUUM START", metrics=found, clock=lambda: at, user_metadata=note) as started:
+        said: dict[str, Any] = {"user": CARETAKER, "user_metadata": note}
+        with flights.transaction("VACUUM START", metrics=found, clock=lambda: at, **said) as started:
             started.add([])  # a commit that says something and changes nothing
         for path in only["path"]:
             (Path(self.flights) / path).unlink()
         done = {"numDeletedFiles": only.height, "numVacuumedDirectories": 0}
         ended = at + timedelta(minutes=4)
         with flights.transaction(
-            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=done, clock=lambda: ended, user_metadata=note
+            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=done, clock=lambda: ended, **said
         ) as finished:
             finished.add([])
         return f"flights: {only.height} files of version {version} vacuumed"
@@ -159,9 +172,17 @@ class Lake:
         return from_spark(self.source.select(*self.columns).schema)
 
     def _write(
-        self, rows: DataFrame, address: str, at: datetime, note: str, mode: str = "append", **options: str | bool
+        self,
+        rows: DataFrame,
+        address: str,
+        at: datetime,
+        note: str,
+        mode: str = "append",
+        user: str = FEED,
+        **options: str | bool,
     ) -> None:
-        writer = rows.write.format("lakeview").mode(mode).options(**_DATED).option("commitTimestamp", at.isoformat())
+        writer = rows.write.format("lakeview").mode(mode).options(**_DATED)
+        writer = writer.option("commitTimestamp", at.isoformat()).option("userName", user)
         if note:
             writer = writer.option("userMetadata", note)
         writer.options(**options).save(address)

@@ -21,6 +21,7 @@ def compact(
     files: int = 1,
     sort_by: Sequence[str] = (),
     timestamp: datetime | None = None,
+    user_name: str | None = None,
     user_metadata: str | None = None,
 ) -> int:
     """Rewrite the files that `where` (a condition on partition columns; else all) selects; how many there were.
@@ -55,7 +56,8 @@ def compact(
     )
     if timestamp is not None:
         writer = writer.option("commitTimestamp", timestamp.isoformat())
-    if user_metadata is not None:
-        writer = writer.option("userMetadata", user_metadata)
+    for option, said in (("userName", user_name), ("userMetadata", user_metadata)):
+        if said is not None:
+            writer = writer.option(option, said)
     writer.save(opened.address)
     return len(paths)

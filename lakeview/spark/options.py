@@ -32,7 +32,7 @@ PROPERTIES = (
 _PROPERTIES = {name.lower(): name for name in PROPERTIES}
 _READING = {"path", "version", "timestamp", "where"}
 _WRITING = {
-    "path", "partitionby", "replacewhere", "replacefiles", "mergeschema", "operation", "usermetadata",
+    "path", "partitionby", "replacewhere", "replacefiles", "mergeschema", "operation", "username", "usermetadata",
     "committimestamp", "datachange", "statistics",
 }  # fmt: skip
 _TRUTH = {"true": True, "false": False}
@@ -74,7 +74,7 @@ class WriteOptions:
     """How a write becomes a commit.
 
     `partitionBy`: comma list, when the table is created; `replaceWhere`: with mode overwrite, a predicate on partition
-    columns; `mergeSchema`: new columns are added to the table; `operation`, `userMetadata`: for the commit;
+    columns; `mergeSchema`: new columns are added to the table; `operation`, `userName`, `userMetadata`: for the commit;
     `commitTimestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a
     JSON list of the paths that are replaced, and nothing else; `dataChange` false: their rows stay, in other files;
     `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
@@ -85,6 +85,7 @@ class WriteOptions:
     replace_where: str | None = None
     merge_schema: bool = False
     operation: str = "WRITE"
+    user_name: str | None = None
     user_metadata: str | None = None
     commit_timestamp: datetime | None = None
     data_change: bool = True
@@ -102,6 +103,7 @@ class WriteOptions:
             replace_where=given.get("replacewhere"),
             merge_schema=_flag(given, "mergeschema", default=False),
             operation=given.get("operation", "WRITE"),
+            user_name=given.get("username"),
             user_metadata=given.get("usermetadata"),
             commit_timestamp=_moment(given, "committimestamp"),
             data_change=_flag(given, "datachange", default=True),

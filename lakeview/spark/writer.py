@@ -81,6 +81,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.options.operation,
             parameters=parameters,
             metrics=metrics,
+            user=self.options.user_name,
             user_metadata=self.options.user_metadata,
             engine=ENGINE,
             clock=clock,
@@ -109,6 +110,7 @@ class LakeviewWriter(DataSourceArrowWriter):
                 self.context.schema,
                 partition_by=list(self.context.partition_columns),
                 properties=dict(self.options.properties),
+                user=self.options.user_name,
                 clock=clock,
             )
 

@@ -20,6 +20,7 @@ def test_writing_takes_all_its_options() -> None:
         "partitionby": "month, `day`",
         "mergeschema": "TRUE",
         "operation": "WRITE",
+        "username": "mara",
         "usermetadata": "note",
         "committimestamp": "2026-01-02T03:04:05+02:00",
         "statistics": "Counts",
@@ -28,6 +29,7 @@ def test_writing_takes_all_its_options() -> None:
     parsed = WriteOptions.parse(given, overwrite=False)
     assert parsed.partition_by == ("month", "`day`")
     assert (parsed.merge_schema, parsed.statistics, parsed.user_metadata) == (True, "counts", "note")
+    assert parsed.user_name == "mara"
     assert parsed.commit_timestamp == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
     assert parsed.properties == {"delta.enableInCommitTimestamps": "true"}
 
