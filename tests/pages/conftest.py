@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,14 @@ def no_demo_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     st.cache_data.clear()
     st.cache_resource.clear()
     return place
+
+
+@pytest.fixture(autouse=True)
+def own_main() -> Iterator[None]:
+    """AppTest leaves the app as `__main__`, which processes that later tests spawn would then run."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="session")
