@@ -48,6 +48,6 @@ def _number(env: Mapping[str, str], name: str, default: int) -> int:
     text = env.get(name)
     if not text:
         return default
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 18:
         raise InvalidRequestError(f"{name} is {text!r}, which is no number", fix=f"set {name} to a whole number")
     return int(text)

@@ -48,7 +48,7 @@ class LakeviewError(Exception):
         return self.message if self.fix is None else f"{self.message}\n  fix: {self.fix}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (type(self), self.message, self.fix, self.place, self.kind)
+        return _restore, (type(self), self.message, self.fix, self.place, self.kind), self.__dict__
 
 
 def clipped(text: str) -> str:

@@ -157,15 +157,19 @@ class _Parsed:
 
     def __init__(self, struct: pl.Series | None) -> None:
         self._struct = struct if struct is not None and isinstance(struct.dtype, pl.Struct) else None
+        # a struct of thousands of columns is taken apart once, not once for each of them
+        self._parts: dict[Path, dict[str, pl.Series]] = {}
 
     def find(self, path: Path, dtype: pl.DataType) -> pl.Series:
         """The leaf at a path, cast; null where it is not there."""
         series = self._struct
-        for part in path:
-            if series is None or not isinstance(series.dtype, pl.Struct):
-                return pl.Series([None], dtype=dtype)
-            fields = series.struct.unnest()
-            series = fields[part] if part in fields.columns else None
+        for i, part in enumerate(path):
+            if path[:i] not in self._parts:  # asking a wide struct for its type alone takes milliseconds
+                if series is None or not isinstance(series.dtype, pl.Struct):
+                    return pl.Series([None], dtype=dtype)
+                fields = series.struct.unnest().get_columns()
+                self._parts[path[:i]] = dict(zip(series.struct.fields, fields, strict=True))
+            series = self._parts[path[:i]].get(part)
         if series is None or series.dtype.is_nested():
             return pl.Series([None], dtype=dtype)
         if isinstance(dtype, pl.Datetime) and isinstance(series.dtype, pl.Datetime):

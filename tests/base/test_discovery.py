@@ -1,0 +1,88 @@
+"""An address to a table, and the tables below a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lakeview as lv
+from lakeview.config import Config
+from lakeview.discovery import TABLES
+from lakeview.errors import AccessDeniedError, NotATableError
+from lakeview.table import Table
+from tests.builders.history import DeltaHistory
+
+NO_TABLES: dict[str, tuple[list[str], str]] = {
+    "nothing": ([], "the folder is empty or not there"),
+    "files only": (["a.parquet", "b/c.parquet"], "it holds files but no _delta_log"),
+    "an empty log": (["_delta_log/_last_checkpoint"], "its _delta_log holds neither commits nor a complete checkpoint"),
+    "half a checkpoint": (
+        ["_delta_log/00000000000000000003.checkpoint.0000000001.0000000002.parquet"],
+        "its _delta_log holds neither commits nor a complete checkpoint",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "found"), NO_TABLES.values(), ids=[f"a folder with {w}" for w in NO_TABLES])
+def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], found: str) -> None:
+    history = DeltaHistory(tmp_path / "x")
+    for name in files:
+        history.write(name, b"")
+    with pytest.raises(NotATableError) as caught:
+        lv.open_table(history.address)
+    assert caught.value.message == f"{history.address} is no table: {found}"
+    assert caught.value.fix == (
+        "give the folder that holds _delta_log, or look for tables below a folder with find_tables"
+    )
+    assert (caught.value.kind, caught.value.place) == ("not-a-table", history.address)
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+@pytest.mark.parametrize("inside", ["_delta_log", "_delta_log/00000000000000000000.json", "data.parquet"])
+def test_what_lies_inside_a_table_is_no_table(tmp_path: Path, inside: str) -> None:
+    history = DeltaHistory(tmp_path / "x").create().write("data.parquet", b"")
+    with pytest.raises(NotATableError):
+        lv.open_table(f"{history.address}/{inside}")
+
+
+@pytest.mark.parametrize("spelling", ["{}", "{}/", "{}/.", "file://{}", "file:{}", "{}/../x y"])
+def test_an_address_may_be_spelled_in_several_ways(tmp_path: Path, spelling: str) -> None:
+    history = DeltaHistory(tmp_path / "x y").create()
+    table = lv.open_table(spelling.format(history.address))
+    assert isinstance(table, Table)
+    assert (table.address, table.format, table.latest_version) == (history.address, "delta", 0)
+
+
+def test_tables_below_a_folder_are_found_by_name(tmp_path: Path) -> None:
+    for name in ("b", "a/deep/er", "a b", "c"):
+        DeltaHistory(tmp_path / name).create()
+    DeltaHistory(tmp_path / "checkpoint only").create().checkpoint().without(0)
+    DeltaHistory(tmp_path / "empty log").write("_delta_log/info.txt", b"")
+    DeltaHistory(tmp_path / "files").write("x.parquet", b"")
+    found = lv.find_tables(str(tmp_path))
+    assert found.schema == TABLES
+    assert found["name"].to_list() == ["a b", "a/deep/er", "b", "c", "checkpoint only"]
+    assert found["format"].unique().to_list() == ["delta"]
+    for address in found["address"]:
+        assert lv.open_table(address).address == address
+
+
+def test_a_folder_that_is_a_table_finds_itself(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "x").create()
+    assert lv.find_tables(history.address).rows() == [(history.address, "delta", "x")]
+
+
+def test_a_folder_without_tables_gives_none(tmp_path: Path) -> None:
+    for root in (tmp_path, tmp_path / "nowhere"):
+        found = lv.find_tables(str(root))
+        assert (found.schema, found.height) == (TABLES, 0)
+
+
+def test_only_allowed_roots_are_looked_into(tmp_path: Path) -> None:
+    DeltaHistory(tmp_path / "lake/x").create()
+    config = Config(roots=(str(tmp_path / "lake"),))
+    assert lv.find_tables(str(tmp_path / "lake"), config=config).height == 1
+    with pytest.raises(AccessDeniedError, match="lies outside the allowed roots") as caught:
+        lv.find_tables(str(tmp_path), config=config)
+    assert caught.value.fix == "open a table below one of them, or add its folder to LAKEVIEW_ROOTS"

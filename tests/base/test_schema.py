@@ -1,0 +1,170 @@
+"""Types: one tree, to and from Arrow and polars, and the JSON a Delta log keeps."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeview.delta.data.schemas import parse_schema, schema_text
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.schema import (
+    POLARS_TYPES,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    Schema,
+    StructType,
+    leaf_name,
+    polars_type,
+)
+
+LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")
+DEEP = Schema(
+    (
+        Field("a", LONG, nullable=False, metadata={"comment": "the key"}),
+        Field("s", StructType((Field("b", TEXT), Field("t", StructType((Field("c.d", LONG),)))))),
+        Field("l", ArrayType(LONG, contains_null=False)),
+        Field("m", MapType(TEXT, ArrayType(DecimalType(38, 10)), value_contains_null=False)),
+    )
+)
+
+ARROW: list[tuple[pa.DataType, str]] = [
+    (pa.string(), "string"), (pa.large_string(), "string"), (pa.string_view(), "string"),
+    (pa.int64(), "long"), (pa.int32(), "integer"), (pa.int16(), "short"), (pa.int8(), "byte"),
+    (pa.uint32(), "long"), (pa.uint16(), "integer"), (pa.uint8(), "short"),
+    (pa.float32(), "float"), (pa.float64(), "double"), (pa.bool_(), "boolean"),
+    (pa.binary(), "binary"), (pa.large_binary(), "binary"), (pa.binary(16), "binary"),
+    (pa.date32(), "date"), (pa.date64(), "date"), (pa.null(), "void"),
+    (pa.timestamp("ns", "Europe/Rome"), "timestamp"), (pa.timestamp("s"), "timestamp_ntz"),
+    (pa.decimal128(12, 3), "decimal(12,3)"), (pa.dictionary(pa.int8(), pa.string()), "string"),
+    (pa.list_(pa.int64()), "array<long>"), (pa.large_list(pa.string()), "array<string>"),
+    (pa.list_(pa.int8(), 3), "array<byte>"), (pa.map_(pa.string(), pa.int64()), "map<string, long>"),
+    (pa.struct([("x", pa.int64())]), "struct<x: long>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arrow", "name"), ARROW, ids=[str(a) for a, _ in ARROW])
+def test_arrow_types_have_a_name_in_the_log(arrow: pa.DataType, name: str) -> None:
+    assert str(Schema.from_arrow(pa.schema([("x", arrow)]))["x"].type) == name
+
+
+@pytest.mark.parametrize("arrow", [pa.uint64(), pa.duration("s"), pa.float16(), pa.time64("us")], ids=str)
+def test_an_arrow_type_no_table_holds_is_refused_by_name(arrow: pa.DataType) -> None:
+    with pytest.raises(UnsupportedTableError) as caught:
+        Schema.from_arrow(pa.schema([("x", pa.list_(arrow))]))
+    assert caught.value.message == f"column x has the Arrow type {arrow}, which a table cannot hold"
+    assert (caught.value.kind, caught.value.fix, caught.value.place) == (
+        "unsupported-type", "cast the column before writing", "x",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in POLARS_TYPES if n != "void"])
+def test_arrow_and_polars_agree_on_every_type(name: str) -> None:
+    schema = Schema((Field("x", PrimitiveType(name)),))
+    frame = pl.from_arrow(pa.Table.from_pylist([], schema.to_arrow()))
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.cast(schema.to_polars()).schema == schema.to_polars()
+
+
+def test_a_type_no_one_knows_has_no_values() -> None:
+    for ask in (
+        lambda: polars_type(PrimitiveType("geometry")),
+        Schema((Field("x", PrimitiveType("geometry")),)).to_arrow,
+    ):
+        with pytest.raises(UnsupportedTableError, match="values of type geometry cannot be read") as caught:
+            ask()
+        assert caught.value.kind == "unsupported-type"
+
+
+def test_columns_are_found_by_name() -> None:
+    assert DEEP.names == ["a", "s", "l", "m"]
+    assert "a" in DEEP
+    assert "A" not in DEEP
+    assert DEEP["a"].comment == "the key"
+    assert DEEP["s"].comment is None
+    assert DEEP.select(["m", "a"]).names == ["m", "a"]
+    assert len(DEEP) == 4
+    with pytest.raises(KeyError):
+        DEEP.select(["zz"])
+
+
+def test_leaves_are_reached_through_structs_only() -> None:
+    assert [leaf_name(path) for path, _ in DEEP.leaves()] == ["a", "s.b", "s.t.`c.d`", "l", "m"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(("a",), "a"), (("a", "b"), "a.b"), (("a.b",), "`a.b`"), (("a`b", "c"), "`a``b`.c"), (("",), ""),
+     (("_path",), "`_path`"), (("s", "_path"), "s._path")],
+)  # fmt: skip
+def test_a_leaf_has_one_name(path: tuple[str, ...], name: str) -> None:
+    assert leaf_name(path) == name
+
+
+def test_a_relaxed_schema_allows_nulls_everywhere() -> None:
+    relaxed = DEEP.relaxed()
+    assert all(f.nullable for f in relaxed)
+    assert relaxed["l"].type == ArrayType(LONG)
+    assert relaxed["m"].type == MapType(TEXT, ArrayType(DecimalType(38, 10)))
+    assert relaxed.to_arrow().field("m").type.item_field.nullable
+
+
+def test_a_schema_survives_its_text() -> None:
+    assert parse_schema(schema_text(DEEP)) == DEEP
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
+TYPES: st.SearchStrategy[DataType] = st.recursive(
+    st.sampled_from([*map(PrimitiveType, POLARS_TYPES)])
+    | st.builds(DecimalType, st.integers(10, 38), st.integers(0, 10)),
+    lambda inner: (
+        st.builds(ArrayType, inner, st.booleans())
+        | st.builds(MapType, inner, inner, st.booleans())
+        | st.lists(NAMES, unique=True, max_size=3).flatmap(
+            lambda names: st.tuples(*(st.builds(Field, st.just(n), inner, st.booleans()) for n in names)).map(
+                StructType
+            )
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(TYPES, NAMES)
+def test_every_schema_survives_its_text(type_: DataType, name: str) -> None:
+    schema = Schema((Field(name, type_, metadata={"comment": name}),))
+    assert parse_schema(schema_text(schema)) == schema
+
+
+def test_ids_and_physical_names_are_read_only_where_columns_are_mapped() -> None:
+    metadata = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-1"}
+    text = json.dumps({"type": "struct", "fields": [{"name": "a", "type": "long", "metadata": metadata}]})
+    assert (parse_schema(text)["a"].id, parse_schema(text)["a"].physical_name) == (None, None)
+    mapped = parse_schema(text, mapped=True)["a"]
+    assert (mapped.id, mapped.physical_name) == (7, "col-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("decimal", DecimalType(10, 0)), ("decimal(5, 2)", DecimalType(5, 2)), ("decimal (5,2)", DecimalType(5, 2))],
+)
+def test_decimals_are_written_in_several_ways(text: str, expected: DataType) -> None:
+    assert parse_schema(json.dumps({"type": "struct", "fields": [{"name": "a", "type": text}]}))["a"].type == expected
+
+
+def test_a_schema_that_is_not_there_is_empty() -> None:
+    assert parse_schema(None) == Schema()
+
+
+def test_what_is_no_schema_says_what_it_is() -> None:
+    with pytest.raises(CorruptTableError, match=r"schemaString\.a holds 7, which is no type") as caught:
+        parse_schema('{"type":"struct","fields":[{"name":"a","type":7}]}')
+    assert caught.value.fix == "the metaData action is broken; restore its commit from a backup"

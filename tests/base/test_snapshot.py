@@ -1,0 +1,126 @@
+"""A snapshot is a value: made from frames without any file system, counted, shown, and safe to show."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.snapshot import (
+    DOMAIN_METADATA,
+    FILES,
+    TOMBSTONES,
+    TRANSACTIONS,
+    Snapshot,
+    TableMetadata,
+    TableProtocol,
+)
+
+METADATA = TableMetadata(
+    address="/lake/<b>orders</b>",
+    format="delta",
+    version=41,
+    timestamp=datetime(2026, 3, 1, 12, tzinfo=UTC),
+    schema=Schema((Field("<script>", PrimitiveType("long"), nullable=False),)),
+    partition_columns=("a&b",),
+    properties={"k": "v"},
+    protocol=TableProtocol(1, 2),
+)
+
+
+def files(*rows: tuple[int | None, int | None]) -> pl.DataFrame:
+    """FILES of 10 bytes each, from (records, deleted records)."""
+    return pl.DataFrame(
+        {"path": [str(i) for i in range(len(rows))], "size": [10] * len(rows), "records": [r for r, _ in rows],
+         "deleted_records": [d for _, d in rows]}, schema_overrides=FILES,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "records"),
+    [([], 0), ([(5, 0), (7, 2)], 10), ([(5, 0), (None, 0)], None), ([(5, None)], None)],
+    ids=["no files", "all known", "a count unknown", "deletes unknown"],
+)
+def test_rows_are_exact_or_unknown(rows: list[tuple[int | None, int | None]], records: int | None) -> None:
+    snapshot = Snapshot(METADATA, frames={"files": files(*rows)})
+    assert (snapshot.num_files, snapshot.size_bytes, snapshot.num_records) == (len(rows), 10 * len(rows), records)
+
+
+class Loader:
+    """Counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+
+    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
+        self.asked.append(columns if columns is None else list(columns))
+        frame = files((5, 1))
+        return frame if columns is None else frame.select(columns)
+
+    def delete_files(self) -> pl.DataFrame:
+        self.asked.append("delete_files")
+        return pl.DataFrame(schema=FILES)
+
+    def tombstones(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=TOMBSTONES)
+
+    def transactions(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=TRANSACTIONS)
+
+    def domain_metadata(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=DOMAIN_METADATA)
+
+
+def test_only_what_is_asked_for_is_loaded_and_only_once() -> None:
+    loader = Loader()
+    snapshot = Snapshot(METADATA, loader)
+    assert (snapshot.version, snapshot.schema.names, snapshot.properties) == (41, ["<script>"], {"k": "v"})
+    assert loader.asked == []
+    assert (snapshot.num_files, snapshot.size_bytes, snapshot.num_files) == (1, 10, 1)
+    assert loader.asked == [["size"]], "a size costs no statistics"
+    assert (snapshot.num_records, snapshot.num_records) == (4, 4)
+    assert snapshot.files is snapshot.files
+    assert loader.asked[1:] == [["size", "records", "deleted_records"], None]
+
+
+def test_pickling_loads_everything_and_drops_the_loader() -> None:
+    loader = Loader()
+    copy = pickle.loads(pickle.dumps(Snapshot(METADATA, loader)))
+    assert "delete_files" in loader.asked
+    assert copy.metadata == METADATA
+    assert copy.num_records == 4
+    assert b"Loader" not in pickle.dumps(copy)
+
+
+def test_names_of_a_table_are_text_not_markup() -> None:
+    shown = Snapshot(METADATA, frames={"files": files((5, 0))})._repr_html_()
+    assert "<script>" not in shown
+    assert "<b>orders" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "a&amp;b" in shown
+    assert "2026-03-01 12:00 UTC" in shown
+    assert "not null" in shown
+
+
+def test_what_is_unknown_is_shown_as_unknown() -> None:
+    metadata = TableMetadata("x", "delta", 0, None, Schema())
+    shown = Snapshot(metadata, frames={"files": files((None, 0))})._repr_html_()
+    assert shown.count("unknown") == 2
+    assert repr(Snapshot(metadata)) == "Snapshot('x', version=0, columns=0)"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "label", "features"),
+    [
+        (TableProtocol(1, 2), "reader 1 · writer 2", ()),
+        (TableProtocol(3, 7, ("b", "a"), ("c", "a")), "reader 3 · writer 7", ("a", "b", "c")),
+        (TableProtocol(format_version=2), "version 2", ()),
+    ],
+)
+def test_a_protocol_has_a_label(protocol: TableProtocol, label: str, features: tuple[str, ...]) -> None:
+    assert protocol.label == label
+    assert protocol.features == features

@@ -1,0 +1,199 @@
+"""What happened: commits with their counts, the life of every file, schemas, readable versions."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.errors import CorruptTableError
+from tests.builders.actions import add, info, metadata, protocol, remove
+from tests.builders.history import DeltaHistory, log_name, parquet_actions
+
+COUNTS = ["files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed"]
+
+
+def counts(table: lv.Table, version: int) -> tuple[int | None, ...]:
+    row = table.history().filter(pl.col("version") == version).row(0, named=True)
+    return tuple(row[name] for name in COUNTS)
+
+
+def story(history: DeltaHistory) -> DeltaHistory:
+    """0 create, 1 two files, 2 one of them replaced, 3 a file of unknown rows, 4 it goes, 5 no file actions."""
+    history.create()
+    history.write("a", b"").write("b", b"").write("c", b"").write("d", b"")
+    history.commit(add("a", size=10, records=1), add("b", size=20, records=2))
+    history.commit(remove("a"), add("c", size=30, records=3))
+    history.commit(add("d", size=40))
+    history.commit(remove("d", size=41))
+    return history.commit(info(operation="NOTHING"))
+
+
+def test_what_a_commit_removed_is_counted_by_what_was_added(history: DeltaHistory) -> None:
+    table = lv.open_table(story(history).address)
+    assert counts(table, 0) == (0, 0, 0, 0, 0, 0)
+    assert counts(table, 1) == (2, 0, 30, 0, 3, 0)
+    assert counts(table, 2) == (1, 1, 30, 10, 3, 1)
+    assert counts(table, 3) == (1, 0, 40, 0, None, 0)
+    assert counts(table, 4) == (0, 1, 0, 41, 0, None)
+    assert counts(table, 5) == (0, 0, 0, 0, 0, 0)
+    assert table.history()["data_change"].to_list() == [False, True, True, True, True, False]
+
+
+def test_what_the_log_no_longer_tells_is_unknown_and_what_a_checkpoint_tells_is_known(history: DeltaHistory) -> None:
+    story(history).checkpoint(1).without(0, 1)
+    table = lv.open_table(history.address)
+    assert table.history()["version"].to_list() == [5, 4, 3, 2]
+    assert counts(table, 2) == (1, 1, 30, 10, 3, 1), "the checkpoint knows what a was"
+    history.remove(log_name(1, "checkpoint.parquet"))
+    assert counts(lv.open_table(history.address), 2) == (1, 1, 30, None, 3, None)
+
+
+def test_a_part_that_is_unknown_makes_the_sum_unknown(history: DeltaHistory) -> None:
+    history.create().commit(add("a", records=1), add("b")).commit(remove("a"), remove("b"), remove("never"))
+    table = lv.open_table(history.address)
+    assert counts(table, 1) == (2, 0, 200, 0, None, 0)
+    assert counts(table, 2) == (0, 3, 0, None, 0, None)
+
+
+def test_history_is_limited_to_the_newest(history: DeltaHistory) -> None:
+    table = lv.open_table(story(history).address)
+    assert table.history(2)["version"].to_list() == [5, 4]
+    assert table.history(0).height == 0
+    assert table.history(99).height == 6
+
+
+SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("as Spark says it",
+     {"timestamp": 1_700_000_000_000, "userName": "ada", "operation": "WRITE", "clientVersion": "4.0",
+      "operationParameters": {"mode": "Append", "partitionBy": "[]"}, "operationMetrics": {"numFiles": "1"},
+      "engineInfo": "Spark/3.5"},
+     {"recorded_timestamp": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), "user": "ada", "operation": "WRITE",
+      "parameters": '{"mode":"Append","partitionBy":"[]"}', "metrics": '{"numFiles":"1"}', "engine": "Spark/3.5",
+      "client_version": "4.0"}),
+    ("with a user id only", {"userId": "100121"}, {"user": "100121"}),
+    ("with nothing", {}, {"user": None, "operation": None, "parameters": None, "recorded_timestamp": None}),
+    ("with numbers for words", {"operation": 3, "userName": 7}, {"operation": "3", "user": "7"}),
+    ("with a time as text", {"timestamp": "1700000000000"},
+     {"recorded_timestamp": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)}),
+    ("with a time in words", {"timestamp": "yesterday"}, {"recorded_timestamp": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "shown"), [s[1:] for s in SAID], ids=[f"a commit {s[0]}" for s in SAID])
+def test_provenance_is_shown_as_recorded(history: DeltaHistory, said: dict[str, Any], shown: dict[str, Any]) -> None:
+    history.commit(info(**said), protocol(), metadata())
+    row = lv.open_table(history.address).history().row(0, named=True)
+    assert {name: row[name] for name in shown} == shown
+    assert (row["version"], row["position"], row["parent"]) == (0, 0, None)
+    assert (row["schema_changed"], row["protocol_changed"]) == (True, True)
+
+
+def test_lifetimes_tell_each_stay(history: DeltaHistory) -> None:
+    story(history).commit(add("./a", size=11, records=5)).commit(remove("a%20b")).commit(add("c", size=31, records=4))
+    shown = lv.open_table(history.address).lifetimes().drop("deletion_vector")
+    assert sorted(shown.rows(), key=str) == sorted(
+        [
+            ("a", 1, 2, 10, 1),
+            ("b", 1, None, 20, 2),
+            ("c", 2, 8, 30, 3),
+            ("d", 3, 4, 40, None),
+            ("./a", 6, None, 11, 5),
+            ("c", 8, None, 31, 4),
+        ],
+        key=str,
+    )
+
+
+def test_lifetimes_of_files_from_before_the_log_begin_nowhere(history: DeltaHistory) -> None:
+    story(history).checkpoint(2).without(0, 1, 2)
+    shown = lv.open_table(history.address).lifetimes().select("path", "added", "removed", "records")
+    assert sorted(shown.rows(), key=str) == [("b", None, None, 2), ("c", None, None, 3), ("d", 3, 4, None)]
+
+
+def test_schemas_are_told_where_they_changed(history: DeltaHistory) -> None:
+    history.create({"a": "long"}).commit(metadata({"a": "long"}, properties={"k": "v"}))
+    history.commit(metadata({"a": "long", "b": "string"})).commit(metadata({"a": "long"}))
+    table = lv.open_table(history.address)
+    told = table.schemas()
+    assert told["version"].to_list() == [0, 2, 3]
+    assert [len(json.loads(text)["fields"]) for text in told["schema"]] == [1, 2, 1]
+    assert told["timestamp"].is_sorted()
+    history.checkpoint(2).without(0, 1, 2)
+    assert lv.open_table(history.address).schemas()["version"].to_list() == [2, 3]
+
+
+def test_the_actions_of_a_commit_are_shown_as_recorded(history: DeltaHistory) -> None:
+    text = '{"commitInfo":{"operation":"\u00dc"}}\n{"add":{"path":"a%20b","size": 1.0e0,"x":[1,2]}}\n'
+    history.create().raw_commit(text.replace("1.0e0", "1").encode()).commit({"wish": {"path": 3}}, {"txn": None})
+    table = lv.open_table(history.address)
+    assert table.commit(1).rows() == [
+        ("commitInfo", None, '{"operation":"\u00dc"}'),
+        ("add", "a%20b", '{"path":"a%20b","size": 1,"x":[1,2]}'),
+    ]
+    assert table.commit(2).rows() == [("wish", None, '{"path": 3}'), ("txn", None, "null")]
+
+
+REASONS = "version", "readable", "reason"
+
+
+def readable(table: lv.Table) -> dict[int, str | None]:
+    found = table.versions()
+    assert (found["readable"] == found["reason"].is_null()).all()
+    return dict(found.select("version", "reason").iter_rows())
+
+
+def test_every_reason_why_a_version_cannot_be_read(history: DeltaHistory) -> None:
+    story(history)
+    assert set(readable(lv.open_table(history.address)).values()) == {None}
+    history.remove("a")
+    told = readable(lv.open_table(history.address))
+    assert {v for v, reason in told.items() if reason} == {1}
+    assert told[1] == "1 of its data files is missing from the store"
+    history.remove("b")
+    told = readable(lv.open_table(history.address))
+    assert told[1] == "2 of its data files are missing from the store"
+    assert told[5] == "1 of its data files is missing from the store"
+    history.write("a", b"").write("b", b"").without(3)
+    told = readable(lv.open_table(history.address))
+    assert {told[v] for v in (4, 5)} == {"commit 3 is missing from the log"}
+    assert told[2] is None
+    history.checkpoint(2).without(0)
+    told = readable(lv.open_table(history.address))
+    assert told[1] == "the log starts at version 1, and no checkpoint lies at or below it"
+    assert told[2] is None
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_what_is_said_to_be_readable_is_and_the_rest_is_not(history: DeltaHistory, version: int) -> None:
+    story(history).checkpoint(2).without(1, 4)
+    history.write(log_name(5, "checkpoint.parquet"), parquet_actions(history.reconciled(5)))
+    table = lv.open_table(history.address)
+    told = readable(table)
+    if version in (1, 4):
+        assert told.get(version) is None
+        assert version not in told
+        return
+    if told[version] is None:
+        assert table.snapshot(version).num_files >= 0
+    else:
+        with pytest.raises(CorruptTableError):
+            table.snapshot(version)
+
+
+def test_a_base_that_cannot_be_read_is_a_reason(history: DeltaHistory) -> None:
+    story(history).write(log_name(2, "checkpoint.parquet"), b"garbage").without(0, 1)
+    table = lv.open_table(history.address)
+    told = readable(table)
+    assert all(reason is not None and "checkpoint 00000000000000000002" in reason for reason in told.values())
+    assert table.history().height == 4
+    assert table.schemas().height == 0
+
+
+def test_files_outside_the_table_are_taken_to_be_there(history: DeltaHistory) -> None:
+    history.create().commit(add("s3://bucket/f"), add("/elsewhere/f"))
+    assert readable(lv.open_table(history.address)) == {0: None, 1: None}

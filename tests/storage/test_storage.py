@@ -1,0 +1,330 @@
+"""What every store promises, once on disk and once in memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from lakeview.config import Config
+from lakeview.errors import (
+    AccessDeniedError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+    UnsupportedTableError,
+)
+from lakeview.storage import LISTING, FsspecStorage, LocalStorage, Storage, normalise, open_storage
+
+
+@pytest.fixture(params=["on disk", "in memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """An empty store."""
+    if request.param == "on disk":
+        return open_storage(str(tmp_path / "root"))
+    return open_storage(f"memory://test-{uuid.uuid4().hex}/root")
+
+
+SPELLINGS = [
+    ("lake/orders", "{cwd}/lake/orders"),
+    ("lake//orders/", "{cwd}/lake/orders"),
+    ("./lake/../orders", "{cwd}/orders"),
+    ("/lake/orders/", "/lake/orders"),
+    ("file:/lake/orders", "/lake/orders"),
+    ("file:///lake/orders", "/lake/orders"),
+    ("file://localhost/lake", "/lake"),
+    ("FILE:///lake", "/lake"),
+    ("~/lake", "{home}/lake"),
+    ("s3://bucket/a//b/../c/", "s3://bucket/a/c"),
+    ("S3://Bucket", "s3://Bucket"),
+    ("memory://x", "memory://x"),
+    ("memory:///x", "memory:///x"),
+]
+
+
+@pytest.mark.parametrize(("address", "expected"), SPELLINGS, ids=[s for s, _ in SPELLINGS])
+def test_an_address_has_one_spelling(address: str, expected: str) -> None:
+    home = os.path.expanduser("~")
+    assert normalise(address) == expected.format(cwd=os.getcwd(), home=home)
+
+
+def test_what_a_user_types_is_decoded_and_what_a_log_holds_is_not() -> None:
+    assert normalise("file:///a%20b", decode=True) == "/a b"
+    assert normalise("file:///a%20b") == "/a%20b"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"), [("", "is empty"), ("  ", "is empty"), ("a\0b", "null character")], ids=repr
+)
+def test_an_address_that_is_none_is_refused(address: str, words: str) -> None:
+    with pytest.raises(InvalidRequestError, match=words) as caught:
+        normalise(address)
+    assert caught.value.fix is not None
+
+
+@pytest.mark.parametrize("address", ["gopher://x/y", "nosuchstore://x"])
+def test_a_store_no_one_knows_is_refused(address: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"no store is known for {address.partition(':')[0]}://"):
+        open_storage(address)
+
+
+def test_what_is_not_there_lists_as_nothing(store: Storage) -> None:
+    for listing in (store.list_from("nowhere"), store.list_from("nowhere", "b"), store.walk()):
+        assert listing.schema == LISTING
+        assert listing.height == 0
+    assert store.exists("nowhere/x") is False
+    for missing in (store.read, store.open):
+        with pytest.raises(FileNotFoundError):
+            missing("nowhere/x")
+    store.delete("nowhere/x")
+
+
+def test_a_file_is_put_read_listed_and_deleted(store: Storage) -> None:
+    for name in ("log/c", "log/a", "log/b", "log/inner/d", "top"):
+        store.put(name, name.encode())
+    assert store.list_from("log")["name"].to_list() == ["a", "b", "c"]
+    assert store.list_from("log", "b")["name"].to_list() == ["b", "c"]
+    assert store.list_from("log", "bb")["name"].to_list() == ["c"]
+    assert store.walk()["name"].to_list() == ["log/a", "log/b", "log/c", "log/inner/d", "top"]
+    assert store.walk()["size"].to_list() == [5, 5, 5, 11, 3]
+    assert store.list_from("log")["modified"].null_count() == 0
+    assert store.read("log/a") == b"log/a"
+    with store.open("log/a") as file:
+        file.seek(4)
+        assert file.read() == b"a"
+    store.put("log/a", b"new")
+    assert store.read("log/a") == b"new"
+    store.delete("log/a")
+    assert store.exists("log/a") is False
+    assert store.exists("log/b") is True
+    assert store.exists("log") is False
+
+
+def test_a_file_is_created_only_if_it_is_absent(store: Storage) -> None:
+    store.put_if_absent("log/0", b"first")
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("log/0", b"second")
+    assert store.read("log/0") == b"first"
+    assert store.walk()["name"].to_list() == ["log/0"], "no temporary file is left"
+
+
+def test_of_many_threads_one_creates_a_file(store: Storage) -> None:
+    won: list[int] = []
+    start = threading.Barrier(8)
+
+    def create(number: int) -> None:
+        start.wait()
+        for i in range(10):
+            try:
+                store.put_if_absent(f"log/{i}", b"%d" % number)
+            except FileExistsError:
+                continue
+            won.append(i)
+
+    threads = [threading.Thread(target=create, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won) == list(range(10))
+
+
+def _create(root: str, number: int) -> list[int]:
+    store = open_storage(root)
+    won = []
+    for i in range(50):
+        try:
+            store.put_if_absent(f"log/{i}", b"%d" % number * 1000)
+        except FileExistsError:
+            continue
+        won.append(i)
+    return won
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["with hard links", "where links are refused"])
+def test_of_two_processes_one_creates_a_file(tmp_path: Path, links: bool) -> None:
+    with multiprocessing.get_context("spawn").Pool(2, _without_links if not links else None) as pool:
+        one, other = pool.starmap(_create, [(str(tmp_path), 1), (str(tmp_path), 2)])
+    assert sorted(one + other) == list(range(50))
+    for i in range(50):
+        assert len(set((tmp_path / f"log/{i}").read_bytes())) == 1, "whole, by one of them"
+
+
+def _without_links() -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(95, "no links here")
+
+    os.link = refuse  # type: ignore[assignment]  # in this process only
+
+
+def test_requests_are_counted(store: Storage) -> None:
+    store.put("a", b"")
+    store.put_if_absent("b", b"")
+    store.read("a")
+    store.exists("a")
+    store.open("a").close()
+    store.list_from("")
+    store.walk()
+    store.delete("a")
+    assert dict(store.requests) == {"put": 2, "read": 2, "open": 1, "list": 2, "delete": 1}
+
+
+OUTSIDE = ["../x", "a/../../x", "/etc/passwd", "file:///etc/passwd", "s3://bucket/x", "memory://elsewhere/x", "a\0b"]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_a_path_outside_the_root_is_refused_by_every_call(store: Storage, path: str) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: store.read(path), lambda: store.open(path), lambda: store.exists(path),
+        lambda: store.put(path, b""), lambda: store.put_if_absent(path, b""), lambda: store.delete(path),
+        lambda: store.list_from(path),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(LakeviewError) as caught:
+            call()
+        assert isinstance(caught.value, AccessDeniedError)
+        assert caught.value.kind == "outside-roots"
+
+
+def test_paths_inside_the_root_may_be_absolute(store: Storage) -> None:
+    store.put("dir/f", b"x")
+    assert store.read(f"{store.root}/dir/f") == b"x"
+    assert store.read(f"{store.root}/dir/../dir/./f") == b"x"
+
+
+def test_a_root_is_not_a_prefix_of_its_neighbours_name(tmp_path: Path) -> None:
+    (tmp_path / "root-other").mkdir()
+    (tmp_path / "root-other/f").write_bytes(b"")
+    with pytest.raises(AccessDeniedError):
+        open_storage(str(tmp_path / "root")).read(f"{tmp_path}/root-other/f")
+    with pytest.raises(AccessDeniedError):
+        open_storage(str(tmp_path / "root-other"), config=Config(roots=(str(tmp_path / "root"),)))
+
+
+def test_links_are_followed_inside_the_allowed_roots_only(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/f").write_bytes(b"x")
+    (tmp_path / "root/f").symlink_to(tmp_path / "shared/f")
+    (tmp_path / "root/g").symlink_to(tmp_path / "root/real")
+    (tmp_path / "root/real").write_bytes(b"y")
+    store = open_storage(str(tmp_path / "root"))
+    assert store.read("g") == b"y"
+    with pytest.raises(AccessDeniedError, match="is a link that leaves the table and the allowed roots") as caught:
+        store.read("f")
+    assert caught.value.fix == "add the folder it points into to LAKEVIEW_ROOTS if you trust this table"
+    roots = (str(tmp_path / "root"), str(tmp_path / "shared"))
+    assert open_storage(str(tmp_path / "root"), config=Config(roots=roots)).read("f") == b"x"
+
+
+def test_a_root_reached_through_a_link_is_a_root(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/f").write_bytes(b"x")
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    assert open_storage(str(tmp_path / "linked")).read("f") == b"x"
+
+
+def test_a_dangling_link_and_a_folder_are_no_files(tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "folder").mkdir()
+    store = open_storage(str(tmp_path))
+    assert store.list_from("")["name"].to_list() == []
+    assert store.walk()["name"].to_list() == []
+    with pytest.raises(StoreUnavailableError, match="folder could not be read or written: Is a directory"):
+        store.read("folder")
+
+
+def test_a_refused_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> object:
+        raise PermissionError(13, "no")
+
+    (tmp_path / "f").write_bytes(b"")
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(AccessDeniedError) as caught:
+        open_storage(str(tmp_path)).read("f")
+    assert (caught.value.message, caught.value.place) == ("the store refuses access to f", "f")
+    assert (caught.value.kind, caught.value.fix) == ("access-denied", "check the permissions")
+
+
+def test_a_full_disk_is_an_unavailable_store_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    store = open_storage(str(tmp_path))
+    for write in (store.put, store.put_if_absent):
+        with pytest.raises(StoreUnavailableError, match="f could not be read or written: No space left") as caught:
+            write("f", b"data")
+        assert caught.value.fix == "try again; check the store and the disk"
+    assert list(tmp_path.iterdir()) == []
+
+
+class Flaky(fsspec.AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A store that fails a number of times before it answers."""
+
+    protocol = "flaky"
+    cachable = False
+    failures = 0
+    calls = 0
+
+    def cat_file(self, path: str, **_: object) -> bytes:
+        type(self).calls += 1
+        if type(self).failures > 0:
+            type(self).failures -= 1
+            raise TimeoutError("slow")
+        return b"data"
+
+
+@pytest.fixture
+def flaky(monkeypatch: pytest.MonkeyPatch) -> FsspecStorage:
+    """A remote store whose failures are counted; waiting costs no time."""
+    fsspec.register_implementation("flaky", Flaky, clobber=True)
+    monkeypatch.setattr("lakeview.storage.back_off", lambda *_: None)
+    Flaky.failures = Flaky.calls = 0
+    return FsspecStorage("flaky://bucket/table", Config(), {"key": "s3cr3t"})
+
+
+@pytest.mark.parametrize(("failures", "calls"), [(0, 1), (1, 2), (2, 3)])
+def test_a_remote_call_is_tried_again(flaky: FsspecStorage, failures: int, calls: int) -> None:
+    Flaky.failures = failures
+    assert flaky.read("f") == b"data"
+    assert Flaky.calls == calls
+
+
+def test_a_remote_store_that_does_not_answer_is_unavailable(flaky: FsspecStorage) -> None:
+    Flaky.failures = 9
+    with pytest.raises(StoreUnavailableError, match="f could not be read or written: TimeoutError"):
+        flaky.read("f")
+    assert Flaky.calls == 3
+
+
+def test_options_are_never_shown(flaky: FsspecStorage) -> None:
+    assert "s3cr3t" not in repr(flaky)
+    with pytest.raises(UnsupportedTableError) as caught:
+        flaky.put_if_absent("f", b"")
+    assert "s3cr3t" not in str(caught.value)
+    assert "s3cr3t" not in repr(pickle.dumps(caught.value))
+
+
+def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x" * 100)
+    store = LocalStorage(str(tmp_path), Config(max_log_file_bytes=99))
+    with pytest.raises(UnsupportedTableError, match="f holds 100 bytes, more than the limit of 99"):
+        store.read("f")
+
+
+def test_times_are_those_of_the_files(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"")
+    os.utime(tmp_path / "f", (1_700_000_000.123, 1_700_000_000.123))
+    found = open_storage(str(tmp_path)).list_from("")["modified"][0]
+    assert abs(found.timestamp() - 1_700_000_000.123) < timedelta(milliseconds=2).total_seconds()
