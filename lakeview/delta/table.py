@@ -27,7 +27,7 @@ from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns, predicate
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
-from lakeview.snapshot import ACTIONS, Snapshot, TableMetadata, TableProtocol
+from lakeview.snapshot import ACTIONS, Snapshot, TableMetadata
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class DeltaTable:
             version = version_at(self._history.times(self._newest_properties()), at, self.address)
         wanted = self._log.latest if version is None else version
         state = self._replay(wanted)
-        check_readable(table_protocol(state), properties(state), self.address)
+        check_readable(state.table_protocol, state.properties, self.address)
         return state
 
     def _replay(self, version: int) -> Replay:
@@ -217,15 +217,14 @@ class DeltaTable:
         """Properties of the newest version that still has any, for the log's own sake: no protocol check."""
         metadata = self._history.properties()
         if metadata:
-            found = metadata[max(metadata)].configuration or {}
-            return {k: v for k, v in found.items() if v is not None}
+            return metadata[max(metadata)].properties
         base = self._history.base_actions()
         if base is not None and base[2] is not None:
-            return {k: v for k, v in (base[2].configuration or {}).items() if v is not None}
+            return base[2].properties
         return {}
 
     def _schema(self, state: Replay) -> Schema:
-        mapped = properties(state).get("delta.columnMapping.mode", "none") != "none"
+        mapped = state.properties.get("delta.columnMapping.mode", "none") != "none"
         return parse_schema(state.metadata.schema_string, mapped=mapped, max_depth=self.storage.config.max_schema_depth)
 
     def _partitions(self, state: Replay) -> list[Any]:
@@ -251,7 +250,7 @@ class DeltaTable:
 
     def _describe(self, state: Replay) -> TableMetadata:
         metadata = state.metadata
-        found = properties(state)
+        found = state.properties
         return TableMetadata(
             address=self.address,
             format=self.format,
@@ -260,7 +259,7 @@ class DeltaTable:
             schema=self._schema(state),
             partition_columns=tuple(metadata.partition_columns or ()),
             properties=found,
-            protocol=table_protocol(state),
+            protocol=state.table_protocol,
             id=metadata.id,
             name=metadata.name,
             description=metadata.description,
@@ -273,19 +272,3 @@ class DeltaTable:
 
     def _repr_html_(self) -> str:
         return f"<p><b>{escape(self.address)}</b> · Delta · latest version {self.latest_version}</p>"
-
-
-def properties(state: Replay) -> dict[str, str]:
-    """Table properties at a version; one recorded as null is not set."""
-    return {k: v for k, v in (state.metadata.configuration or {}).items() if v is not None}
-
-
-def table_protocol(state: Replay) -> TableProtocol:
-    """The protocol action as the neutral value a Snapshot holds."""
-    p = state.protocol
-    return TableProtocol(
-        p.min_reader_version,
-        p.min_writer_version,
-        None if p.reader_features is None else tuple(p.reader_features),
-        None if p.writer_features is None else tuple(p.writer_features),
-    )

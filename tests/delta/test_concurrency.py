@@ -263,7 +263,7 @@ def test_a_refresh_that_fails_after_the_commit_does_not_fail_it(tmp_path: Path) 
 def test_a_writer_that_always_loses_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     created(tmp_path)
     waits: list[int] = []
-    monkeypatch.setattr("lakeview.delta.write.transaction.back_off", lambda attempt, _: waits.append(attempt))
+    monkeypatch.setattr("lakeview.delta.write.commit_loop.back_off", lambda attempt, _: waits.append(attempt))
 
     class Crowded(LocalStorage):
         def put_if_absent(self, path: str, data: bytes) -> None:

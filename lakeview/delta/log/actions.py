@@ -79,6 +79,11 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     created_time: Long | None = None
     configuration: dict[str, str | None] | None = None
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties; one recorded as null is not set."""
+        return {k: v for k, v in (self.configuration or {}).items() if v is not None}
+
 
 class Protocol(msgspec.Struct, frozen=True, rename="camel"):
     """What readers and writers must implement."""

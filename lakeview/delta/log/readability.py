@@ -10,6 +10,7 @@ from lakeview.delta.features import check_readable
 from lakeview.delta.log.history import History
 from lakeview.delta.log.log_segment import complete_checkpoints
 from lakeview.delta.log.paths import canonical
+from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import VERSIONS, TableProtocol
@@ -81,11 +82,9 @@ def _refused(history: History, versions: list[int]) -> dict[int, str]:
                 reasons[version] = reason
             continue
         if version in metadata:
-            properties = {k: v for k, v in (metadata[version].configuration or {}).items() if v is not None}
+            properties = metadata[version].properties
         if version in protocols:
-            p = protocols[version]
-            features = tuple(p.reader_features) if p.reader_features is not None else None
-            protocol = TableProtocol(p.min_reader_version, p.min_writer_version, features)
+            protocol = table_protocol(protocols[version])
         reason = None if protocol is None else _refusal(protocol, properties)
         if reason is not None:
             reasons[version] = reason

@@ -13,7 +13,7 @@ from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError
-from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, UTC_MILLIS
+from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, UTC_MILLIS, TableProtocol
 
 _KEY = ["key", "deletion_vector"]
 
@@ -78,6 +78,16 @@ class Replay:
         """The metadata in force. CorruptTableError if the log has none."""
         return self._protocol_and_metadata[1]
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        return self.metadata.properties
+
+    @property
+    def table_protocol(self) -> TableProtocol:
+        """The protocol as the neutral value a Snapshot holds."""
+        return table_protocol(self.protocol)
+
     @cached_property
     def _tail(self) -> pl.DataFrame:
         """The newest action of each file that the commits after the checkpoint touch."""
@@ -128,3 +138,13 @@ class Replay:
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
         )
+
+
+def table_protocol(protocol: Protocol) -> TableProtocol:
+    """A protocol action as the neutral value a Snapshot holds."""
+    return TableProtocol(
+        protocol.min_reader_version,
+        protocol.min_writer_version,
+        None if protocol.reader_features is None else tuple(protocol.reader_features),
+        None if protocol.writer_features is None else tuple(protocol.writer_features),
+    )

@@ -68,7 +68,7 @@ def write_checkpoint(table: Target, version: int) -> None:
     make the same file and either may win. UnsupportedTableError if the table wants a kind of checkpoint we do not make.
     """
     state = table.state(version)
-    properties = {k: v for k, v in (state.metadata.configuration or {}).items() if v is not None}
+    properties = state.properties
     if properties.get("delta.checkpoint.writeStatsAsStruct", "").lower() == "true":
         raise UnsupportedTableError(
             "the table wants statistics as a struct (delta.checkpoint.writeStatsAsStruct), which is not written",

@@ -17,30 +17,22 @@ from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.features import check_writable
 from lakeview.delta.log.actions import AddFile, Metadata, RemoveFile, Txn
 from lakeview.delta.log.commits import encode_actions
-from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decoded, encode_path
+from lakeview.delta.log.paths import canonical, decoded, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.checkpoint import write_checkpoint
-from lakeview.delta.write.conflicts import Intent, check_conflict
+from lakeview.delta.write.commit_loop import CommitLoop
+from lakeview.delta.write.conflicts import Intent
 from lakeview.delta.write.rules import active_features, check_evolution, check_supported
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
-from lakeview.errors import (
-    CommitConflictError,
-    ConstraintViolationError,
-    InvalidRequestError,
-    LakeviewError,
-    StoreUnavailableError,
-)
+from lakeview.errors import ConstraintViolationError, InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, predicate
 from lakeview.schema import Field, Schema
-from lakeview.snapshot import TableProtocol
-from lakeview.storage import back_off
 
 __all__ = ["Clock", "Transaction", "system_clock"]
 
-_ATTEMPTS = 50
 _EVERY = pl.lit(value=True)
 
 
@@ -82,7 +74,6 @@ class Transaction:
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
         self._touched = False
-        self._unsure = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
         self._check_writable()
@@ -201,55 +192,16 @@ class Transaction:
         """Commit; returns the version, or None if nothing was changed. What did not commit leaves no data files."""
         if not self._touched or self.version is not None:
             return self.version
+        loop = CommitLoop(self._table, self._id)
         try:
             self._check_keys()
-            version = self._commit()
+            self.version = loop.run(self._base.version, self._encode, self._intent())
         except LakeviewError:
-            if not self._unsure:  # a commit that may be there needs its files
+            if not loop.unsure:  # a commit that may be there needs its files
                 discard(self._written, self._storage)
             raise
-        self._checkpoint(version)
-        return version
-
-    def _commit(self) -> int:
-        base = self._base.version
-        candidate = base + 1
-        for attempt in range(_ATTEMPTS):
-            data = self._encode(candidate, base)
-            try:
-                self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(candidate)}", data)
-            except FileExistsError:
-                pass
-            except StoreUnavailableError as error:  # the reply may have been lost after the file was made
-                if not self._won(candidate):
-                    # what a remote store was sent may still arrive; a local call is over when it returns
-                    self._unsure = self._storage.remote
-                    if not self._unsure:
-                        raise
-                    raise self._outcome_unknown(candidate, error) from error
-            else:
-                self.version = candidate
-                return candidate
-            if self._won(candidate):
-                self.version = candidate
-                return candidate
-            back_off(attempt, self._storage.remote)
-            candidate = self._rebase(candidate)
-        raise CommitConflictError(
-            f"{_ATTEMPTS} commits in a row were won by other writers",
-            fix="try again when fewer writers are at work",
-            kind="too-many-attempts",
-        )
-
-    def _rebase(self, first: int) -> int:
-        """Hold every commit that won since against ours; the version to try next."""
-        self._table.refresh()
-        latest = self._table.latest_version
-        for version in range(first, latest + 1):
-            check_conflict(self._table.log.commit(version), self._intent(), self._storage.root)
-        newest = self._table.state()
-        check_writable(_protocol(newest), active_features(newest.metadata), self._storage.root)
-        return latest + 1
+        self._checkpoint(self.version)
+        return self.version
 
     def _intent(self) -> Intent:
         changes = {a.data_change for a in self._adds} | {r.data_change for r in self._removes.values()}
@@ -262,26 +214,7 @@ class Transaction:
             partitions=tuple(self._partitions()),
         )
 
-    def _won(self, version: int) -> bool:
-        """Whether the commit of that version is ours; StoreUnavailableError where the store does not say."""
-        path = f"{LOG_FOLDER}/{commit_name(version)}"
-        self._unsure = True
-        try:
-            won = self._storage.exists(path) and self._table.log.commit(version).info.txn_id == self._id
-        except StoreUnavailableError as error:
-            raise self._outcome_unknown(version, error) from error
-        self._unsure = False
-        return won
-
-    def _outcome_unknown(self, version: int, error: LakeviewError) -> StoreUnavailableError:
-        return StoreUnavailableError(
-            f"whether version {version} was committed is not known: {error.message}",
-            fix=f"refresh the table: it was, if a new commit carries txnId {self._id}; its data files were kept",
-            place=commit_name(version),
-            kind="outcome-unknown",
-        )
-
-    def _encode(self, version: int, read_version: int) -> bytes:
+    def _encode(self, version: int) -> bytes:
         now = self._clock()
         blind = bool(self._adds) and not self._removes and self._reads is None
         info = {
@@ -289,7 +222,7 @@ class Transaction:
             "operation": self._operation,
             "operationParameters": self._parameters,
             "operationMetrics": {k: str(v) for k, v in {**self._counted(), **self._metrics}.items()},
-            "readVersion": read_version,
+            "readVersion": self._base.version,
             "isolationLevel": "Serializable",
             "isBlindAppend": blind,
             "engineInfo": self._engine,
@@ -350,8 +283,7 @@ class Transaction:
     # -- inside
 
     def _properties(self) -> dict[str, str]:
-        metadata = self._metadata or self._base.metadata
-        return {k: v for k, v in (metadata.configuration or {}).items() if v is not None}
+        return (self._metadata or self._base.metadata).properties
 
     def _partitions(self) -> list[Field]:
         metadata = self._base.metadata
@@ -359,12 +291,12 @@ class Transaction:
 
     def _check_writable(self) -> None:
         metadata = self._metadata or self._base.metadata
-        check_writable(_protocol(self._base), active_features(metadata), self._storage.root)
+        check_writable(self._base.table_protocol, active_features(metadata), self._storage.root)
 
     def _change_metadata(self, **changes: Any) -> None:
         self._touched = True
         changed = msgspec.structs.replace(self._metadata or self._base.metadata, **changes)
-        check_supported(self._base.metadata, changed, _protocol(self._base), self._storage.root)
+        check_supported(self._base.metadata, changed, self._base.table_protocol, self._storage.root)
         self._metadata = changed
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
@@ -401,16 +333,6 @@ class Transaction:
         if moment.tzinfo is None:
             raise InvalidRequestError("the clock gives a moment without time zone", kind="naive-moment")
         return int(moment.timestamp() * 1000)
-
-
-def _protocol(state: Replay) -> TableProtocol:
-    p = state.protocol
-    return TableProtocol(
-        p.min_reader_version,
-        p.min_writer_version,
-        None if p.reader_features is None else tuple(p.reader_features),
-        None if p.writer_features is None else tuple(p.writer_features),
-    )
 
 
 def _batches(frame: pl.DataFrame | pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
