@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +51,8 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     try:
         # INT96 through nanoseconds would wrap years before 1677 and after 2262
         with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
-            sources = {f.name: _source(f, file.schema_arrow) for f in task.schema if f.name not in task.constants}
+            held = Counter(file.schema_arrow.names)
+            sources = {f.name: _source(f, held) for f in task.schema if f.name not in task.constants}
             columns = [name for name in dict.fromkeys(sources.values()) if name is not None]
             for batch in _batches(file, columns, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
@@ -73,12 +75,16 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
         ) from error
 
 
-def _source(wanted: Field, schema: pa.Schema) -> str | None:
-    """The file's column for a field: by exact name, else ignoring case ("unique ignoring case"), else none."""
+def _source(wanted: Field, names: Counter[str]) -> str | None:
+    """The file's column for a field: by exact name, else ignoring case ("unique ignoring case"), else none.
+
+    `names`: how often the file has each. ArrowInvalid for one that it has twice.
+    """
     name = wanted.physical_name or wanted.name
-    if schema.get_field_index(name) >= 0:
-        return name
-    return next((n for n in schema.names if n.casefold() == name.casefold()), None)
+    found = name if name in names else next((n for n in names if n.casefold() == name.casefold()), None)
+    if found is not None and names[found] > 1:
+        raise pa.ArrowInvalid(f"it holds {names[found]} columns called {found}")
+    return found
 
 
 def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -152,4 +158,5 @@ def _frame(batch: pa.RecordBatch, names: list[str], types: pl.Schema) -> pl.Data
     frame = pl.from_arrow(batch)
     assert isinstance(frame, pl.DataFrame)
     frame.columns = names  # polars gives a column without a name one of its own
-    return frame.cast(pl.Schema({n: types[n] for n in names}))
+    # one by one: DataFrame.cast takes a name such as ^x$ for a pattern, and minutes over thousands of columns
+    return pl.DataFrame({s.name: s if s.dtype == types[s.name] else s.cast(types[s.name]) for s in frame})

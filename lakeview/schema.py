@@ -182,6 +182,8 @@ def leaf_name(path: tuple[str, ...]) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" if own or "." in part or "`" in part else part for part in path)
 
 
+_OTHER_ENGINE = "its log can be shown; read the rows with an engine that knows the type"
+
 POLARS_TYPES: Mapping[str, pl.DataType] = {
     "string": pl.String(),
     "long": pl.Int64(),
@@ -218,7 +220,9 @@ def polars_type(type_: DataType) -> pl.DataType:
             return pl.Struct({f.name: polars_type(f.type) for f in fields})
         case PrimitiveType(name):
             if name not in POLARS_TYPES:
-                raise UnsupportedTableError(f"values of type {name} cannot be read", kind="unsupported-type")
+                raise UnsupportedTableError(
+                    f"values of type {name} cannot be read", fix=_OTHER_ENGINE, kind="unsupported-type"
+                )
             return POLARS_TYPES[name]
 
 
@@ -264,7 +268,9 @@ def arrow_type(type_: DataType) -> pa.DataType:
                 "variant": pa.string,
             }.get(name)
             if make is None:
-                raise UnsupportedTableError(f"values of type {name} cannot be read", kind="unsupported-type")
+                raise UnsupportedTableError(
+                    f"values of type {name} cannot be read", fix=_OTHER_ENGINE, kind="unsupported-type"
+                )
             return make()
 
 

@@ -18,6 +18,17 @@ import polars as pl
 from lakeview.schema import Schema
 
 UTC_MILLIS = pl.Datetime("ms", "UTC")
+YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_370_764_800_000
+
+
+def moments(milliseconds: str) -> pl.Expr:
+    """A column of milliseconds since 1970 as UTC_MILLIS, under its name; null before the year 1 and from 9999 on.
+
+    A log may hold any number of 64 bits, and a moment that no calendar has brings down whatever shows it.
+    """
+    number = pl.col(milliseconds)
+    return pl.when(number >= YEAR_1, number < YEAR_9999).then(number).cast(UTC_MILLIS).alias(milliseconds)
+
 
 FILES = pl.Schema(
     {

@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 import posixpath
 import random
-import re
 import threading
 import time
-import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
@@ -20,49 +18,19 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import IO, Any
-from urllib.parse import unquote
 
 import polars as pl
 
+from lakeview.addresses import below, is_absolute, is_local, normalise
 from lakeview.config import Config, settings
 from lakeview.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
-from lakeview.snapshot import UTC_MILLIS
+from lakeview.local_files import create_exclusively, require_file, sync_folder, write_beside
+from lakeview.snapshot import UTC_MILLIS, moments
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
 """One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""
 
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 _ATTEMPTS = 3
-
-
-def normalise(address: str, *, decode: bool = False) -> str:
-    """An address in one spelling: local ones as an absolute path, others as `scheme://rest`, no slash at the end.
-
-    `decode`: percent-decode `file:` addresses (what a user types; paths out of a log are decoded already).
-    """
-    if "\0" in address:
-        raise InvalidRequestError("the address holds a null character", fix="give a path or a URL")
-    if not address.strip():
-        raise InvalidRequestError("the address is empty", fix="give a folder or a URL, such as lake/orders")
-    scheme, _, rest = address.partition(":")
-    if not _SCHEME.match(address) or (len(scheme) == 1 and os.name == "nt"):
-        return os.path.abspath(os.path.expanduser(address))
-    if scheme.lower() == "file":
-        path = re.sub(r"^//(localhost(?=/))?", "", rest) or "/"
-        return os.path.abspath("/" + (unquote(path) if decode else path).lstrip("/"))
-    head, _, tail = rest.removeprefix("//").partition("/")
-    tail = posixpath.normpath("/" + tail).lstrip("/") if tail else ""
-    return f"{scheme.lower()}://{head}" + (f"/{tail}" if tail else "")
-
-
-def is_absolute(path: str) -> bool:
-    """Whether a recorded path names its place without the table's root."""
-    return path.startswith("/") or _SCHEME.match(path) is not None
-
-
-def is_local(address: str) -> bool:
-    """Whether a normalised address is a folder of this machine."""
-    return "://" not in address
 
 
 class Storage(ABC):
@@ -123,7 +91,7 @@ class Storage(ABC):
     def resolve(self, path: str) -> str:
         """The normalised address of a path; AccessDeniedError if it lies outside the root and the allowed roots."""
         full = normalise(path) if is_absolute(path) else self._join(path)
-        if not (_below(full, self.root) or any(_below(full, normalise(r)) for r in self.config.roots)):
+        if not (below(full, self.root) or any(below(full, normalise(r)) for r in self.config.roots)):
             raise AccessDeniedError(
                 f"{path} lies outside the table and the allowed roots",
                 fix="add its folder to LAKEVIEW_ROOTS if you trust this table",
@@ -142,10 +110,6 @@ class Storage(ABC):
         return f"{head}://{joined.lstrip('/')}"
 
 
-def _below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
-
-
 class LocalStorage(Storage):
     """A folder of this machine. Links are followed only to places below the allowed roots."""
 
@@ -162,7 +126,7 @@ class LocalStorage(Storage):
             )  # fmt: skip
         real = os.path.realpath(full)
         roots = [self.root, *(normalise(r) for r in self.config.roots)]
-        if not any(_below(real, os.path.realpath(root)) for root in roots):
+        if not any(below(real, os.path.realpath(root)) for root in roots):
             raise AccessDeniedError(
                 f"{path} is a link that leaves the table and the allowed roots",
                 fix="add the folder it points into to LAKEVIEW_ROOTS if you trust this table",
@@ -209,12 +173,15 @@ class LocalStorage(Storage):
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
         with _Translated(path):
-            return open(self.resolve(path), "rb")
+            full = self.resolve(path)
+            require_file(full)
+            return open(full, "rb")
 
     def read(self, path: str) -> bytes:
         self.count("read")
         with _Translated(path):
             full = self.resolve(path)
+            require_file(full)
             _refuse_oversized(path, os.path.getsize(full), self.config)
             with open(full, "rb") as file:
                 return file.read()
@@ -228,63 +195,28 @@ class LocalStorage(Storage):
         self.count("put")
         full = self.resolve(path)
         with _Translated(path):
-            temporary = _write_beside(full, data)
+            temporary = write_beside(full, data)
             try:
                 os.link(temporary, full)
             except FileExistsError:
                 raise
             except OSError:  # a file system without links: O_EXCL is exclusive there as well
-                _create_exclusively(full, data)
+                create_exclusively(full, data)
             finally:
                 os.unlink(temporary)
-            _sync_folder(os.path.dirname(full))
+            sync_folder(os.path.dirname(full))
 
     def put(self, path: str, data: bytes) -> None:
         self.count("put")
         full = self.resolve(path)
         with _Translated(path):
-            os.replace(_write_beside(full, data), full)
-            _sync_folder(os.path.dirname(full))
+            os.replace(write_beside(full, data), full)
+            sync_folder(os.path.dirname(full))
 
     def delete(self, path: str) -> None:
         self.count("delete")
         with _Translated(path), suppress(FileNotFoundError):
             os.unlink(self.resolve(path))
-
-
-def _write_beside(full: str, data: bytes) -> str:
-    folder, name = os.path.split(full)
-    os.makedirs(folder, exist_ok=True)
-    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
-    try:
-        _create_exclusively(temporary, data)
-    except OSError:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    return temporary
-
-
-def _create_exclusively(full: str, data: bytes) -> None:
-    descriptor = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        os.unlink(full)
-        raise
-
-
-def _sync_folder(folder: str) -> None:
-    if os.name == "nt":  # a folder cannot be synced there; the file's own sync is what there is
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class FsspecStorage(Storage):
@@ -426,7 +358,7 @@ def _printable(name: str) -> str:
 
 def _listing(names: list[str], sizes: list[int], times: list[int] | list[int | None]) -> pl.DataFrame:
     frame = pl.DataFrame({"name": names, "size": sizes, "modified": times}, schema={**LISTING, "modified": pl.Int64()})
-    return frame.with_columns(frame["modified"].cast(UTC_MILLIS)).sort("name")
+    return frame.with_columns(moments("modified")).sort("name")
 
 
 def _refuse_oversized(path: str, size: int, config: Config) -> None:
@@ -481,5 +413,5 @@ def open_storage(
 
 def _inside(address: str, root: str) -> bool:
     if is_local(address) and is_local(root):
-        return _below(os.path.realpath(address), os.path.realpath(root))
-    return _below(address, root)
+        return below(os.path.realpath(address), os.path.realpath(root))
+    return below(address, root)

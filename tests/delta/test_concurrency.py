@@ -358,7 +358,7 @@ import polars as pl
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.storage import LocalStorage
-import lakeview.storage as storage
+import lakeview.local_files as local_files
 
 table = lv.open_table(sys.argv[1])
 row = pl.DataFrame({"id": [3], "city": ["Rome"]})
@@ -374,14 +374,14 @@ elif sys.argv[2] == "with the commit half written":
             os._exit(9)
     with table.transaction() as txn:
         txn.append(row)
-        storage._create_exclusively = torn
+        local_files.create_exclusively = torn
 elif sys.argv[2] == "with the data file half written":
     def torn(full, data):
         with open(full, "wb") as file:
             file.write(data[: len(data) // 2])
             file.flush()
             os._exit(9)
-    storage._create_exclusively = torn
+    local_files.create_exclusively = torn
     table.append(row)
 """
 

@@ -10,8 +10,9 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
+from lakeview.delta.data.partition_values import calendar
+
 _PREFIX = 32
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
 _BOUNDED = (pl.String, pl.Date, pl.Datetime, pl.Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
@@ -70,12 +71,7 @@ def _bounds(series: pl.Series) -> tuple[Any, Any]:
 
 def in_calendar(series: pl.Series) -> bool:
     """Whether dates and times lie in the years 1 to 9999: others have no text that every reader understands."""
-    if not isinstance(series.dtype, pl.Date | pl.Datetime):
-        return True
-    units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-    day = units[series.dtype.time_unit] if isinstance(series.dtype, pl.Datetime) else 1
-    numbers = series.to_physical().drop_nulls()
-    return bool(numbers.is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1).all())
+    return bool(calendar(series).all())
 
 
 def _lower(value: Any) -> Any:

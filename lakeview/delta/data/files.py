@@ -11,7 +11,7 @@ from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import Field
-from lakeview.snapshot import FILES, TOMBSTONES, UTC_MILLIS
+from lakeview.snapshot import FILES, TOMBSTONES, moments
 
 # column of FILES -> columns of FILE_ACTIONS it is made of
 _NEEDS = {
@@ -47,10 +47,10 @@ def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Se
         case "records":
             return records(adds["stats"], adds["parsed_records"] if "parsed_records" in adds.columns else None)
         case "modified":
-            return adds["modified"].cast(UTC_MILLIS)
+            return adds.select(moments("modified")).to_series()
         case "partition":
             typed = partition_columns(adds["partition_values"], partitions)
-            return pl.DataFrame(typed).to_struct("partition")
+            return pl.DataFrame({s.name: s for s in typed}).to_struct("partition")
         case "partition_text":
             if not partitions:
                 return pl.Series("partition_text", [None] * adds.height, dtype=pl.String)
@@ -76,7 +76,7 @@ class DeltaLoader:
     def tombstones(self) -> pl.DataFrame:
         """TOMBSTONES."""
         removes = self._replay.removes().rename({"modified": "deleted"})
-        return removes.with_columns(pl.col("deleted").cast(UTC_MILLIS)).select(TOMBSTONES.names())
+        return removes.with_columns(moments("deleted")).select(TOMBSTONES.names())
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS."""

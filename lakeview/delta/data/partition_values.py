@@ -24,6 +24,7 @@ from lakeview.schema import (
 )
 
 _SHOWN = 100
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
 _ZONELESS = "%Y-%m-%dT%H:%M:%S%.f"
 
 
@@ -74,9 +75,11 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
     """
     maps = values.to_frame("values")
     columns = []
-    for field in fields:
-        text = maps.select(pl.col("values").map.get(field.physical_name or field.name)).to_series().alias(field.name)
+    for field in fields:  # a series called ^x$ would be a pattern to polars: names come last
+        text = maps.select(pl.col("values").map.get(field.physical_name or field.name)).to_series().alias("text")
         column = typed(text, field.type)
+        if not calendar(column).all():  # Python has no such day, and a value has to travel with its task
+            column = column.set(~calendar(column), None)
         bad = column.is_null() & text.is_not_null() & (text != "")
         if bad.any():
             value = text.filter(bad)[0]
@@ -89,6 +92,15 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
             )
         columns.append(column.alias(field.name))
     return columns
+
+
+def calendar(values: pl.Series) -> pl.Series:
+    """Whether each date or time lies in the years 1 to 9999; true for other types, null for null."""
+    if not isinstance(values.dtype, pl.Date | pl.Datetime):
+        return pl.Series([True] * values.len(), dtype=pl.Boolean)
+    units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+    day = units[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
+    return values.to_physical().is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)
 
 
 def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:

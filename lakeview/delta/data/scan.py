@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from lakeview.delta.data.partition_values import partition_columns
-from lakeview.delta.data.statistics import physical_leaves, statistics_frame
+from lakeview.delta.data.statistics import ParsedStatistics, physical_leaves, statistics_frame
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
@@ -51,7 +51,8 @@ class Scan:
         adds = self._adds(node)
         if node is not None:
             adds = adds.filter(may_match(node, _Known(adds, self._partitions, self._schema).bounds, adds.height))
-        constants = pl.DataFrame(partition_columns(adds["partition_values"], self._partitions))
+        values = partition_columns(adds["partition_values"], self._partitions)
+        constants = pl.DataFrame({s.name: s for s in values})  # a list would rename a column without a name
         rows = constants.to_dicts() if self._partitions else [{}] * adds.height
         return [
             FileTask(self._root, path, self._schema, values, size or 0)
@@ -97,5 +98,5 @@ class _Known:
 
 def _records(adds: pl.DataFrame) -> pl.Series:
     """Physical rows of each file, from whatever statistics are there."""
-    parsed = adds["stats_parsed"].struct.unnest() if "stats_parsed" in adds.columns else pl.DataFrame()
-    return records(adds["stats"], parsed["numRecords"].cast(pl.Int64) if "numRecords" in parsed.columns else None)
+    parsed = ParsedStatistics(adds["stats_parsed"] if "stats_parsed" in adds.columns else None)
+    return records(adds["stats"], parsed.find(("numRecords",), pl.Int64()))

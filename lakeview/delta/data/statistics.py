@@ -59,7 +59,7 @@ def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, P
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[tuple[Path, Path, Field]]) -> pl.DataFrame:
     """STATISTICS from FILE_ACTIONS with `stats` and, where a checkpoint had it, `stats_parsed`."""
     documents = _decode(adds["stats"])
-    parsed = _Parsed(adds["stats_parsed"] if "stats_parsed" in adds.columns else None)
+    parsed = ParsedStatistics(adds["stats_parsed"] if "stats_parsed" in adds.columns else None)
     tight = pl.Series([_reach(d, ("tightBounds",)) is not False for d in documents], dtype=pl.Boolean)
     tight = tight & parsed.find(("tightBounds",), pl.Boolean()).fill_null(True)
     count = records(adds["stats"], parsed.find(("numRecords",), pl.Int64()))
@@ -70,7 +70,7 @@ def statistics_frame(adds: pl.DataFrame, leaves: Sequence[tuple[Path, Path, Fiel
 
 
 def _column(
-    documents: list[Any], parsed: _Parsed, path: Path, type_: DataType, tight: pl.Series, count: pl.Series
+    documents: list[Any], parsed: ParsedStatistics, path: Path, type_: DataType, tight: pl.Series, count: pl.Series
 ) -> pl.Series:
     nulls = pl.Series([whole(_reach(d, ("nullCount", *path))) for d in documents], dtype=pl.Int64)
     nulls = _first_known(
@@ -152,7 +152,7 @@ def _values(values: list[Any], type_: DataType) -> pl.Series:
     return strings
 
 
-class _Parsed:
+class ParsedStatistics:
     """The `stats_parsed` struct of a checkpoint, if there is one. Names are addressed exactly: no patterns."""
 
     def __init__(self, struct: pl.Series | None) -> None:
@@ -175,4 +175,7 @@ class _Parsed:
         if isinstance(dtype, pl.Datetime) and isinstance(series.dtype, pl.Datetime):
             naive = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if series.dtype.time_zone else series
             return naive.cast(pl.Datetime("us")).dt.replace_time_zone(dtype.time_zone)
-        return series.cast(dtype, strict=False)
+        try:
+            return series.cast(dtype, strict=False)
+        except pl.exceptions.InvalidOperationError:  # a type from which there is no way: the value is unknown
+            return pl.Series([None], dtype=dtype)

@@ -92,7 +92,8 @@ class Checkpoint:
                 if kind in rows.columns:
                     frames.append(_flatten(rows, kind, wanted, columns))
         if not frames:
-            schema = {c: t for c, t in FILE_ACTIONS.items() if c in {"key", "deletion_vector", *wanted, *columns}}
+            always = {"key", "deletion_vector", "deleted_records"}
+            schema = {c: t for c, t in FILE_ACTIONS.items() if c in {*always, *wanted, *columns}}
             return pl.DataFrame(schema=schema)
         return with_keys(pl.concat(frames, how="diagonal_relaxed"), self._storage.root)
 
@@ -118,6 +119,9 @@ class Checkpoint:
 
 
 def _existing(schema: pa.Schema, columns: Sequence[str]) -> list[str]:
+    top = {c.split(".")[0] for c in columns}
+    if twice := next((n for n in schema.names if n in top and schema.names.count(n) > 1), None):
+        raise TypeError(f"it has two columns called {twice}")
     return [c for c in columns if _find(schema, c.split("."))]
 
 
@@ -173,6 +177,8 @@ def _structs(rows: pl.DataFrame, column: str, key: str) -> Iterator[dict[str, An
     """The rows where this action is: nulls left out, so that absent and null are the same."""
     if column not in rows.columns:
         return
+    if not isinstance(rows[column].dtype, pl.Struct):
+        raise TypeError(f"{column} is {rows[column].dtype}, a struct was expected")
     for row in rows[column].drop_nulls():
         if row.get(key) is not None:
             yield {name: value for name, value in row.items() if value is not None}

@@ -16,7 +16,7 @@ from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes
 from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.snapshot import COMMITS, LIFETIMES, SCHEMAS, UTC_MILLIS
+from lakeview.snapshot import COMMITS, LIFETIMES, SCHEMAS, moments
 
 _KEY = ["key", "deletion_vector"]
 _CHUNK = 256
@@ -120,7 +120,7 @@ class History:
         changed = self.schemas(properties).select("version", pl.lit(value=True).alias("schema_changed"))
         return (
             frame.with_columns(
-                pl.col("recorded_timestamp").cast(UTC_MILLIS),
+                moments("recorded_timestamp"),
                 pl.col("version").alias("position"),
                 pl.when(pl.col("version") > 0).then(pl.col("version") - 1).alias("parent"),
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from lakeview.addresses import is_absolute
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.history import History
 from lakeview.delta.log.log_segment import complete_checkpoints
@@ -14,7 +15,6 @@ from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import VERSIONS, TableProtocol
-from lakeview.storage import is_absolute
 
 
 def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> pl.DataFrame:

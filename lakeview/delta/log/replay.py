@@ -13,7 +13,7 @@ from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError
-from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, UTC_MILLIS, TableProtocol
+from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, TableProtocol, moments
 
 _KEY = ["key", "deletion_vector"]
 
@@ -127,7 +127,7 @@ class Replay:
             txns += [txn for _, txn in only("txn", self._commits)]
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
-        return frame.with_columns(pl.col("last_updated").cast(UTC_MILLIS))
+        return frame.with_columns(moments("last_updated"))
 
     def domain_metadata(self) -> pl.DataFrame:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""

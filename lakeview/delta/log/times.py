@@ -16,7 +16,7 @@ import polars as pl
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
-from lakeview.snapshot import UTC_MILLIS
+from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, moments
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
 """One row a commit file, oldest first."""
@@ -50,9 +50,9 @@ class CommitTimes:
             if version not in files["version"]:
                 return None
         if self._start is not None and version >= self._start:
-            own = self._info(version).in_commit_timestamp
+            own = moment(self._info(version).in_commit_timestamp)
             if own is not None:
-                return moment(own)
+                return own
         times = self._by_file(files).filter(pl.col("version") == version)["timestamp"]
         return moment(times.dt.epoch("ms")[0])
 
@@ -72,11 +72,12 @@ class CommitTimes:
         own = pl.DataFrame(
             {"version": list(in_commit), "own": list(in_commit.values())},
             schema={"version": pl.Int64(), "own": pl.Int64()},
-        ).filter(pl.col("version") >= self._start)
+        )
+        own = own.filter(pl.col("version") >= self._start).with_columns(moments("own"))
         return (
             base.join(own, on="version", how="left", maintain_order="left")
             .with_columns(
-                pl.coalesce(pl.col("own").cast(UTC_MILLIS), pl.col("timestamp")).alias("timestamp"),
+                pl.coalesce("own", "timestamp").alias("timestamp"),
                 pl.when(pl.col("own").is_not_null())
                 .then(pl.lit("in-commit"))
                 .otherwise(pl.col("timestamp_source"))
@@ -88,9 +89,10 @@ class CommitTimes:
     def _by_file(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None = None) -> pl.DataFrame:
         if self._flattened(files, recorded):
             known = recorded or {v: self._info(v).timestamp for v in files["version"]}
-            text = pl.Series("timestamp", [known.get(v) for v in files["version"]], dtype=pl.Int64)
-            if not text.has_nulls():
-                return _monotone(files.select("version").with_columns(text.cast(UTC_MILLIS)), "commitInfo")
+            said = pl.Series("timestamp", [known.get(v) for v in files["version"]], dtype=pl.Int64)
+            own = files.select("version", said).with_columns(moments("timestamp"))
+            if not own["timestamp"].has_nulls():
+                return _monotone(own, "commitInfo")
         return _monotone(files.select("version", pl.col("modified").alias("timestamp")), "file")
 
     def _flattened(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None) -> bool:
@@ -105,15 +107,14 @@ class CommitTimes:
         first, last = (recorded.get(v) if recorded else self._info(v).timestamp for v in ends)
         if first is None or last is None:
             return False
-        return timedelta(milliseconds=min(last - first, 10**14)) > max(width * _FLATTENED, _FLAT)
+        return timedelta(milliseconds=max(0, min(last - first, 10**14))) > max(width * _FLATTENED, _FLAT)
 
 
 def moment(milliseconds: int | None) -> datetime | None:
     """Milliseconds since 1970 as an aware datetime; None for none, and beyond the calendar's years."""
-    try:
-        return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
+    if milliseconds is None or not YEAR_1 <= milliseconds < YEAR_9999:
         return None
+    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def _monotone(frame: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -1,0 +1,53 @@
+"""Files of this machine, created whole and durable: never half, and exclusively where that is asked for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from contextlib import suppress
+from stat import S_ISREG
+
+
+def write_beside(full: str, data: bytes) -> str:
+    """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename."""
+    folder, name = os.path.split(full)
+    os.makedirs(folder, exist_ok=True)
+    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
+    try:
+        create_exclusively(temporary, data)
+    except OSError:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    return temporary
+
+
+def create_exclusively(full: str, data: bytes) -> None:
+    """Create a file and write it through to the disk; FileExistsError if it is there, removed again if it fails."""
+    descriptor = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        os.unlink(full)
+        raise
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable."""
+    if os.name == "nt":  # a folder cannot be synced there; the file's own sync is what there is
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def require_file(full: str) -> None:
+    """FileNotFoundError for a folder, and for a pipe or a device: opening one could wait for ever."""
+    if not S_ISREG(os.stat(full).st_mode):
+        raise FileNotFoundError(errno.ENOENT, "no regular file", full)
