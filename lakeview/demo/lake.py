@@ -106,6 +106,8 @@ class Lake:
             self._schema(),
             partition_by=["month"],
             properties=_DATED,
+            name="flights",
+            description="Flights from New York's three airports in 2013, as they were delivered",
             user=DESK,
             clock=lambda: at,
         )

@@ -18,7 +18,9 @@ from lakeview.ui.components import escape, frame, nothing
 from lakeview.ui.opened import Opened
 
 NOTE = "nothing is read before you press the button; its price comes from the log"
-TREND_NOTE = "up to 24 versions, from statistics alone; deeper is more; blank where the column did not exist"
+TREND_NOTE = (
+    "up to 24 versions, from statistics alone; stronger is more, ≥ ≤ bounds, ≈ estimate, blank: no such column yet"
+)
 LIMITS = (50, 100, 500, 1_000)
 VERSION, MOMENT = "this version", "at a moment"
 _READ = "_read"

@@ -125,13 +125,14 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
     if files.is_empty():
         return []
     silent = files.filter(pl.col("records").is_null())
-    what = "do not count their rows"
+    what, unknown = "do not count their rows", "counts over them are"
     if silent.is_empty() and statistics is not None:
         told = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
         known = pl.Series([False] * statistics.height, dtype=pl.Boolean)
         for column in told:
             known = known | statistics[column].struct.unnest()["null_count"].is_not_null()
         silent, what = statistics.filter(~known), "carry no statistics"
+        unknown = "how many of their values are null is"
     if silent.is_empty():
         return [
             Finding(
@@ -150,8 +151,7 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
         Finding(
             Severity.ATTENTION,
             f"{silent.height:,} of {files.height:,} files {what}",
-            f"{format_percent(silent_bytes / size if size else None)} of the bytes; {spared}, and counts over "
-            "them are unknown",
+            f"{format_percent(silent_bytes / size if size else None)} of the bytes; {spared}, and {unknown} unknown",
             "every file",
             remedy="rewrite these files with a writer that collects statistics, or compute them in place",
             page="files",

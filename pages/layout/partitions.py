@@ -37,7 +37,7 @@ else:
     with card(f"By {', '.join(snapshot.partition_columns)}", partitions.sizes_note(sizes), key="sizes"):
         stack(charts.partition_bars(sizes, arrivals=viewed.arrivals(now), dark=dark()), key="partition-sizes")
     writes = partitions.writes(now, sizes)
-    with card("When each was written", "darker is more rows; on time lies on the diagonal", key="writes"):
+    with card("When each was written", "stronger is more rows; on time lies on the diagonal", key="writes"):
         if writes.is_empty():
             nothing("The log no longer tells when.", "The commits that wrote these files were cleaned up.", "timeline")
         else:
