@@ -49,19 +49,22 @@ def complete_checkpoints(log: pl.DataFrame) -> list[CheckpointFiles]:
 
     "readers must only use a complete checkpoint, wherein all fragments are present" (delta protocol, Checkpoints)
     """
-    found: list[tuple[int, int, CheckpointFiles]] = []
-    parts = log.filter(pl.col("kind") == "part", pl.col("part").is_between(1, pl.col("parts")))
-    sets = parts.sort("part").group_by("version", "parts", maintain_order=True).agg("name")
-    for version, count, names in sets.iter_rows():
-        if len(names) == count:  # the ordinals are distinct: they are part of the name
-            found.append((version, 0, CheckpointFiles(version, tuple(names))))
-    for kind, rank in (("checkpoint", 1), ("v2", 2)):
-        rows = log.filter(pl.col("kind") == kind)
-        found += [
-            (v, rank, CheckpointFiles(v, (name,), is_v2=kind == "v2"))
-            for v, name in zip(rows["version"], rows["name"], strict=True)
-        ]
-    return [files for _, _, files in sorted(found, key=lambda entry: entry[:2])]
+    columns = ["kind", "version", "part", "parts", "name"]
+    files = log.filter(pl.col("kind") != "commit").select(columns).sort("version", "part")  # few beside the commits
+    sets: dict[tuple[int, int, str], list[str]] = {}
+    for kind, version, part, parts, name in files.iter_rows():
+        if kind != "part":
+            sets[version, _PREFERENCE[kind], name] = [name]
+        elif 1 <= part <= parts:
+            sets.setdefault((version, _PREFERENCE[kind], f"{parts:010d}"), []).append(name)
+    return [
+        CheckpointFiles(version, tuple(names), is_v2=rank == _PREFERENCE["v2"])
+        for (version, rank, group), names in sorted(sets.items())
+        if rank != _PREFERENCE["part"] or len(names) == int(group)  # ordinals are distinct: they are part of the name
+    ]
+
+
+_PREFERENCE = {"part": 0, "checkpoint": 1, "v2": 2}
 
 
 def latest_version(log: pl.DataFrame, address: str) -> int:
