@@ -52,6 +52,7 @@ def card(
     """A bordered container; its heading in bold with a note in small gray that explains what is drawn."""
     container = st.container(border=True, key=key, height="stretch" if stretch else "content", gap="small")
     if heading is not None:
+        heading = escape(heading)
         container.markdown(f"**{heading}** &ensp; :small[:gray[{note}]]" if note else f"**{heading}**")
     return container
 
