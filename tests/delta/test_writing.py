@@ -714,3 +714,21 @@ def test_a_checkpoint_that_fails_never_fails_the_commit(tmp_path: Path) -> None:
     assert txn.version == 2
     assert txn.checkpoint_error is not None
     assert ids(table) == [1, 2]
+
+
+@pytest.mark.parametrize("none", [rows(), rows().to_arrow(), rows().to_arrow().schema.empty_table()])
+def test_an_overwrite_without_rows_leaves_none(tmp_path: Path, none: pl.DataFrame | pa.Table) -> None:
+    table = orders(tmp_path)
+    table.append(rows(1, 2))
+    assert table.overwrite(none) == 2
+    assert ids(table) == []
+
+
+def test_in_commit_timestamps_are_not_turned_on_without_saying_since_when(history: DeltaHistory) -> None:
+    history.commit(protocol(1, 7, writerFeatures=["inCommitTimestamp"]), metadata())
+    with (
+        pytest.raises(UnsupportedTableError, match="turning in-commit timestamps on later") as caught,
+        opened(history).transaction("SET TBLPROPERTIES") as txn,
+    ):
+        txn.set_properties({"delta.enableInCommitTimestamps": "true"})
+    assert caught.value.kind == "protocol-upgrade"

@@ -66,6 +66,14 @@ def check_supported(old: Metadata, new: Metadata, protocol: TableProtocol, addre
             place="protocol.writerFeatures",
             kind="protocol-upgrade",
         )
+    if "inCommitTimestamp" in active_features(new) - active_features(old):
+        # "inCommitTimestampEnablementVersion": a table that turns them on later has to say from which version on
+        raise UnsupportedTableError(
+            f"{address} keeps its times in files; turning in-commit timestamps on later is not implemented",
+            fix="create the table with delta.enableInCommitTimestamps, or let another engine turn them on",
+            place="delta.enableInCommitTimestamps",
+            kind="protocol-upgrade",
+        )
 
 
 def has_type(schema: Schema, name: str) -> bool:

@@ -109,7 +109,7 @@ class Transaction:
 
         ConstraintViolationError if a row lies outside `where`.
         """
-        rows = pa.Table.from_batches(list(_batches(frame)))
+        rows = frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame
         if where is not None:
             expression = self._on_partitions(where)
             outside = pl.DataFrame(pl.from_arrow(rows)).filter(expression.not_().fill_null(value=True)).height
