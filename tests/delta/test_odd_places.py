@@ -141,3 +141,12 @@ def test_a_type_that_cannot_be_read_says_what_to_do(history: DeltaHistory) -> No
     with pytest.raises(UnsupportedTableError, match="values of type wish cannot be read") as caught:
         lv.open_table(history.address).scan().collect()
     assert caught.value.fix == "its log can be shown; read the rows with an engine that knows the type"
+
+
+@pytest.mark.parametrize(("kind", "end"), [("date", "-0221-01-01"), ("timestamp", "-0221-01-01T00:00:00.000Z")])
+def test_statistics_before_the_year_1_are_unknown(history: DeltaHistory, kind: str, end: str) -> None:
+    stats = {"numRecords": 1, "minValues": {"when": end}, "maxValues": {"when": "2020-01-01"}}
+    history.create({"when": kind}).commit(add("f", stats=stats))
+    table = lv.open_table(history.address)
+    assert table.statistics()["when"].to_list()[0]["min"] is None
+    assert table.plan("when < '1999-01-01'")["kept"].to_list() == [True]

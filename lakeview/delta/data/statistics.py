@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.partition_values import instants
+from lakeview.delta.data.partition_values import calendar, instants
 from lakeview.delta.log.record_counts import records, whole
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
@@ -83,7 +83,8 @@ def _column(
         precise = tight
         for side, key in (("min", "minValues"), ("max", "maxValues")):
             text = [_reach(d, (key, *path)) for d in documents]
-            sides[side] = _first_known(_values(text, type_), parsed.find((key, *path), dtype))
+            bound = _first_known(_values(text, type_), parsed.find((key, *path), dtype))
+            sides[side] = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
             precise = precise & _precise(sides[side], text, type_)
         known = sides["min"].is_not_null() & sides["max"].is_not_null()
         parts = {**sides, **parts, "exact": known & precise.fill_null(False)}
