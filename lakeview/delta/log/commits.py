@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Any
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 
 from lakeview.delta.log.actions import Action, AddFile, CommitInfo, RemoveFile, parse_commit_info
 from lakeview.delta.log.paths import canonical, decoded
@@ -162,7 +163,7 @@ def _file_frame(versions: Sequence[int], actions: Sequence[AddFile | RemoveFile]
         "size": [a.size for a in actions],
         "modified": [a.modification_time if isinstance(a, AddFile) else a.deletion_timestamp for a in actions],
         "data_change": [a.data_change for a in actions],
-        "partition_values": [a.partition_values for a in actions],
+        "partition_values": text_maps([a.partition_values for a in actions]),
         "stats": [a.stats if isinstance(a, AddFile) else None for a in actions],
         "tags": [None if a.tags is None else json.dumps(a.tags) for a in actions],
         "deleted_records": [0 if d is None else d.cardinality for d in vectors],
@@ -170,20 +171,19 @@ def _file_frame(versions: Sequence[int], actions: Sequence[AddFile | RemoveFile]
         "default_row_commit_version": [a.default_row_commit_version for a in actions],
     }
     schema = {name: type_ for name, type_ in FILE_ACTIONS.items() if name != "key"}
-    return with_keys(_frame(columns, schema), root).select(FILE_ACTIONS.names())
+    return with_keys(pl.DataFrame(columns, schema=schema), root).select(FILE_ACTIONS.names())
 
 
-def _frame(columns: dict[str, Any], schema: dict[str, pl.DataType]) -> pl.DataFrame:
-    try:
-        return pl.DataFrame(columns, schema=schema)
-    except (OverflowError, pl.exceptions.PolarsError, TypeError) as error:
-        numeric = [n for n, t in schema.items() if t.is_integer()]
-        bad = [f"{n} = {v}" for n in numeric for v in columns[n] if isinstance(v, int) and not -(2**63) <= v < 2**63]
-        raise CorruptTableError(
-            f"a file action holds a number beyond 64 bits: {', '.join(bad[:1]) or error}",
-            fix="the commit is broken; restore it from another copy of the table",
-            kind="corrupt-commit",
-        ) from error
+def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
+    """Dicts to a column of maps, by way of Arrow's buffers: polars alone takes sixty times as long over dicts."""
+    offsets = [0, *accumulate(0 if m is None else len(m) for m in maps)]
+    keys = pl.Series([k for m in maps if m for k in m], dtype=pl.String)
+    values = pl.Series([v for m in maps if m for v in m.values()], dtype=pl.String)
+    absent = pl.Series([m is None for m in maps], dtype=pl.Boolean)
+    found = pa.MapArray.from_arrays(
+        pl.Series(offsets, dtype=pl.Int32).to_arrow(), keys.to_arrow(), values.to_arrow(), mask=absent.to_arrow()
+    )
+    return pl.Series(found).cast(PARTITION_VALUES)
 
 
 def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
