@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from polars.io.plugins import register_io_source
 
-from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
+from lakeview.casts import conformed
+from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError
 from lakeview.schema import Field, Schema
 from lakeview.storage import Storage, open_storage
 
@@ -110,18 +111,7 @@ def _array(
     if source is None:
         return pa.nulls(batch.num_rows, target)
     array = batch.column(batch.schema.get_field_index(source))
-    if array.type == target:
-        return array
-    try:
-        return array.cast(target, safe=not pa.types.is_timestamp(target))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UnsupportedTableError(
-            f"column {wanted.name} is {array.type} in a file and {wanted.type} in the schema, and values do not fit: "
-            f"{str(error).splitlines()[0]}",
-            fix="read the other columns, or a version from before the type changed",
-            place=wanted.name,
-            kind="unsupported-cast",
-        ) from error
+    return conformed(array, target, wanted.name, str(wanted.type))
 
 
 def lazy_rows(tasks: Callable[[pl.Expr | None], Sequence[FileTask]], schema: Schema, storage: Storage) -> pl.LazyFrame:

@@ -51,7 +51,7 @@ def test_partition_columns_of_any_name_are_read(history: DeltaHistory) -> None:
 
 def test_thousands_of_columns_are_read_at_once(history: DeltaHistory) -> None:
     names = [f"c{i}" for i in range(2_000)]
-    history.create(dict.fromkeys(names, "long")).commit(history.data("f", {n: ["1"] for n in names} | {"c7": [7]}))
+    history.create(dict.fromkeys(names, "long")).commit(history.data("f", {n: [1] for n in names} | {"c7": [7]}))
     assert lv.open_table(history.address).scan().select("c7", "c8").collect().rows() == [(7, 1)]
 
 
