@@ -1,4 +1,4 @@
-"""The wheel carries the app, so that `lakeview app` works from any folder."""
+"""The wheel carries the app, so that an installed lakeview can serve it from any folder."""
 
 from __future__ import annotations
 
