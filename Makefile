@@ -18,7 +18,7 @@ export LAKEVIEW_DEMO
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
 SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
-FAST    := not slow and not spark and not browser
+FAST    := not golden and not app and not slow and not spark and not browser
 
 .PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests help
 .NOTPARALLEL:

@@ -19,7 +19,7 @@ __all__ = ["demo_lake"]
 hypothesis.settings.register_profile("lakeview", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("lakeview")
 
-COSTS = ("golden", "slow", "spark", "browser")
+COSTS = ("golden", "app", "slow", "spark", "browser")
 """Markers by what their tests cost: unmarked tests come first, the browser last."""
 
 GROUPS = ("spark", "browser")
@@ -28,6 +28,10 @@ GROUPS = ("spark", "browser")
 
 FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}
 """Fixtures that mark the tests which ask for them, directly or through another fixture."""
+
+
+FOLDERS = {"pages": "app"}
+"""Folders of tests/ that mark all of their tests."""
 
 
 class OutsideConnectionError(RuntimeError):
@@ -57,6 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return max((COSTS.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in COSTS), default=0)
 
     for item in items:
+        if item.path.parent.name in FOLDERS:
+            item.add_marker(FOLDERS[item.path.parent.name])
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
     items.sort(key=cost)

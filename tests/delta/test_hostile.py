@@ -190,6 +190,7 @@ def test_a_schema_nested_too_deep_says_so(history: DeltaHistory) -> None:
     assert (caught.value.kind, caught.value.place) == ("corrupt-schema", "metaData.schemaString")
 
 
+@pytest.mark.slow
 def test_five_thousand_columns_are_bearable(history: DeltaHistory) -> None:
     columns = {f"c{i}": "string" for i in range(5_000)}
     history.create(columns).commit(history.data("f", {"c1": ["x"]}, stats={"numRecords": 1}))

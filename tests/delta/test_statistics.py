@@ -287,6 +287,7 @@ def test_statistics_have_their_columns_when_there_is_no_file(history: DeltaHisto
     )
 
 
+@pytest.mark.slow
 def test_statistics_of_thousands_of_columns_take_seconds_not_minutes(history: DeltaHistory) -> None:
 
     columns = {f"c{i}": "long" for i in range(5_000)}
