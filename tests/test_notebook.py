@@ -36,6 +36,7 @@ def titles(chart: StackedChart) -> list[str]:
     return [str(panel.get("title", "")) for panel in chart.to_dict()["vconcat"]]
 
 
+@pytest.mark.slow
 def test_a_table_shows_its_timeline(table: Any) -> None:
     assert titles(nb.timeline(table))[:4] == ["Rows", "Live bytes, B", "Rows added and removed", "Commits"]
     assert titles(nb.timeline(table, measure="files"))[2] == "Files added and removed"

@@ -78,6 +78,7 @@ def rows_of(chart: AnyChart) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.slow
 def test_every_chart_compiles_in_both_themes(
     story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool
 ) -> None:
@@ -103,6 +104,7 @@ def test_no_colour_of_the_other_theme_slips_in(
             assert not [colour for colour in strange if colour in text], name
 
 
+@pytest.mark.slow
 def test_panels_stack_to_one_picture(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame) -> None:
     panels = charts.timeline_charts(line, views.events(line), ribbon, pick=False, key=True)
     whole = charts.stacked(panels, width=700)

@@ -389,6 +389,7 @@ elif sys.argv[2] == "with the data file half written":
 @pytest.mark.parametrize(
     "when", ["before the commit", "with the commit half written", "with the data file half written"]
 )
+@pytest.mark.slow
 def test_a_process_that_dies_leaves_the_table_as_it_was(tmp_path: Path, when: str) -> None:
     before = created(tmp_path).snapshot().files
     root = Path(__file__).parents[2]

@@ -308,6 +308,7 @@ FIELDS = ["path", "size", "stats", "partitionValues", "tags", "schemaString", "c
     )
 )
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
 def test_whatever_stands_in_a_commit_is_a_designed_error_or_shown(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Any]
 ) -> None:

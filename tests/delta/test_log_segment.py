@@ -406,6 +406,7 @@ def test_a_broken_checkpoint_is_named_and_commits_before_it_still_open(
     assert table.versions().height == 5
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_checkpoint_may_be_wrong(history: DeltaHistory) -> None:
     """Whatever a flipped byte does, it is a table or a designed error."""
     ten_appends(history, 2)

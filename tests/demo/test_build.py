@@ -162,6 +162,7 @@ def test_the_command_is_content_with_a_lake_that_is_there(tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, f"the demo lake is there: {tmp_path}\n", "")
 
 
+@pytest.mark.slow
 def test_the_command_says_in_words_why_it_cannot(tmp_path: Path) -> None:
     done = command("--path", str(tmp_path))
     assert done.returncode == 1

@@ -151,6 +151,7 @@ def _create(root: str, number: int) -> list[int]:
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["with hard links", "where links are refused"])
+@pytest.mark.slow
 def test_of_two_processes_one_creates_a_file(tmp_path: Path, links: bool) -> None:
     with multiprocessing.get_context("spawn").Pool(2, _without_links if not links else None) as pool:
         one, other = pool.starmap(_create, [(str(tmp_path), 1), (str(tmp_path), 2)])
