@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lakeview import errors
+from lakeview.config import VERSION
 from lakeview.errors import LakeviewError
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import Snapshot
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from lakeview import views
     from lakeview.discovery import create_table, find_tables, open_table
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Field",
     "LakeviewError",

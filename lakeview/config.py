@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from lakeview.errors import InvalidRequestError
 
+VERSION = "0.1.0"
+"""lakeview's own version, as pyproject.toml has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Config:

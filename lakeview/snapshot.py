@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Any, Protocol, cast
 
 import polars as pl
 
+from lakeview.errors import InvalidRequestError
 from lakeview.schema import Schema
 
 UTC_MILLIS = pl.Datetime("ms", "UTC")
@@ -88,7 +89,8 @@ LIFETIMES = pl.Schema(
     }
 )
 """One row a stay of a file in the table: live in versions `added` to `removed - 1`; `removed` is null while it is
-live. `added` is null when the file was there before the oldest version the log still tells about."""
+live. `added` is null when the file was there before the oldest version the log still tells about. `size` in bytes;
+`records`: live rows, null when unknown."""
 
 SCHEMAS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "schema": pl.String()})
 """One row a version that changed the schema, oldest first; `schema` is JSON text as recorded."""
@@ -115,6 +117,23 @@ DOMAIN_METADATA = pl.Schema({"domain": pl.String(), "configuration": pl.String()
 
 PLAN = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
 """One row a live file: would a filter read it; `reason` is partition, statistics or kept; `size` in bytes."""
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(moment: datetime) -> int:
+    """An aware moment as milliseconds since 1970, cut; InvalidRequestError for a naive one.
+
+    In whole numbers: by way of a float some moments lose a millisecond.
+    """
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidRequestError(
+            f"the moment {moment.isoformat(sep=' ')} has no time zone",
+            fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
+            kind="naive-moment",
+        )
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)

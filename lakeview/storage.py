@@ -25,7 +25,7 @@ from lakeview.addresses import below, is_absolute, is_local, normalise
 from lakeview.config import Config, settings
 from lakeview.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.local_files import create_exclusively, require_file, sync_folder, write_beside
-from lakeview.snapshot import UTC_MILLIS, moments
+from lakeview.snapshot import UTC_MILLIS, milliseconds, moments
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
 """One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""
@@ -345,7 +345,7 @@ def _modified(entry: Mapping[str, Any]) -> int | None:
     for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
         value = entry.get(key)
         if isinstance(value, datetime):
-            return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000)
+            return milliseconds(value if value.tzinfo else value.replace(tzinfo=UTC))
         if isinstance(value, int | float):
             return int(value * 1000)
     return None

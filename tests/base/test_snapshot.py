@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lakeview.errors import InvalidRequestError
 from lakeview.schema import Field, PrimitiveType, Schema
 from lakeview.snapshot import (
     DOMAIN_METADATA,
@@ -18,6 +21,7 @@ from lakeview.snapshot import (
     Snapshot,
     TableMetadata,
     TableProtocol,
+    milliseconds,
 )
 
 METADATA = TableMetadata(
@@ -124,3 +128,15 @@ def test_what_is_unknown_is_shown_as_unknown() -> None:
 def test_a_protocol_has_a_label(protocol: TableProtocol, label: str, features: tuple[str, ...]) -> None:
     assert protocol.label == label
     assert protocol.features == features
+
+
+@given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
+def test_a_moment_keeps_its_millisecond(count: int) -> None:
+    assert milliseconds(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=count)) == count
+
+
+def test_a_naive_moment_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="has no time zone") as caught:
+        milliseconds(datetime.fromisoformat("2013-05-01"))
+    assert caught.value.kind == "naive-moment"
+    assert caught.value.fix is not None

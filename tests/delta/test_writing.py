@@ -542,11 +542,14 @@ def test_times_inside_commits_rise_even_if_the_clock_goes_back(tmp_path: Path) -
 def test_a_clock_without_zone_is_refused(tmp_path: Path) -> None:
     table = orders(tmp_path)
     with (
-        pytest.raises(InvalidRequestError, match="the clock gives a moment without time zone") as caught,
+        pytest.raises(InvalidRequestError, match="the moment 2026-03-01 08:00:00 has no time zone") as caught,
         table.transaction(clock=lambda: START.replace(tzinfo=None)) as txn,
     ):
         txn.remove()
     assert caught.value.kind == "naive-moment"
+    with pytest.raises(InvalidRequestError, match="has no time zone"):
+        lv.create_table(str(tmp_path / "other"), ORDERS, clock=lambda: START.replace(tzinfo=None))
+    assert not (tmp_path / "other").exists()
 
 
 # -- statistics

@@ -15,8 +15,8 @@ import polars as pl
 
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
-from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, moments
+from lakeview.errors import CorruptTableError, VersionNotFoundError
+from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, milliseconds, moments
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
 """One row a commit file, oldest first."""
@@ -132,12 +132,7 @@ def version_at(times: pl.DataFrame, at: datetime, address: str) -> int:
 
     InvalidRequestError for a naive moment, VersionNotFoundError before the first commit still there.
     """
-    if at.tzinfo is None or at.utcoffset() is None:
-        raise InvalidRequestError(
-            f"the moment {at.isoformat(sep=' ')} has no time zone",
-            fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
-            kind="naive-moment",
-        )
+    milliseconds(at)  # refuses a naive moment
     earlier = times.filter(pl.col("timestamp") <= at)
     if not earlier.height:
         first = moment(times["timestamp"].dt.epoch("ms")[0]) if times.height else None

@@ -19,6 +19,7 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes
 from lakeview.delta.write.target import Target
 from lakeview.errors import UnsupportedTableError
+from lakeview.snapshot import milliseconds
 
 _TEXTS = pl.Map(pl.String(), pl.String())
 _ADD = pl.Struct(
@@ -78,7 +79,7 @@ def write_checkpoint(table: Target, version: int) -> None:
     adds = _adds(state, json_statistics=properties.get("delta.checkpoint.writeStatsAsJson", "true").lower() != "false")
     removes = _removes(state, CommitTimes(table.log, properties).of(version), retention(properties))
     txns = [
-        {"appId": a, "version": v, "lastUpdated": None if u is None else int(u.timestamp() * 1000)}
+        {"appId": a, "version": v, "lastUpdated": None if u is None else milliseconds(u)}
         for a, v, u in state.transactions().iter_rows()
     ]
     frame = pl.concat(
@@ -134,7 +135,7 @@ def _removes(state: Replay, committed: datetime | None, kept: timedelta) -> pl.S
     # the remove action timestamp"; one without a timestamp has expired
     fresh = gone
     if committed is not None:
-        fresh = gone.filter(pl.col("modified") >= int((committed - kept).timestamp() * 1000))
+        fresh = gone.filter(pl.col("modified") >= milliseconds(committed - kept))
     columns = [
         _encoded(fresh["path"]),
         fresh["modified"].alias("deletionTimestamp"),

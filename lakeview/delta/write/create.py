@@ -15,6 +15,7 @@ from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.writer import ENGINE, Clock, system_clock
 from lakeview.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
 from lakeview.schema import ArrayType, MapType, Schema, StructType
+from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
 
@@ -35,7 +36,7 @@ def create_log(
     CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning no table can have.
     """
     _check(schema, partition_by)
-    now = int(clock().timestamp() * 1000)
+    now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
     metadata = Metadata(
         id=str(uuid.uuid4()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, sy
 from lakeview.errors import ConstraintViolationError, InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, predicate
 from lakeview.schema import Field, Schema
+from lakeview.snapshot import milliseconds
 
 __all__ = ["Clock", "Transaction", "system_clock"]
 
@@ -152,7 +153,7 @@ class Transaction:
             expression = _EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._selected(live, expression))
             self._reads = expression if self._reads is None else self._reads | expression
-        now = self._milliseconds(self._clock())
+        now = milliseconds(self._clock())
         for key, path, size, values in live.select("key", "path", "size", "partition_values").iter_rows():
             self._removes[key] = RemoveFile(
                 encode_path(path), now, data_change, extended_file_metadata=True, partition_values=values, size=size
@@ -173,7 +174,7 @@ class Transaction:
     def set_transaction(self, app_id: str, version: int) -> None:
         """Record how far an application has got, with this commit."""
         self._touched = True
-        self._txns[app_id] = Txn(app_id, version, self._milliseconds(self._clock()))
+        self._txns[app_id] = Txn(app_id, version, milliseconds(self._clock()))
 
     # -- committing
 
@@ -218,7 +219,7 @@ class Transaction:
         now = self._clock()
         blind = bool(self._adds) and not self._removes and self._reads is None
         info = {
-            "timestamp": self._milliseconds(now),
+            "timestamp": milliseconds(now),
             "operation": self._operation,
             "operationParameters": self._parameters,
             "operationMetrics": {k: str(v) for k, v in {**self._counted(), **self._metrics}.items()},
@@ -233,7 +234,7 @@ class Transaction:
             # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
             previous = CommitTimes(self._table.log, self._properties()).of(version - 1)
             own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
-            info["inCommitTimestamp"] = self._milliseconds(own)
+            info["inCommitTimestamp"] = milliseconds(own)
         return encode_actions(self._actions(info))
 
     def _actions(self, info: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -328,11 +329,6 @@ class Transaction:
             missing = next(k for k in keys if k not in set(live["key"]))
             raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
         return found
-
-    def _milliseconds(self, moment: datetime) -> int:
-        if moment.tzinfo is None:
-            raise InvalidRequestError("the clock gives a moment without time zone", kind="naive-moment")
-        return int(moment.timestamp() * 1000)
 
 
 def _batches(frame: pl.DataFrame | pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -14,17 +14,19 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeview.config import VERSION
 from lakeview.delta.data.file_statistics import file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
 from lakeview.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.schema import Schema
+from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
 
 Clock = Callable[[], datetime]
 
-ENGINE = "lakeview/0.1.0"
+ENGINE = f"lakeview/{VERSION}"
 ROWS_PER_FILE = 2_000_000
 _INDEXED_COLUMNS = 32
 
@@ -217,7 +219,7 @@ def _write(
         path=encode_path(path),
         size=len(data),
         partition_values=recorded,
-        modification_time=int(clock().timestamp() * 1000),
+        modification_time=milliseconds(clock()),
         data_change=data_change,
         stats=file_statistics(rows, context.indexed_columns) if statistics else None,
     )
