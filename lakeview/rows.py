@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyroaring
 from polars.io.plugins import register_io_source
 
 from lakeview.casts import conformed
@@ -20,12 +21,24 @@ from lakeview.storage import Storage, open_storage
 BATCH_ROWS = 65_536
 
 
+class RowPositions(Protocol):
+    """Positions of rows in one data file, from 0 over all its row groups: a value that can travel to another process.
+
+    What stands for it is a small frozen dataclass (a descriptor, or the bytes themselves), never a loaded bitmap.
+    """
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions, read when called: DataFileMissingError or CorruptTableError if they are not there whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileTask:
     """One data file to read, as a value that can travel to another process.
 
     `path`: decoded, relative to `root` or absolute; `schema`: the columns to yield, in order; `constants`: values of
-    columns that the log records and the file need not hold, by name; `size` in bytes, `records` if known.
+    columns that the log records and the file need not hold, by name; `size` in bytes, `records` if known (physical).
+    `deleted`: the rows at these positions are left out; `selected`: only the rows at these positions are given.
+    `match`: how columns are found in the file, at every level: by physical name, or by Parquet field id.
     """
 
     root: str
@@ -34,21 +47,25 @@ class FileTask:
     constants: Mapping[str, Any] = field(default_factory=dict, hash=False)
     size: int = 0
     records: int | None = None
+    deleted: RowPositions | None = None
+    selected: RowPositions | None = None
+    match: Literal["name", "id"] = "name"
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
-        return FileTask(self.root, self.path, self.schema.select(list(names)), self.constants, self.size, self.records)
+        return replace(self, schema=self.schema.select(list(names)))
 
 
 def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """The rows of one file in `task.schema`, everything nullable, timestamps in microseconds.
+    """The rows of one file in `task.schema`, in the file's order, everything nullable, timestamps in microseconds.
 
-    A column the file lacks is null, one the schema lacks is left out, a partition value of the log wins over the
-    file's. DataFileMissingError if the file is gone, CorruptTableError if it is no Parquet file, UnsupportedTableError
-    for a type that has no rows.
+    Deleted rows are left out. A column the file lacks is null, one the schema lacks is left out, a partition value of
+    the log wins over the file's. DataFileMissingError if the file is gone, CorruptTableError if it is no Parquet file,
+    UnsupportedTableError for a type that has no rows.
     """
     store = storage or open_storage(task.root)
     target = task.schema.relaxed().to_arrow()
+    kept = _Kept(task, store)
     try:
         # INT96 through nanoseconds would wrap years before 1677 and after 2262
         with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
@@ -57,6 +74,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             columns = [name for name in dict.fromkeys(sources.values()) if name is not None]
             for batch in _batches(file, columns, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
+                batch = kept.of(batch)
                 arrays = [_array(f, batch, task.constants, sources, target.field(f.name).type) for f in task.schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
     except FileNotFoundError as error:
@@ -74,6 +92,30 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             place=task.path,
             kind="corrupt-data-file",
         ) from error
+
+
+class _Kept:
+    """The rows to give of each batch; batches are told in the order they lie in the file."""
+
+    def __init__(self, task: FileTask, storage: Storage) -> None:
+        self._deleted = None if task.deleted is None else task.deleted.bitmap(storage)
+        self._selected = None if task.selected is None else task.selected.bitmap(storage)
+        self._position = 0
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of the next batch that are neither deleted nor left out of the selection."""
+        start = self._position
+        self._position += batch.num_rows
+        if self._deleted is None and self._selected is None:
+            return batch
+        rows = pyroaring.BitMap64(range(start, self._position))
+        if self._selected is not None:
+            rows &= self._selected
+        if self._deleted is not None:
+            rows -= self._deleted
+        if len(rows) == batch.num_rows:
+            return batch
+        return batch.take(pa.array(rows.shift(-start).to_array(), pa.int64()))
 
 
 def _source(wanted: Field, names: Counter[str]) -> str | None:
