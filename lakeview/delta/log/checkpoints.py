@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
-from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, with_keys
+from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
@@ -31,7 +31,22 @@ _ADD_LEAVES = {
     "base_row_id": "baseRowId",
     "default_row_commit_version": "defaultRowCommitVersion",
 }
-_REMOVE_LEAVES = {"path": "path", "size": "size", "modified": "deletionTimestamp", "data_change": "dataChange"}
+_REMOVE_LEAVES = {
+    "path": "path",
+    "size": "size",
+    "modified": "deletionTimestamp",
+    "data_change": "dataChange",
+    "partition_values": "partitionValues",
+    "base_row_id": "baseRowId",
+    "default_row_commit_version": "defaultRowCommitVersion",
+}
+_VECTOR_LEAVES = {
+    "storage_type": "storageType",
+    "path_or_inline_dv": "pathOrInlineDv",
+    "offset": "offset",
+    "size_in_bytes": "sizeInBytes",
+    "cardinality": "cardinality",
+}
 
 
 class Checkpoint:
@@ -76,9 +91,9 @@ class Checkpoint:
         """
         return self._files("add", _ADD_LEAVES, columns)
 
-    def removes(self) -> pl.DataFrame:
-        """FILE_ACTIONS of the tombstones."""
-        return self._files("remove", _REMOVE_LEAVES, ["size", "modified", "data_change"])
+    def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
+        """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector` and these columns."""
+        return self._files("remove", _REMOVE_LEAVES, columns)
 
     def _files(self, kind: str, leaves: dict[str, str], columns: Sequence[str]) -> pl.DataFrame:
         wanted = {c: leaves[c] for c in ("path", *columns) if c in leaves}
@@ -228,6 +243,8 @@ def _flatten(rows: pl.DataFrame, kind: str, wanted: dict[str, str], columns: Seq
             identity.to_series().alias("deletion_vector"),
             vector.field("cardinality").cast(pl.Int64).fill_null(0).alias("deleted_records"),
         )
+        if "vector" in columns:
+            frame = frame.with_columns(_vectors(struct.field("deletionVector")))
     else:
         frame = frame.with_columns(
             pl.lit(None, pl.String).alias("deletion_vector"), pl.lit(0, pl.Int64).alias("deleted_records")
@@ -238,10 +255,23 @@ def _flatten(rows: pl.DataFrame, kind: str, wanted: dict[str, str], columns: Seq
         parsed = struct.field("stats_parsed").struct
         if "numRecords" in parsed.fields:
             frame = frame.with_columns(parsed.field("numRecords").cast(pl.Int64).alias("parsed_records"))
-    for column in wanted:
+    for column in {**wanted, **({"vector": ""} if "vector" in columns else {})}:
         if column not in frame.columns:
             frame = frame.with_columns(pl.lit(None, FILE_ACTIONS[column]).alias(column))
     return frame.filter(frame["path"].is_not_null())
+
+
+def _vectors(descriptors: pl.Series) -> pl.Series:
+    """Descriptors as VECTOR, under the name `vector`."""
+    leaves = descriptors.struct
+    parts = [
+        leaves.field(leaf).cast(VECTOR.to_schema()[name]).alias(name)
+        if leaf in leaves.fields
+        else pl.Series(name, [None] * descriptors.len(), dtype=VECTOR.to_schema()[name])
+        for name, leaf in _VECTOR_LEAVES.items()
+    ]
+    whole = pl.select(*parts).to_struct("vector")
+    return whole.set(leaves.field("storageType").is_null(), None)
 
 
 def _conformed(series: pl.Series, column: str) -> pl.Series:

@@ -13,11 +13,29 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.actions import Action, AddFile, CommitInfo, RemoveFile, parse_commit_info
+from lakeview.delta.log.actions import (
+    Action,
+    AddFile,
+    CommitInfo,
+    DeletionVectorDescriptor,
+    RemoveFile,
+    parse_commit_info,
+)
 from lakeview.delta.log.paths import canonical, decoded
 from lakeview.errors import CorruptTableError
 
 PARTITION_VALUES = pl.Map(pl.String(), pl.String())
+
+VECTOR = pl.Struct(
+    {
+        "storage_type": pl.String(),
+        "path_or_inline_dv": pl.String(),
+        "offset": pl.Int64(),
+        "size_in_bytes": pl.Int64(),
+        "cardinality": pl.Int64(),
+    }
+)
+"""A deletion vector's descriptor as the log records it (today's protocol, Deletion Vectors)."""
 
 FILE_ACTIONS = pl.Schema(
     {
@@ -35,11 +53,12 @@ FILE_ACTIONS = pl.Schema(
         "deleted_records": pl.Int64(),
         "base_row_id": pl.Int64(),
         "default_row_commit_version": pl.Int64(),
+        "vector": VECTOR,
     }
 )
 """One row an add or remove, in the order recorded. `key` is the canonical path: with `deletion_vector` it identifies
 the file. `path` is decoded once. `modified`: an add's modificationTime, a remove's deletionTimestamp, in milliseconds.
-`deleted_records`: the deletion vector's cardinality, 0 without one."""
+`deleted_records`: the deletion vector's cardinality, 0 without one. `vector`: its descriptor, null without one."""
 
 _DECODER = msgspec.json.Decoder(Action)
 
@@ -169,9 +188,14 @@ def _file_frame(versions: Sequence[int], actions: Sequence[AddFile | RemoveFile]
         "deleted_records": [0 if d is None else d.cardinality for d in vectors],
         "base_row_id": [a.base_row_id for a in actions],
         "default_row_commit_version": [a.default_row_commit_version for a in actions],
+        "vector": [_vector(d) for d in vectors],
     }
     schema = {name: type_ for name, type_ in FILE_ACTIONS.items() if name != "key"}
     return with_keys(pl.DataFrame(columns, schema=schema), root).select(FILE_ACTIONS.names())
+
+
+def _vector(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] | None:
+    return None if descriptor is None else {name: getattr(descriptor, name) for name in VECTOR.to_schema()}
 
 
 def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:

@@ -110,14 +110,16 @@ class Replay:
             kept = old.join(self._tail.select(_KEY), on=_KEY, how="anti", nulls_equal=True)
             return pl.concat([kept.select(pl.exclude("added", "version")), live], how="diagonal")
 
-    def removes(self) -> pl.DataFrame:
-        """FILE_ACTIONS of the tombstones: path, deletion_vector, size, modified (deletion time), data_change."""
-        columns = [*_KEY, "path", "size", "modified", "data_change"]
+    def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
+        """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector` and these columns (modified: the deletion's
+        time); `partition_values`, `vector` and the row tracking columns may be asked for."""
+        wanted = columns
+        columns = [*_KEY, "path", *wanted]
         with self._lock:
             gone = self._tail.filter(~pl.col("added")).select(columns)
             if self._checkpoint is None:
                 return gone
-            kept = self._checkpoint.removes().join(self._tail.select(_KEY), on=_KEY, how="anti", nulls_equal=True)
+            kept = self._checkpoint.removes(wanted).join(self._tail.select(_KEY), on=_KEY, how="anti", nulls_equal=True)
             return pl.concat([kept.select(columns), gone])
 
     def transactions(self) -> pl.DataFrame:
