@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.errors import UnsupportedTableError
+from lakeview.variant import is_variant, variant_text
 
 _KINDS = (
     ("integer", pa.types.is_integer),
@@ -40,7 +41,10 @@ def conformed(array: pa.Array, target: pa.DataType, column: str, declared: str) 
 
     Field names inside structs may differ in case, as column names may. UnsupportedTableError where the types have
     nothing to do with each other, or a value would not survive; it names the column and its `declared` type.
+    A variant becomes JSON text, at any level; CorruptTableError (kind corrupt-variant) if it is none.
     """
+    if "variant" in declared:
+        array = _with_text(array, target, column)
     if array.type == target:
         return array
     named = _named(array.type, target)
@@ -61,6 +65,34 @@ def _refused(column: str, found: pa.DataType, declared: str, why: str) -> Unsupp
         place=column,
         kind="unsupported-cast",
     )
+
+
+def _with_text(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
+    """The array with JSON text where a file has a variant and the target text."""
+    if is_variant(array.type) and pa.types.is_string(target):
+        return variant_text(array, column)
+    if array.offset:  # parts put together anew have to begin where their whole does
+        array = pa.concat_arrays([array, array.slice(0, 0)])
+    mask = array.is_null()
+    if pa.types.is_struct(array.type) and pa.types.is_struct(target):
+        wanted = {f.name.casefold(): f.type for f in target} | {f.name: f.type for f in target}
+        parts = [
+            part if (type_ := wanted.get(f.name, wanted.get(f.name.casefold()))) is None
+            else _with_text(part, type_, f"{column}.{f.name}")
+            for f, part in zip(array.type, array.flatten(), strict=True)
+        ]  # fmt: skip
+        fields = [f.with_type(part.type) for f, part in zip(array.type, parts, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
+    if pa.types.is_list(array.type) and pa.types.is_list(target):
+        values = _with_text(array.values, target.value_type, column)
+        return pa.ListArray.from_arrays(
+            array.offsets, values, type=pa.list_(array.type.value_field.with_type(values.type)), mask=mask
+        )
+    if pa.types.is_map(array.type) and pa.types.is_map(target):
+        items = _with_text(array.items, target.item_type, column)
+        type_ = pa.map_(array.type.key_field, array.type.item_field.with_type(items.type))
+        return pa.MapArray.from_arrays(array.offsets, array.keys, items, type=type_, mask=mask)
+    return array
 
 
 def _named(found: pa.DataType, target: pa.DataType) -> pa.DataType:

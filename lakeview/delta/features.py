@@ -10,7 +10,12 @@ from lakeview.snapshot import TableProtocol
 MAX_READER_VERSION = 3
 MAX_WRITER_VERSION = 7
 
-READER_FEATURES = frozenset({"timestampNtz", "vacuumProtocolCheck"})
+READER_FEATURES = frozenset(
+    {
+        "timestampNtz", "vacuumProtocolCheck",
+        "variantType", "variantType-preview", "variantShredding", "variantShredding-preview",
+    }
+)  # fmt: skip
 """Reader features (protocol, Table Features) that this reader implements."""
 
 WRITER_FEATURES = frozenset(

@@ -10,6 +10,5 @@ EXPECTED_FAILURES = {
     "columnMapping": "columns are still looked up in data files by their logical names",
     "deletionVectors": "deletion vectors are not read yet",
     "v2Checkpoint": "V2 checkpoints and their sidecars are not read yet",
-    "variantType": "the variant encoding is not decoded yet",
 }
 """Reader feature, as the protocol names it, to the reason why it is not implemented yet."""

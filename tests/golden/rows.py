@@ -17,14 +17,32 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.variant_utils import VariantUtils
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # zoneless on purpose: both kinds are counted from here
 SHOWN = 5  # differences told for one pair of frames
 
 
 def read_rows(path: Path) -> pa.Table:
-    """Expected rows. INT96 becomes microseconds: nanoseconds overflow silently before 1677 and after 2262."""
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
+    """Expected rows. INT96 becomes microseconds: nanoseconds overflow silently before 1677 and after 2262.
+
+    Variants, stored as their two binaries, become the JSON text that Spark makes of them.
+    """
+    table = pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
+    columns = [with_variant_text(table[name].combine_chunks()) for name in table.column_names]
+    return pa.table(columns, names=table.column_names)
+
+
+def with_variant_text(array: pa.Array) -> pa.Array:
+    """The array with text where it holds variants, in structs of structs too."""
+    if not pa.types.is_struct(array.type):
+        return array
+    if sorted(field.name for field in array.type) == ["metadata", "value"]:
+        texts = [None if v is None else VariantUtils.to_json(v["value"], v["metadata"]) for v in array.to_pylist()]
+        return pa.array(texts, pa.string())
+    parts = [with_variant_text(part) for part in array.flatten()]
+    fields = [field.with_type(part.type) for field, part in zip(array.type, parts, strict=True)]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=array.is_null())
 
 
 def differences(expected: pa.Table, actual: pl.DataFrame) -> list[str]:
