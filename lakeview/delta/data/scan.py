@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.statistics import ParsedStatistics, physical_leaves, statistics_frame
 from lakeview.delta.log.record_counts import records
@@ -55,14 +56,14 @@ class Scan:
         constants = pl.DataFrame({s.name: s for s in values})  # a list would rename a column without a name
         rows = constants.to_dicts() if self._partitions else [{}] * adds.height
         return [
-            FileTask(self._root, path, self._schema, values, size or 0)
-            for path, size, values in zip(adds["path"], adds["size"], rows, strict=True)
+            FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector))
+            for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
         ]
 
     def _adds(self, node: Node | None) -> pl.DataFrame:
         partitions = {f.name for f in self._partitions}
         statistics = node is not None and any(path[0] not in partitions for path in paths(node))
-        columns = ["size", "partition_values", *(["stats", "stats_parsed"] if statistics else [])]
+        columns = ["size", "partition_values", "vector", *(["stats", "stats_parsed"] if statistics else [])]
         return self._replay.adds(columns)
 
 

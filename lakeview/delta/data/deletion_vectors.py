@@ -1,0 +1,170 @@
+"""Deletion vector descriptors to the positions of deleted rows (today's protocol, Deletion Vectors)."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import uuid
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyroaring
+
+from lakeview.delta.log.paths import decode_path
+from lakeview.errors import DataFileMissingError
+from lakeview.roaring import corrupt_vector, position_bitmap
+from lakeview.rows import RowPositions
+from lakeview.storage import Storage
+
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+_TO_B85 = str.maketrans(_Z85, _B85)
+_LETTERS = frozenset(_Z85)
+_UUID_LETTERS = 20
+_PLACE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*:)?/")  # "file:x/y", which template tables hold, names no place
+_NUMBER = struct.Struct(">i")
+_CHECKSUM = struct.Struct(">I")
+_FILE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVector:
+    """Which rows of one data file are deleted: the descriptor of an add or remove action, without the rows.
+
+    `storage_type`: u (file below the table's root), p (file by absolute path), i (inline); `size_in_bytes` of the
+    serialised bitmap; `cardinality`: rows deleted. Implements `lakeview.rows.RowPositions`.
+    """
+
+    storage_type: str
+    path_or_inline_dv: str
+    offset: int | None
+    size_in_bytes: int
+    cardinality: int
+
+    @staticmethod
+    def of(vector: Mapping[str, Any] | None) -> DeletionVector | None:
+        """The value for one row of FILE_ACTIONS.vector; None without one.
+
+        CorruptTableError for a descriptor that lacks a required field.
+        """
+        if vector is None:
+            return None
+        fields = {name: vector[name] for name in DeletionVector.__slots__}
+        if missing := [name for name, value in fields.items() if value is None and name != "offset"]:
+            raise corrupt_vector(str(fields["path_or_inline_dv"]), f"its descriptor has no {missing[0]}")
+        return DeletionVector(**fields)
+
+    @property
+    def path(self) -> str | None:
+        """The file it lies in, relative to the table's root or absolute; None for an inline one.
+
+        CorruptTableError for a storage type or a name that no protocol knows.
+        """
+        match self.storage_type:
+            case "i":
+                return None
+            case "p":  # "the same format as the path field in the add/remove actions"
+                return decode_path(self.path_or_inline_dv)
+            case "u" if len(self.path_or_inline_dv) >= _UUID_LETTERS:
+                prefix, name = self.path_or_inline_dv[:-_UUID_LETTERS], self.path_or_inline_dv[-_UUID_LETTERS:]
+                folder = f"{prefix}/" if prefix else ""
+                return f"{folder}deletion_vector_{uuid.UUID(bytes=z85_decoded(name, self.path_or_inline_dv))}.bin"
+        shown = f"{self.storage_type}{self.path_or_inline_dv}"
+        raise corrupt_vector(shown, f"storage type {self.storage_type!r} with {len(self.path_or_inline_dv)} letters")
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions it deletes, checked against its size, its checksum and its cardinality.
+
+        DataFileMissingError if its file is gone; CorruptTableError for any disagreement: ignoring one would bring
+        deleted rows back. AccessDeniedError for a file outside the table and the allowed roots.
+        """
+        path = self.path
+        if path is None:
+            place = "inline"
+            data = self._inline(place)
+        else:
+            place = path
+            data = self._from_file(path, storage)
+        found = position_bitmap(data, place)
+        if len(found) != self.cardinality:
+            raise corrupt_vector(place, f"it deletes {len(found):,} rows, and the log says {self.cardinality:,}")
+        return found
+
+    def _inline(self, place: str) -> bytes:
+        data = z85_decoded(self.path_or_inline_dv, place)
+        # writers pad to whole groups of four bytes: what is beyond the size is filling
+        if not 0 <= len(data) - self.size_in_bytes < 4:
+            raise corrupt_vector(place, f"it holds {len(data):,} bytes, and the log says {self.size_in_bytes:,}")
+        return data[: self.size_in_bytes]
+
+    def _from_file(self, path: str, storage: Storage) -> bytes:
+        if self.storage_type == "p" and not _PLACE.match(path):
+            raise _missing(path, f"deletion vector file {path} is no absolute path: no store can hold it")
+        try:
+            with storage.open(path) as file:
+                end = file.seek(0, 2)
+                start = self.offset or 0  # "Interpret as 0 if absent"
+                if not 0 <= start <= end - _NUMBER.size:
+                    raise corrupt_vector(path, f"it lies at byte {start:,} of a file of {end:,}")
+                file.seek(0)
+                version = file.read(1)
+                if version != bytes([_FILE_VERSION]):
+                    raise corrupt_vector(path, f"its file begins with {version.hex()}; 01 is the one known version")
+                file.seek(start)
+                (size,) = _NUMBER.unpack(file.read(_NUMBER.size))
+                if size != self.size_in_bytes:
+                    raise corrupt_vector(path, f"it holds {size:,} bytes, and the log says {self.size_in_bytes:,}")
+                if not 0 <= size <= end - start - _NUMBER.size - _CHECKSUM.size:
+                    raise corrupt_vector(path, f"{size:,} bytes at {start:,} reach beyond the file's {end:,}")
+                data = file.read(size)
+                checksum = file.read(_CHECKSUM.size)
+        except FileNotFoundError as error:
+            what = f"deletion vector file {path} is in the log of {storage.root} but not in the store"
+            raise _missing(path, what) from error
+        if len(data) != size or checksum != _CHECKSUM.pack(zlib.crc32(data)):
+            raise corrupt_vector(path, "its checksum does not fit its bytes")
+        return data
+
+
+def _missing(path: str, what: str) -> DataFileMissingError:
+    return DataFileMissingError(
+        what, place=path,
+        fix="restore it, or read another version: without it deleted rows cannot be told from live ones",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The rows that one deletion vector deletes and another does not. Implements `lakeview.rows.RowPositions`."""
+
+    vector: RowPositions
+    without: RowPositions
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions, read when called; errors as `DeletionVector.bitmap`."""
+        found: pyroaring.BitMap64 = self.vector.bitmap(storage) - self.without.bitmap(storage)
+        return found
+
+
+def z85_decoded(text: str, place: str) -> bytes:
+    """Z85 text (ZeroMQ RFC 32) as bytes, five letters to four; CorruptTableError names `place`.
+
+    A last group that begins with one to three `#` stands for that many bytes less: no whole group can begin so. That
+    is how writers in Rust pad; Spark pads with zero bytes instead.
+    """
+    tail = text[-5:]
+    missing = len(tail) - len(tail.lstrip("#")) if len(tail) == 5 else 0
+    text = f"{text[: len(text) - len(tail)]}{'0' * missing}{tail[missing:]}"
+    if len(text) % 5 or missing > 3 or not _LETTERS.issuperset(text):
+        raise corrupt_vector(place, "its text is not Z85")
+    try:
+        data = base64.b85decode(text.translate(_TO_B85))
+    except ValueError as error:
+        raise corrupt_vector(place, "its text is not Z85: a group stands for more than four bytes") from error
+    last = len(data) - 4
+    if missing and any(data[last : last + missing]):
+        raise corrupt_vector(place, "its text is not Z85: the last group stands for more bytes than it says")
+    return data[:last] + data[last + missing :] if missing else data
