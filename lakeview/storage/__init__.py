@@ -1,0 +1,38 @@
+"""An address to bytes: one Storage over local folders, memory and every fsspec store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lakeview.addresses import below, is_local, normalise
+from lakeview.config import Config, settings
+from lakeview.errors import AccessDeniedError
+from lakeview.storage.interface import LISTING, Storage, back_off
+from lakeview.storage.local import LocalStorage
+from lakeview.storage.remote import FsspecStorage
+
+__all__ = ["LISTING", "FsspecStorage", "LocalStorage", "Storage", "back_off", "open_storage"]
+
+
+def open_storage(
+    address: str, *, options: Mapping[str, Any] | None = None, config: Config | None = None, decode: bool = False
+) -> Storage:
+    """The store below an address. AccessDeniedError if roots are configured and the address lies outside them."""
+    config = config or settings()
+    root = normalise(address, decode=decode)
+    if config.roots and not any(_inside(root, normalise(r)) for r in config.roots):
+        raise AccessDeniedError(
+            f"{root} lies outside the allowed roots",
+            fix="open a table below one of them, or add its folder to LAKEVIEW_ROOTS",
+            place=root,
+            kind="outside-roots",
+        )
+    return LocalStorage(root, config) if is_local(root) else FsspecStorage(root, config, options or {})
+
+
+def _inside(address: str, root: str) -> bool:
+    if is_local(address) and is_local(root):
+        return below(os.path.realpath(address), os.path.realpath(root))
+    return below(address, root)

@@ -1,0 +1,151 @@
+"""What every store can do, whatever keeps the bytes: the one interface, and what its implementations share.
+
+All paths given to a Storage are relative to its root, or absolute (a path or `scheme://...`); absolute ones and those
+that climb out of the root are opened only below the allowed roots. What is not there lists as nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import random
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import IO
+
+import polars as pl
+
+from lakeview.addresses import below, is_absolute, is_local, normalise
+from lakeview.config import Config
+from lakeview.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
+from lakeview.snapshot import UTC_MILLIS, moments
+
+LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
+"""One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""
+
+
+class Storage(ABC):
+    """Files below one root.
+
+    `root`: normalised address. `requests`: how many calls of each kind went to the store
+    (list, read, open, put, delete). Safe to use from several threads.
+    """
+
+    def __init__(self, root: str, config: Config) -> None:
+        self.root = root
+        self.config = config
+        self.requests: Counter[str] = Counter()
+        self._count_lock = threading.Lock()
+
+    @property
+    def remote(self) -> bool:
+        """Whether a request costs a round trip, so that several at once pay."""
+        return True
+
+    @abstractmethod
+    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+        """LISTING of the files in a folder whose names are >= start, folders inside it left out."""
+
+    @abstractmethod
+    def walk(self) -> pl.DataFrame:
+        """LISTING of every file below the root, names relative to it."""
+
+    @abstractmethod
+    def open(self, path: str) -> IO[bytes]:
+        """A seekable binary file. FileNotFoundError if it is not there."""
+
+    @abstractmethod
+    def read(self, path: str) -> bytes:
+        """A whole file. FileNotFoundError if it is not there."""
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether a file is there."""
+
+    @abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create a file whole and durable, or raise FileExistsError: never half, never over another."""
+
+    @abstractmethod
+    def put(self, path: str, data: bytes) -> None:
+        """Create or replace a file whole: a reader sees the old bytes or the new ones."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove a file; nothing happens if it is not there."""
+
+    def count(self, kind: str) -> None:
+        """Note one request."""
+        with self._count_lock:
+            self.requests[kind] += 1
+
+    def resolve(self, path: str) -> str:
+        """The normalised address of a path; AccessDeniedError if it lies outside the root and the allowed roots."""
+        full = normalise(path) if is_absolute(path) else self._join(path)
+        if not (below(full, self.root) or any(below(full, normalise(r)) for r in self.config.roots)):
+            raise AccessDeniedError(
+                f"{path} lies outside the table and the allowed roots",
+                fix="add its folder to LAKEVIEW_ROOTS if you trust this table",
+                place=path,
+                kind="outside-roots",
+            )
+        return full
+
+    def _join(self, path: str) -> str:
+        if "\0" in path:
+            raise AccessDeniedError("a recorded path holds a null character", place=repr(path), kind="outside-roots")
+        if is_local(self.root):
+            return os.path.normpath(os.path.join(self.root, path))
+        head, _, tail = self.root.partition("://")
+        joined = posixpath.normpath(posixpath.join("/" + tail, path))
+        return f"{head}://{joined.lstrip('/')}"
+
+
+def listing(names: Sequence[str], sizes: Sequence[int], times: Sequence[int | None]) -> pl.DataFrame:
+    """LISTING from columns; `times` in milliseconds since 1970, None where the store does not tell."""
+    frame = pl.DataFrame({"name": names, "size": sizes, "modified": times}, schema={**LISTING, "modified": pl.Int64()})
+    return frame.with_columns(moments("modified")).sort("name")
+
+
+def refuse_oversized(path: str, size: int, config: Config) -> None:
+    """UnsupportedTableError for a log file above the operator's limit: it would be read into memory whole."""
+    if size > config.max_log_file_bytes:
+        raise UnsupportedTableError(
+            f"{path} holds {size:,} bytes, more than the limit of {config.max_log_file_bytes:,}",
+            fix="raise LAKEVIEW_MAX_LOG_FILE_BYTES if this table is to be trusted",
+            place=path,
+            kind="too-large",
+        )
+
+
+def back_off(attempt: int, remote: bool) -> None:
+    """The retry policy: wait longer after each attempt, up to two seconds and with jitter; hardly at all locally."""
+    longest = min(2.0, (0.1 if remote else 0.001) * 2**attempt)
+    time.sleep(random.uniform(0, longest))  # noqa: TID251 (this is the retry policy)
+
+
+class Translated:
+    """Turns a store's errors into ours; absence and presence stay Python's own, for the caller to explain."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FileNotFoundError | FileExistsError | NotADirectoryError | AccessDeniedError):
+            return
+        if isinstance(error, PermissionError):
+            raise AccessDeniedError(
+                f"the store refuses access to {self._path}", fix="check the permissions", place=self._path
+            ) from error
+        if isinstance(error, OSError | TimeoutError) and not isinstance(error, StoreUnavailableError):
+            raise StoreUnavailableError(
+                f"{self._path} could not be read or written: {error.strerror or type(error).__name__}",
+                fix="try again; check the store and the disk",
+                place=self._path,
+            ) from error
