@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakeview.delta.write.transaction import Clock, Transaction
+    from lakeview.findings import Finding
 
 _KEPT_STATES = 8
 
@@ -177,6 +178,16 @@ class DeltaTable:
         with self.transaction("WRITE", parameters=parameters) as txn:
             txn.overwrite(frame, where)
         return txn.version
+
+    def check(self, now: datetime | None = None) -> list[Finding]:
+        """The log doctor: what the log breaks or leaves odd, worst first, then what is well.
+
+        Works whatever the table's protocol asks and however broken it is. `now`: an aware moment by which files too
+        young to be judged are left out. Costs the whole log and one listing of the folder.
+        """
+        from lakeview.delta.lint import check
+
+        return check(self._log, now)
 
     # -- what the writer builds on
 

@@ -1,0 +1,114 @@
+"""What one commit must not hold: two actions where the protocol allows one, and files that come and go at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.report import counted, finding, some, versions
+from lakeview.delta.log.paths import commit_name
+from lakeview.findings import Finding, Severity
+
+_ONE = {
+    "protocols": ("protocol", "Protocol Evolution", Severity.BROKEN),
+    "metadatas": ("metaData", "Change Metadata", Severity.BROKEN),
+    "infos": ("commitInfo", "Commit Provenance Information", Severity.ATTENTION),
+}
+"""Count in COMMITS_READ -> action, section, severity of a commit with more than one."""
+
+
+def one_of_each(facts: LogFacts) -> Iterator[Finding]:
+    """At most one protocol, metaData and commitInfo in a commit; one txn an application, one entry a domain."""
+    for column, (kind, section, severity) in _ONE.items():
+        twice = facts.commits.filter(pl.col(column) > 1)
+        if twice.height:
+            yield finding(
+                severity,
+                f"{_commits(twice.height)} {kind} actions",
+                f"{versions(twice['version'])}; readers may take any of them",
+                section=section,
+                place=commit_name(twice["version"][0]),
+                remedy="the writer must put one of them into a commit; write the right one again in a new commit",
+            )
+    for column, kind, section in (
+        ("txn_twice", "txn", "Transaction Identifiers"),
+        ("domain_twice", "domainMetadata", "Domain Metadata"),
+    ):
+        twice = facts.commits.filter(pl.col(column).is_not_null())
+        if twice.height:
+            yield finding(
+                Severity.BROKEN,
+                f"{_commits(twice.height)} {kind} actions for one {'application' if kind == 'txn' else 'domain'}",
+                f"{versions(twice['version'])}; first for {twice[column][0]}",
+                section=section,
+                place=commit_name(twice["version"][0]),
+                remedy="the writer must put one of them into a commit: readers may take either",
+            )
+
+
+def _commits(number: int) -> str:
+    return "A commit holds two" if number == 1 else f"{number:,} commits hold two"
+
+
+def once_a_file(facts: LogFacts) -> Iterator[Finding]:
+    """No file is added and removed, or added twice, in one version: actions inside a commit have no order."""
+    keyed = facts.events.group_by("version", *KEY, maintain_order=True).agg(
+        pl.col("added").sum().alias("adds"), (~pl.col("added")).sum().alias("removes"), pl.col("path").first()
+    )
+    for claim, rows in (
+        ("added and removed in the same version", keyed.filter((pl.col("adds") > 0) & (pl.col("removes") > 0))),
+        ("added twice in the same version", keyed.filter((pl.col("adds") > 1) & (pl.col("removes") == 0))),
+        ("removed twice in the same version", keyed.filter((pl.col("removes") > 1) & (pl.col("adds") == 0))),
+    ):
+        if rows.height:
+            yield finding(
+                Severity.NOTE if claim.startswith("removed") else Severity.BROKEN,
+                f"{counted(rows.height, 'file')} {'is' if rows.height == 1 else 'are'} {claim}",
+                f"at {versions(rows['version'].unique(maintain_order=True))}: "
+                f"{some(rows['path'].head(3).to_list(), rows.height)}",
+                section="Add File and Remove File",
+                place=commit_name(rows["version"][0]),
+                remedy="readers disagree on such a commit: rewrite the files named in a new commit",
+            )
+
+
+def read_versions(facts: LogFacts) -> Iterator[Finding]:
+    """A commit read a version that is older than itself."""
+    wrong = facts.commits.filter(pl.col("read_version") >= pl.col("version"))
+    if wrong.height:
+        pairs = [f"v{v} read v{r}" for v, r in wrong.select("version", "read_version").head(3).iter_rows()]
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(wrong.height, 'commit says it', 'commits say they')} read a version not older than "
+            f"{'itself' if wrong.height == 1 else 'themselves'}",
+            some(pairs, wrong.height),
+            section="Commit Provenance Information",
+            place=commit_name(wrong["version"][0]),
+            remedy="a commit was renamed or copied from another table, or its writer counts wrongly",
+        )
+
+
+def append_only(facts: LogFacts) -> Iterator[Finding]:
+    """A table that is append-only loses no rows: removes only rearrange."""
+    spans = [(v, m.properties.get("delta.appendOnly", "").lower() == "true") for v, m in facts.metadata]
+    if not any(on for _, on in spans):
+        return
+    rules = pl.DataFrame(spans, schema={"version": pl.Int64(), "on": pl.Boolean()}, orient="row").unique(
+        "version", keep="last", maintain_order=True
+    )
+    removed = facts.events.filter(~pl.col("added") & pl.col("data_change")).sort("version")
+    # a commit that turns the rule on or off is judged by what held before it
+    before = removed.with_columns(pl.col("version") - 1).join_asof(rules.sort("version"), on="version")
+    wrong = before.filter(pl.col("on")).with_columns(pl.col("version") + 1)
+    if wrong.height:
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(wrong.height, 'file')} removed from an append-only table",
+            f"at {versions(wrong['version'].unique(maintain_order=True))}: "
+            f"{some(wrong['path'].head(3).to_list(), wrong.height)}",
+            section="Append-only Tables",
+            place=commit_name(wrong["version"][0]),
+            remedy="restore the rows from the version before; keep the writer out that ignores delta.appendOnly",
+        )

@@ -1,0 +1,195 @@
+"""Do checkpoints, checksums and compactions say what the commits say?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+import polars as pl
+
+from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.report import counted, differing, finding, some
+from lakeview.delta.log.actions import Metadata, Protocol, Txn
+from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.record_counts import records
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.findings import Finding, Severity
+
+_BUDGET = 256 << 20
+"""Bytes of checkpoints that are compared, newest first; one at least."""
+
+Pair = tuple[str, object, object]
+
+
+def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
+    """Every checkpoint against a replay from an older base: files by key, sizes, rows, protocol, metadata, txns."""
+    spent = 0
+    for files in reversed(facts.checkpoints):
+        base = _base(facts, files)
+        size = int(facts.files.filter(pl.col("name").is_in(list(files.names)))["size"].sum())
+        if spent and spent + size > _BUDGET:
+            return
+        spent += size
+        try:
+            wrong = list(_disagreements(facts, files, base)) if base is not None else []
+            # read it even where nothing older is there to compare it with
+            inner = list(_inside(facts.checkpoint(files)))
+        except CorruptTableError as error:
+            yield finding(
+                Severity.BROKEN, f"The checkpoint of v{files.version} cannot be read", error.message,
+                section="Checkpoints", place=files.names[0], remedy=error.fix,
+            )  # fmt: skip
+            continue
+        except UnsupportedTableError:
+            continue
+        if wrong or inner:
+            yield finding(
+                Severity.BROKEN,
+                f"The checkpoint of v{files.version} disagrees with the commits" if wrong else inner[0],
+                differing(wrong) if wrong else inner[-1],
+                section="Action Reconciliation",
+                place=files.names[0],
+                remedy="readers that start from it see another table: delete it while its commits are there,"
+                " and write a new one",
+            )
+
+
+def compared(facts: LogFacts) -> str:
+    """How many checkpoints have an older base to be compared with."""
+    whole = sum(_base(facts, c) is not None for c in facts.checkpoints)
+    return f"{counted(len(facts.checkpoints), 'checkpoint')}, {whole:,} of them compared with a replay of the commits"
+
+
+def _base(facts: LogFacts, files: CheckpointFiles) -> tuple[int, CheckpointFiles | None, int] | None:
+    """The run that reaches a checkpoint from something older; None if there is none."""
+    return next((run for run in facts.runs if run[0] < files.version <= run[2]), None)
+
+
+def _disagreements(
+    facts: LogFacts, files: CheckpointFiles, run: tuple[int, CheckpointFiles | None, int]
+) -> Iterator[Pair]:
+    first, base, _ = run
+    found = facts.checkpoint(files)
+    older = None if base is None else facts.checkpoint(base)
+    yield from _files(facts, found, older, first)
+    span = range(first if older is None else first + 1, files.version + 1)
+    protocol, metadata = (None, None) if older is None else older.protocol_and_metadata()
+    protocol = reduce(lambda _, pair: pair[1], [p for p in facts.protocols if p[0] in span], protocol)
+    metadata = reduce(lambda _, pair: pair[1], [m for m in facts.metadata if m[0] in span], metadata)
+    own_protocol, own_metadata = found.protocol_and_metadata()
+    yield from _protocols(own_protocol, protocol)
+    yield from _metadatas(own_metadata, metadata)
+    txns = {t.app_id: t for t in ([] if older is None else older.txns())}
+    txns |= {t.app_id: t for v, t in facts.txns if v in span}
+    yield from _txns({t.app_id: t for t in found.txns()}, txns)
+    domains = {d.domain: d for d in ([] if older is None else older.domains())}
+    domains |= {d.domain: d for v, d in facts.domains if v in span}
+    wanted = {d.domain: d.configuration for d in domains.values() if not d.removed}
+    told = {d.domain: d.configuration for d in found.domains() if not d.removed}
+    yield from ((f"domain {name}", told.get(name), wanted.get(name)) for name in _differ(told, wanted))
+
+
+def _files(facts: LogFacts, found: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:
+    """Live files by key, and of those in both their sizes, rows and deleted rows."""
+    start = first if older is None else first + 1
+    tail = facts.events.filter(pl.col("version").is_between(start, found.version)).unique(
+        KEY, keep="last", maintain_order=True
+    )
+    columns = [*KEY, "path", "size", "records", "deleted_records"]
+    wanted = tail.filter("added").select(columns)
+    if older is not None:
+        kept = _live(older).join(tail.select(KEY), on=KEY, how="anti", nulls_equal=True)
+        wanted = pl.concat([kept, wanted])
+    own = _live(found)
+    lost = wanted.join(own, on=KEY, how="anti", nulls_equal=True)
+    extra = own.join(wanted, on=KEY, how="anti", nulls_equal=True)
+    if lost.height or extra.height:
+        yield "files", own.height, wanted.height
+    if lost.height:
+        yield (
+            f"{counted(lost.height, 'file')} lost ({some(lost['path'].head(2).to_list(), lost.height)})",
+            "gone",
+            "live",
+        )
+    if extra.height:
+        names = some(extra["path"].head(2).to_list(), extra.height)
+        yield f"{counted(extra.height, 'file')} too many ({names})", "live", "gone"
+    both = own.join(wanted, on=KEY, how="inner", nulls_equal=True, suffix="_log")
+    for column in ("size", "records", "deleted_records"):
+        wrong = both.filter(pl.col(column) != pl.col(f"{column}_log"))  # unknown on either side is no disagreement
+        if wrong.height:
+            row = wrong.row(0, named=True)
+            yield f"{column} of {row['path']}", row[column], row[f"{column}_log"]
+
+
+def _live(checkpoint: Checkpoint) -> pl.DataFrame:
+    adds = checkpoint.adds(["size", "stats", "parsed_records"])
+    parsed = adds["parsed_records"] if "parsed_records" in adds.columns else None
+    counts = records(adds["stats"], parsed)
+    return adds.with_columns(counts).select(*KEY, "path", "size", "records", "deleted_records")
+
+
+def _inside(checkpoint: Checkpoint) -> Iterator[str]:
+    """What is wrong with a checkpoint by itself: a claim, then its evidence."""
+    adds = checkpoint.adds([]).select(*KEY, "path")
+    twice = adds.filter(pl.struct(KEY).is_duplicated())
+    if twice.height:
+        yield f"The checkpoint of v{checkpoint.version} holds files twice"
+        yield some(twice["path"].unique(maintain_order=True).head(3).to_list(), twice.height)
+        return
+    both = adds.join(checkpoint.removes().select(KEY), on=KEY, how="semi", nulls_equal=True)
+    if both.height:
+        yield f"The checkpoint of v{checkpoint.version} holds files as added and as removed"
+        yield some(both["path"].head(3).to_list(), both.height)
+
+
+def _protocols(found: Protocol | None, wanted: Protocol | None) -> Iterator[Pair]:
+    if wanted is None or found == wanted:
+        return
+    if found is None:
+        yield "protocol", "none", f"reader {wanted.min_reader_version}, writer {wanted.min_writer_version}"
+        return
+    yield from protocol_differences(found, wanted)
+
+
+def protocol_differences(found: Protocol, wanted: Protocol) -> Iterator[Pair]:
+    """Where two protocol actions differ; the order of features means nothing, nor does an empty list of them."""
+    for name in ("min_reader_version", "min_writer_version"):
+        if getattr(found, name) != getattr(wanted, name):
+            yield name, getattr(found, name), getattr(wanted, name)
+    for name in ("reader_features", "writer_features"):
+        own, other = sorted(getattr(found, name) or ()), sorted(getattr(wanted, name) or ())
+        if own != other:
+            yield name, own, other
+
+
+def _metadatas(found: Metadata | None, wanted: Metadata | None) -> Iterator[Pair]:
+    if wanted is None:
+        return
+    if found is None:
+        yield "metaData", "none", wanted.id
+        return
+    yield from metadata_differences(found, wanted)
+
+
+def metadata_differences(found: Metadata, wanted: Metadata) -> Iterator[Pair]:
+    """Where two metaData actions differ in what readers act upon."""
+    for name in ("id", "schema_string", "partition_columns", "properties"):
+        own, other = getattr(found, name) or None, getattr(wanted, name) or None
+        if own != other:
+            yield name, own, other
+
+
+def _txns(found: dict[str, Txn], wanted: dict[str, Txn]) -> Iterator[Pair]:
+    """A txn that the log has and the checkpoint has not may have expired, if it says how old it is."""
+    for app in sorted({*found, *wanted}):
+        own, other = found.get(app), wanted.get(app)
+        if own is None and other is not None and other.last_updated is not None:
+            continue
+        if (None if own is None else own.version) != (None if other is None else other.version):
+            yield f"txn of {app}", None if own is None else own.version, None if other is None else other.version
+
+
+def _differ(found: dict[str, str], wanted: dict[str, str]) -> list[str]:
+    return [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]

@@ -1,0 +1,152 @@
+"""Version checksum files and log compactions: figures beside the log, compared with the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
+from lakeview.delta.lint.facts import KEY, LogFacts, long
+from lakeview.delta.lint.report import counted, differing, finding, some, versions
+from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.commits import file_actions, parse_commit
+from lakeview.errors import CorruptTableError
+from lakeview.findings import Finding, Severity
+
+_NEWEST = 100
+"""Checksum files that are compared, newest first; and compactions."""
+
+_CRC = r"^([0-9]{20})\.crc$"
+_COMPACTED = r"^([0-9]{20})\.([0-9]{20})\.compacted\.json$"
+
+
+def checksum_files(facts: LogFacts) -> Iterator[Finding]:
+    """`.crc` files against the table as the log tells it: files, bytes, protocol, metadata."""
+    names = facts.listing.select(
+        "name", pl.col("name").str.extract(_CRC, 1).cast(pl.Int64, strict=False).alias("version")
+    ).drop_nulls()
+    wrong: list[tuple[int, list[Pair]]] = []
+    garbled: list[int] = []
+    totals = _totals(facts)
+    for name, version in names.sort("version").tail(_NEWEST).iter_rows():
+        figures = _object(facts.read(name))
+        if figures is None:
+            garbled.append(version)
+        elif found := list(_compared(facts, figures, version, totals.get(version))):
+            wrong.append((version, found))
+    if wrong:
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(len(wrong), 'version checksum disagrees', 'version checksums disagree')} with the log",
+            f"{versions(v for v, _ in wrong)}; v{wrong[0][0]}: {differing(wrong[0][1])}",
+            section="Version Checksum File",
+            place=f"{wrong[0][0]:020d}.crc",
+            remedy="the log wins; engines that trust checksums give wrong counts or refuse: delete the files",
+        )
+    if garbled:
+        yield finding(
+            Severity.NOTE,
+            f"{counted(len(garbled), 'version checksum')} cannot be read",
+            versions(garbled),
+            section="Version Checksum File",
+            place=f"{garbled[0]:020d}.crc",
+        )
+
+
+def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
+    """Files and bytes of each version that a replay from version 0 reaches."""
+    if not facts.runs or facts.runs[0][1] is not None:
+        return {}
+    first, _, last = facts.runs[0]
+    events = facts.events.filter(pl.col("version") <= last).unique(["version", *KEY], keep="last", maintain_order=True)
+    before_added = pl.col("added").shift(1).over(KEY).fill_null(value=False)
+    before_size = pl.when(before_added).then(pl.col("size").shift(1).over(KEY)).otherwise(0)
+    steps = events.select(
+        "version",
+        (pl.col("added").cast(pl.Int64) - before_added.cast(pl.Int64)).alias("files"),
+        (pl.when("added").then("size").otherwise(0) - before_size).alias("bytes"),
+    )
+    every = pl.DataFrame({"version": pl.int_range(first, last + 1, eager=True)}, schema={"version": pl.Int64()})
+    sums = (
+        every.join(steps.group_by("version").agg(pl.col("files", "bytes").sum()), on="version", how="left")
+        .sort("version")
+        .with_columns(pl.col("files", "bytes").fill_null(0).cum_sum())
+    )
+    return {v: (f, b) for v, f, b in sums.iter_rows()}
+
+
+def _compared(facts: LogFacts, figures: dict[str, Any], version: int, totals: tuple[int, int] | None) -> Iterator[Pair]:
+    for name, known in zip(("numFiles", "tableSizeBytes"), totals or (None, None), strict=True):
+        said = long(figures.get(name))
+        if said is not None and known is not None and said != known:
+            yield name, said, known
+    for name in ("numMetadata", "numProtocol"):
+        if (said := long(figures.get(name))) is not None and said != 1:
+            yield name, said, 1
+    metadata = _as(figures.get("metadata"), Metadata)
+    newest = [m for v, m in facts.metadata if v <= version]
+    if metadata is not None and newest and totals is not None:
+        yield from metadata_differences(metadata, newest[-1])
+    protocol = _as(figures.get("protocol"), Protocol)
+    current = [p for v, p in facts.protocols if v <= version]
+    if protocol is not None and current and totals is not None:
+        yield from protocol_differences(protocol, current[-1])
+
+
+def _as(value: Any, kind: type[Any]) -> Any:
+    try:
+        return None if value is None else msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def _object(data: bytes | None) -> dict[str, Any] | None:
+    try:
+        value = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def compactions(facts: LogFacts) -> Iterator[Finding]:
+    """Log compactions against the commits they stand for: the newest action of each file, and each file once."""
+    pattern = facts.listing.select("name", pl.col("name").str.extract_groups(_COMPACTED).alias("g")).unnest("g")
+    spans = pattern.select("name", pl.col("1", "2").cast(pl.Int64, strict=False)).drop_nulls().sort("2")
+    odd, unreadable = [], []
+    for name, start, end in spans.tail(_NEWEST).iter_rows():
+        data = facts.read(name)
+        try:
+            actions = file_actions([parse_commit(data or b"", end, name)], facts.storage.root)
+        except CorruptTableError:
+            unreadable.append(name)
+            continue
+        wanted = facts.events.filter(pl.col("version").is_between(start, end)).unique(
+            KEY, keep="last", maintain_order=True
+        )
+        columns = [*KEY, "added"]
+        twice = actions.height - actions.unique(KEY).height
+        extra = actions.select(columns).join(wanted.select(columns), on=columns, how="anti", nulls_equal=True).height
+        if twice or extra:
+            odd.append(f"{name}: {counted(twice, 'file')} twice, {extra:,} not as the commits leave them")
+    if odd:
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(len(odd), 'log compaction is', 'log compactions are')} not reconciled",
+            some(odd, shown=1),
+            section="Log Compaction Files",
+            place=odd[0].partition(":")[0],
+            remedy="engines that read compactions count files wrongly: delete these, the commits say it all",
+        )
+    if unreadable:
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(len(unreadable), 'log compaction')} cannot be read",
+            some(unreadable),
+            section="Log Compaction Files",
+            place=unreadable[0],
+            remedy="delete it: the commits say it all",
+        )

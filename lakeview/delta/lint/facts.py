@@ -1,0 +1,330 @@
+"""A table's log to the facts its checks look at: the files of its folder, every readable commit, the live files.
+
+Nothing here raises for what a log does wrong: what cannot be read is a fact too. Stores that do not answer do raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
+from lakeview.delta.log.log_segment import CheckpointFiles, complete_checkpoints
+from lakeview.delta.log.paths import LOG_FOLDER
+from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.table_log import TableLog
+from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError, VersionNotFoundError
+from lakeview.schema import Schema
+
+_CHUNK = 256
+
+COMMITS_READ = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "modified": pl.Int64(),
+        "trouble": pl.String(),
+        "protocols": pl.Int64(),
+        "metadatas": pl.Int64(),
+        "infos": pl.Int64(),
+        "txn_twice": pl.String(),
+        "domain_twice": pl.String(),
+        "info_first": pl.Boolean(),
+        "in_commit": pl.Int64(),
+        "read_version": pl.Int64(),
+        "operation": pl.String(),
+        "parameters": pl.Object(),
+        "metrics": pl.Object(),
+    }
+)
+"""One row a commit file, oldest first. `modified`: its file's time in milliseconds; `trouble`: why it cannot be read;
+then how many actions of a kind it holds, an appId or domain it names twice, and what its commitInfo says.
+`parameters` and `metrics` are dicts, null where there are none."""
+
+EVENTS = pl.Schema(
+    {c: FILE_ACTIONS[c] for c in ("version", "added", "key", "path", "deletion_vector", "size", "data_change")}
+    | {"records": pl.Int64(), "deleted_records": pl.Int64(), "inside": pl.Boolean()}
+)
+"""One row a file action of the commits; `records` are physical rows, `deleted_records` the vector's cardinality."""
+
+KEY = ["key", "deletion_vector"]
+
+LIVE = ("size", "modified", "partition_values", "stats", "stats_parsed", "parsed_records", "vector")
+"""What of a live file the checks look at."""
+
+
+@dataclass(slots=True)
+class _Gathered:
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    events: list[pl.DataFrame] = field(default_factory=list)
+    protocols: list[tuple[int, Protocol]] = field(default_factory=list)
+    metadata: list[tuple[int, Metadata]] = field(default_factory=list)
+    txns: list[tuple[int, Txn]] = field(default_factory=list)
+    domains: list[tuple[int, DomainMetadata]] = field(default_factory=list)
+
+
+class LogFacts:
+    """What a log holds, each part read once when a check asks for it.
+
+    `now`: an aware moment to judge ages by; None where nobody says.
+    """
+
+    def __init__(self, log: TableLog, now: datetime | None = None) -> None:
+        self.log = log
+        self.storage = log.storage
+        self.now = now
+        self.files = log.files
+        self.checkpoints: list[CheckpointFiles] = complete_checkpoints(self.files)
+
+    # -- the folder
+
+    @cached_property
+    def listing(self) -> pl.DataFrame:
+        """LISTING of every file in `_delta_log`, whether the protocol knows its name or not."""
+        return self.storage.list_from(LOG_FOLDER)
+
+    @cached_property
+    def data(self) -> pl.DataFrame:
+        """LISTING of the files below the table's root, those of its log left out."""
+        return self.storage.walk().filter(~pl.col("name").str.starts_with(f"{LOG_FOLDER}/"))
+
+    def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
+        """The reader of one checkpoint."""
+        return self.log.checkpoint(files)
+
+    def read(self, name: str) -> bytes | None:
+        """A whole file of the log folder; None if it is not there, or larger than the limit."""
+        try:
+            return self.storage.read(f"{LOG_FOLDER}/{name}")
+        except (FileNotFoundError, UnsupportedTableError):
+            return None
+
+    # -- the commits
+
+    @cached_property
+    def _gathered(self) -> _Gathered:
+        found = _Gathered()
+        files = self.log.commit_files()
+        times = files["modified"].dt.epoch("ms").to_list()
+        for start in range(0, files.height, _CHUNK):
+            versions = files["version"][start : start + _CHUNK].to_list()
+            commits, troubles = self._commits(versions)
+            by_version = {c.version: c for c in commits}
+            for version, modified in zip(versions, times[start : start + _CHUNK], strict=True):
+                row = {"version": version, "modified": modified, "trouble": troubles.get(version)}
+                found.rows.append(row | (_told(by_version[version]) if version in by_version else {}))
+            found.events.append(_events(commits, self.storage.root))
+            found.protocols += only("protocol", commits)
+            found.metadata += only("meta_data", commits)
+            found.txns += only("txn", commits)
+            found.domains += only("domain_metadata", commits)
+        return found
+
+    def _commits(self, versions: Sequence[int]) -> tuple[list[Commit], dict[int, str]]:
+        try:
+            return self.log.commits(versions), {}
+        except (CorruptTableError, VersionNotFoundError, UnsupportedTableError):
+            found, troubles = [], {}
+            for version in versions:
+                try:
+                    found.append(self.log.commit(version))
+                except (CorruptTableError, VersionNotFoundError, UnsupportedTableError) as error:
+                    troubles[version] = error.message
+            return found, troubles
+
+    @cached_property
+    def commits(self) -> pl.DataFrame:
+        """COMMITS_READ."""
+        names = COMMITS_READ.names()
+        return pl.DataFrame(
+            {n: [row.get(n) for row in self._gathered.rows] for n in names}, schema=COMMITS_READ, strict=True
+        )
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """EVENTS, in the order recorded."""
+        return pl.concat([pl.DataFrame(schema=EVENTS), *self._gathered.events])
+
+    @property
+    def protocols(self) -> list[tuple[int, Protocol]]:
+        """(version, action) of every protocol action in the commits."""
+        return self._gathered.protocols
+
+    @property
+    def metadata(self) -> list[tuple[int, Metadata]]:
+        """(version, action) of every metaData action in the commits."""
+        return self._gathered.metadata
+
+    @property
+    def txns(self) -> list[tuple[int, Txn]]:
+        """(version, action) of every txn action in the commits."""
+        return self._gathered.txns
+
+    @property
+    def domains(self) -> list[tuple[int, DomainMetadata]]:
+        """(version, action) of every domainMetadata action in the commits."""
+        return self._gathered.domains
+
+    @cached_property
+    def runs(self) -> list[tuple[int, CheckpointFiles | None, int]]:
+        """(first version, checkpoint it starts from, last version) of each unbroken run of readable commits.
+
+        A run starts at version 0, or at a checkpoint above a gap or a broken commit.
+        """
+        whole = [r["version"] for r in self._gathered.rows if r["trouble"] is None]
+        bases = {c.version: c for c in self.checkpoints}
+        found: list[tuple[int, CheckpointFiles | None, int]] = []
+        for version in sorted({*whole, *bases}):
+            if found and version == found[-1][2] + 1 and version in self._whole:
+                found[-1] = (*found[-1][:2], version)
+            elif version == 0 and version in self._whole:
+                found.append((0, None, 0))
+            elif version in bases:
+                found.append((version, bases[version], version))
+        return found
+
+    @cached_property
+    def _whole(self) -> frozenset[int]:
+        return frozenset(r["version"] for r in self._gathered.rows if r["trouble"] is None)
+
+    # -- the latest version
+
+    @cached_property
+    def replay(self) -> Replay | None:
+        """The replayed log at the latest version; None where it cannot be rebuilt: `trouble` says why."""
+        return self._rebuilt[0]
+
+    @property
+    def trouble(self) -> LakeviewError | None:
+        """Why the latest version cannot be rebuilt."""
+        return self._rebuilt[1]
+
+    @cached_property
+    def _rebuilt(self) -> tuple[Replay | None, LakeviewError | None]:
+        try:
+            replay = Replay(self.log, self.log.segment(self.log.latest))
+            _ = replay.protocol, replay.metadata, replay.adds([])
+        except (CorruptTableError, UnsupportedTableError, VersionNotFoundError) as error:
+            return None, error
+        return replay, None
+
+    @cached_property
+    def live(self) -> pl.DataFrame | None:
+        """The live files at the latest version with LIVE; None where they cannot be told."""
+        if self.replay is None:
+            return None
+        try:
+            live = self.replay.adds(list(LIVE))
+        except (CorruptTableError, UnsupportedTableError):
+            return None
+        parsed = live["parsed_records"] if "parsed_records" in live.columns else None
+        return live.with_columns(records(live["stats"], parsed))
+
+    @cached_property
+    def latest_protocol(self) -> Protocol | None:
+        """The protocol in force, or the newest that some commit holds."""
+        if self.replay is not None:
+            return self.replay.protocol
+        return self.protocols[-1][1] if self.protocols else None
+
+    @cached_property
+    def latest_metadata(self) -> Metadata | None:
+        """The metadata in force, or the newest that some commit holds."""
+        if self.replay is not None:
+            return self.replay.metadata
+        return self.metadata[-1][1] if self.metadata else None
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties, as far as they can be told."""
+        return {} if self.latest_metadata is None else self.latest_metadata.properties
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """The table's schema; None where it has none that can be read."""
+        if self.latest_metadata is None:
+            return None
+        try:
+            depth = self.storage.config.max_schema_depth
+            return parse_schema(self.latest_metadata.schema_string, mapped=self.mapped, max_depth=depth)
+        except CorruptTableError:
+            return None
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Every feature that the protocol names."""
+        protocol = self.latest_protocol
+        if protocol is None:
+            return frozenset()
+        return frozenset({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
+
+    @property
+    def mapped(self) -> bool:
+        """Whether columns go by physical names: a mode is set, and the protocol knows of modes."""
+        protocol = self.latest_protocol
+        mode = self.properties.get("delta.columnMapping.mode", "none")
+        known = protocol is not None and (protocol.min_reader_version == 2 or "columnMapping" in self.features)
+        return known and mode in ("name", "id")
+
+
+def _told(commit: Commit) -> dict[str, Any]:
+    """What COMMITS_READ says of one commit."""
+    infos = [i for i, a in enumerate(commit.actions) if _there(a.commit_info)]
+    body = _object(bytes(commit.actions[infos[0]].commit_info)) if infos else {}
+    return {
+        "protocols": sum(a.protocol is not None for a in commit.actions),
+        "metadatas": sum(a.meta_data is not None for a in commit.actions),
+        "infos": len(infos),
+        "txn_twice": _twice([a.txn.app_id for a in commit.actions if a.txn is not None]),
+        "domain_twice": _twice([a.domain_metadata.domain for a in commit.actions if a.domain_metadata is not None]),
+        "info_first": infos[:1] == [0],
+        "in_commit": long(body.get("inCommitTimestamp")),
+        "read_version": long(body.get("readVersion")),
+        "operation": body["operation"] if isinstance(body.get("operation"), str) else None,
+        "parameters": body["operationParameters"] if isinstance(body.get("operationParameters"), dict) else None,
+        "metrics": body["operationMetrics"] if isinstance(body.get("operationMetrics"), dict) else None,
+    }
+
+
+def _there(raw: msgspec.Raw) -> bool:
+    return bytes(raw) not in (b"", b"null")
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def long(value: object) -> int | None:
+    """A JSON value as a number of 64 bits, whether written as a number or as text; None for anything else."""
+    if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal() and value.isascii():
+        value = int(value)
+    fits = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+    return value if fits else None  # type: ignore[return-value]  # `fits` says it is an int
+
+
+def _twice(values: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+def _events(commits: Sequence[Commit], root: str) -> pl.DataFrame:
+    actions = file_actions(commits, root)
+    inside = ~pl.col("key").str.contains(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
+    return actions.with_columns(records(actions["stats"], None), inside.alias("inside")).select(EVENTS.names())

@@ -1,0 +1,225 @@
+"""Live files: their paths, partition values and deletion vectors, and whether the store has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import polars as pl
+
+from lakeview.addresses import is_absolute
+from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.partition_values import partition_fields, typed
+from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.report import counted, finding, some
+from lakeview.errors import CorruptTableError
+from lakeview.findings import Finding, Severity
+from lakeview.schema import Field
+
+_YOUNG = timedelta(days=1)
+_ADD = "Add File and Remove File"
+
+
+def paths(facts: LogFacts) -> Iterator[Finding]:
+    """Live files outside the table's folder."""
+    live = facts.live
+    if live is None:
+        return
+    outside = live.filter(pl.Series([_outside(key) for key in live["key"]], dtype=pl.Boolean))
+    if not outside.height:
+        return
+    cloned = facts.commits.filter(pl.col("operation").str.to_uppercase() == "CLONE").height > 0
+    yield finding(
+        Severity.NOTE if cloned else Severity.ATTENTION,
+        f"{counted(outside.height, 'live file lies', 'live files lie')} outside the table",
+        some(outside["path"].head(3).to_list(), outside.height) + ("; the table is a clone" if cloned else ""),
+        section=_ADD,
+        place=outside["path"][0],
+        remedy=None if cloned else "copy the files into the table, or allow their folder if you trust its writer",
+        page="files",
+    )
+
+
+def _outside(key: str) -> bool:
+    return is_absolute(key) or key == ".." or key.startswith("../")
+
+
+def stored(facts: LogFacts) -> Iterator[Finding]:
+    """Live files and deletion vectors are in the store, with the size the log says."""
+    live = facts.live
+    if live is None:
+        return
+    inside = live.filter(pl.Series([not _outside(key) for key in live["key"]], dtype=pl.Boolean))
+    present = facts.data.select(pl.col("name").alias("key"), pl.col("size").alias("stored"))
+    found = inside.select("key", "path", "size").unique("key").join(present, on="key", how="left")
+    gone = found.filter(pl.col("stored").is_null())
+    if gone.height:
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(gone.height, 'live file is', 'live files are')} missing from the store",
+            f"{some(gone['path'].sort().head(3).to_list(), gone.height)}; of {live.height:,} live files",
+            section="Data Files",
+            place=gone["path"].sort()[0],
+            remedy="restore them from a backup, or restore the table to a version that does without",
+            page="files",
+        )
+    other = found.filter(pl.col("stored") != pl.col("size"))
+    if other.height:
+        row = other.sort("path").row(0, named=True)
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(other.height, 'live file has', 'live files have')} another size than the log says",
+            f"{row['path']}: {row['stored']:,} bytes stored, {row['size']:,} recorded",
+            section=_ADD,
+            place=row["path"],
+            remedy="engines that trust the size cannot read it: see who replaced the file",
+            page="files",
+        )
+    yield from _vector_files(live, present)
+
+
+def _vector_files(live: pl.DataFrame, present: pl.DataFrame) -> Iterator[Finding]:
+    named: dict[str, str] = {}
+    broken: list[str] = []
+    for path, vector in live.filter(pl.col("deletion_vector").is_not_null()).select("path", "vector").iter_rows():
+        try:
+            found = DeletionVector.of(vector)
+            where = None if found is None else found.path
+        except CorruptTableError as error:
+            broken.append(error.message)
+            continue
+        if where is not None and not _outside(where):
+            named[where] = path
+    there = set(present["key"].to_list()) if named else set()
+    gone = {where: path for where, path in named.items() if where not in there}
+    if gone:
+        first = min(gone)
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(len(gone), 'deletion vector file is', 'deletion vector files are')} missing from the store",
+            f"{some(sorted(gone))}; for {gone[first]}",
+            section="Deletion Vectors",
+            place=first,
+            remedy="restore it from a backup: without it deleted rows would come back",
+            page="files",
+        )
+    if broken:
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(len(broken), 'deletion vector descriptor')} cannot be read",
+            broken[0],
+            section="Deletion Vectors",
+            place="deletionVector",
+            remedy="restore the table to the version before",
+            page="files",
+        )
+
+
+def orphans(facts: LogFacts) -> Iterator[Finding]:
+    """Data files that no add or remove names: leavings of failed writes, or of commits that were cleaned up."""
+    live = facts.live
+    if live is None or facts.replay is None:
+        return
+    try:
+        removed = facts.replay.removes()["key"]
+    except CorruptTableError:
+        return
+    named = pl.concat([live["key"], removed, facts.events["key"]]).unique()
+    # hidden names are no data: what Spark's vacuum leaves alone; a partition folder may begin with an underscore
+    hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
+    vectors = pl.col("name").str.contains(r"(^|/)deletion_vector_[0-9a-f-]{36}\.bin$")
+    alone = facts.data.filter(~hidden & ~vectors & ~pl.col("name").is_in(named.implode()))
+    if facts.now is not None:
+        alone = alone.filter(pl.col("modified").is_null() | (pl.col("modified") < facts.now - _YOUNG))
+    if alone.height:
+        age = "older than a day" if facts.now is not None else "some may belong to a commit under way"
+        yield finding(
+            Severity.NOTE,
+            f"{counted(alone.height, 'file')} in the folder {'is' if alone.height == 1 else 'are'} named by no commit",
+            f"{int(alone['size'].sum()):,} bytes; {age}: {some(alone['name'].head(3).to_list(), alone.height)}",
+            section="Data Files",
+            place=alone["name"][0],
+            remedy="VACUUM removes them",
+            page="files",
+        )
+
+
+def partition_values(facts: LogFacts) -> Iterator[Finding]:
+    """Every live file has a value for each partition column, no others, and they can be read as their types."""
+    live, schema, metadata = facts.live, facts.schema, facts.latest_metadata
+    if live is None or schema is None or metadata is None or not live.height:
+        return
+    try:
+        fields = partition_fields(schema, metadata.partition_columns or [])
+    except CorruptTableError:  # the schema's own check says so
+        return
+    wanted = {f.physical_name or f.name for f in fields}
+    keys = live.select(
+        "path", pl.col("partition_values").cast(_PAIRS).list.eval(pl.element().struct.field("key")).alias("keys")
+    )
+    lacking = keys.filter(
+        ~pl.all_horizontal(pl.lit(value=True), *[pl.col("keys").list.contains(k) for k in sorted(wanted)]).fill_null(
+            not wanted
+        )
+    )
+    if lacking.height:
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(lacking.height, 'live file lacks', 'live files lack')} a partition value",
+            f"{some(lacking['path'].head(3).to_list(), lacking.height)}; partition columns: {some(sorted(wanted))}",
+            section="Partition Value Serialization", place=lacking["path"][0],
+            remedy="readers take it as null or fail: write these files again", page="partitions",
+        )  # fmt: skip
+    extra = keys.explode("keys").drop_nulls("keys").filter(~pl.col("keys").is_in(sorted(wanted)))
+    if extra.height:
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(extra['path'].n_unique(), 'live file has', 'live files have')} values for columns that are no"
+            " partition columns",
+            f"{some(extra['keys'].unique().sort().to_list())}: {some(extra['path'].head(2).to_list(), extra.height)}",
+            section="Partition Value Serialization", place=extra["path"][0],
+            remedy="the files were written for another partitioning: write them again", page="partitions",
+        )  # fmt: skip
+    for field in fields:
+        yield from _unreadable(live, field)
+
+
+_PAIRS = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
+
+
+def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
+    text = live.select(pl.col("partition_values").map.get(field.physical_name or field.name).alias("t")).to_series()
+    distinct = text.unique().drop_nulls()
+    distinct = distinct.filter(distinct != "")
+    bad = distinct.filter(typed(distinct, field.type).is_null())
+    if bad.len():
+        files = live.filter(text.is_in(bad.implode()))
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(bad.len(), 'partition value')} of {field.name} {'is' if bad.len() == 1 else 'are'} no"
+            f" {field.type}",
+            f"{some([repr(v) for v in bad.sort().head(3)], bad.len())}; in {counted(files.height, 'file')}",
+            section="Partition Value Serialization",
+            place=files["path"][0],
+            remedy="rows of these files cannot be read: write them again",
+            page="partitions",
+        )
+
+
+def keys_once(facts: LogFacts) -> Iterator[Finding]:
+    """A path that is live with two deletion vectors at once gives its rows twice."""
+    live = facts.live
+    if live is None:
+        return
+    twice = live.unique(KEY).filter(pl.col("key").is_duplicated())
+    if twice.height:
+        names = twice["path"].unique(maintain_order=True)
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(names.len(), 'file is', 'files are')} live with two deletion vectors at once",
+            some(names.head(3).to_list(), names.len()),
+            section=_ADD,
+            place=names[0],
+            remedy="its rows come twice: remove the older entry in a new commit",
+            page="files",
+        )

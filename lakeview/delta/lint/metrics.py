@@ -1,0 +1,112 @@
+"""What commits say they did against what their actions do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from lakeview.delta.lint.facts import LogFacts, long
+from lakeview.delta.lint.report import counted, differing, finding, some
+from lakeview.delta.log.paths import commit_name
+from lakeview.findings import Finding, Severity
+
+_WRITES = ("WRITE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
+_WRITTEN = {
+    "numFiles": "added", "numOutputRows": "rows", "numOutputBytes": "bytes", "numRemovedFiles": "removed",
+    "num_added_files": "added", "num_added_rows": "rows", "num_removed_files": "removed",
+}  # fmt: skip
+_STREAMED = {
+    "numAddedFiles": "added", "numRemovedFiles": "removed", "numOutputRows": "rows", "numOutputBytes": "bytes",
+}  # fmt: skip
+_CHANGED = {
+    "numAddedFiles": "added", "numRemovedFiles": "removed", "num_added_files": "added", "num_removed_files": "removed",
+}  # fmt: skip
+_MERGED = {
+    "numTargetFilesAdded": "added", "numTargetFilesRemoved": "removed",
+    "num_target_files_added": "added", "num_target_files_removed": "removed",
+}  # fmt: skip
+_COMPACTED = {
+    "numAddedFiles": "added", "numRemovedFiles": "removed", "numFilesAdded": "added", "numFilesRemoved": "removed",
+    "numAddedBytes": "bytes",
+}  # fmt: skip
+_FIGURES: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(_WRITES, _WRITTEN),
+    "STREAMING UPDATE": _STREAMED,
+    "DELETE": _CHANGED,
+    "UPDATE": _CHANGED,
+    "MERGE": _MERGED,
+    "OPTIMIZE": _COMPACTED,
+    "REORG": _COMPACTED,
+}
+"""Operation -> metric -> what of the actions it counts. Metrics that engines count in different ways are left out."""
+
+
+def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
+    """operationMetrics, written as numbers or as text, against the file actions of the same commit."""
+    told = facts.commits.filter(pl.col("operation").is_in(list(_FIGURES)))
+    sums = {row["version"]: row for row in _sums(facts).iter_rows(named=True)}
+    nothing = dict.fromkeys(("added", "removed", "rows", "bytes"), 0)
+    wrong: list[tuple[int, str]] = []
+    empty: list[tuple[int, str]] = []
+    for version, operation, parameters, metrics in told.select(
+        "version", "operation", "parameters", "metrics"
+    ).iter_rows():
+        actions = sums.get(version, nothing)
+        # with deletion vectors engines do not count a file that only got a new vector, or count it in another way
+        if metrics is None or actions.get("vectors") or _partial(operation, parameters):
+            continue
+        pairs = [
+            (name, said, actions[what])
+            for name, what in _FIGURES[operation].items()
+            if (said := long(metrics.get(name))) is not None and actions[what] is not None and said != actions[what]
+        ]
+        if pairs:
+            (empty if _counts_empty_files(pairs) else wrong).append(
+                (version, f"v{version} {operation}: {differing(pairs)}")
+            )
+    if empty:
+        yield finding(
+            Severity.NOTE,
+            f"{counted(len(empty), 'commit counts', 'commits count')} more files than {_its(len(empty))} actions add",
+            f"{some([text for _, text in empty], shown=1)}; Spark counts files without rows that it then leaves out",
+            section="Commit Provenance Information",
+            place=commit_name(empty[0][0]),
+        )
+    if wrong:
+        yield finding(
+            Severity.ATTENTION,
+            f"{counted(len(wrong), 'commit did', 'commits did')} something else than {_its(len(wrong))} metrics say",
+            some([text for _, text in wrong]),
+            section="Commit Provenance Information",
+            place=commit_name(wrong[0][0]),
+            remedy="go by the actions; the writer counts wrongly, or the commit was changed afterwards",
+        )
+
+
+def _counts_empty_files(pairs: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether only files and bytes differ, and there are more of them in the metrics: rows are as the actions say."""
+    written = {"numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputBytes", "numAddedBytes"}
+    return all(name in written and said > found for name, said, found in pairs)
+
+
+def _its(number: int) -> str:
+    return "its" if number == 1 else "their"
+
+
+def _partial(operation: str, parameters: Mapping[str, object] | None) -> bool:
+    """Whether a write replaced some rows of files, so that files it copied count in one engine and not in another."""
+    return operation in _WRITES and bool((parameters or {}).get("predicate"))
+
+
+def _sums(facts: LogFacts) -> pl.DataFrame:
+    """Files added and removed, rows and bytes added by version; rows are null where a file does not count them."""
+    added = pl.col("added")
+    rows = pl.col("records").filter(added)
+    return facts.events.group_by("version").agg(
+        added.sum().cast(pl.Int64).alias("added"),
+        (~added).sum().cast(pl.Int64).alias("removed"),
+        pl.when(rows.null_count() == 0).then(rows.sum()).alias("rows"),
+        pl.col("size").filter(added).sum().alias("bytes"),
+        pl.col("deletion_vector").is_not_null().any().alias("vectors"),
+    )

@@ -1,0 +1,268 @@
+"""Protocol versions and features: are they a pair that exists, and does the table use what it declares?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
+from lakeview.delta.lint.facts import LogFacts
+from lakeview.delta.lint.report import counted, finding, some
+from lakeview.findings import Finding, Severity
+from lakeview.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+
+READER_AND_WRITER = frozenset(
+    {
+        "catalogManaged", "catalogOwned-preview", "columnMapping", "deletionVectors", "timestampNtz", "typeWidening",
+        "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantShredding", "variantShredding-preview",
+        "variantType", "variantType-preview",
+    }
+)  # fmt: skip
+"""Features that stand in both lists if they stand in one (protocol, Valid Feature Names in Table Features)."""
+
+
+def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
+    """Version pairs that no engine writes, feature lists that are missing, superfluous or incomplete."""
+    protocol = facts.latest_protocol
+    if protocol is None:
+        return
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    pair = f"reader {reader}, writer {writer}"
+    section = "Table Features"
+    if not (1 <= reader <= MAX_READER_VERSION and 1 <= writer <= MAX_WRITER_VERSION):
+        yield finding(
+            Severity.BROKEN, f"No specification knows this protocol: {pair}",
+            f"readers go from 1 to {MAX_READER_VERSION}, writers from 1 to {MAX_WRITER_VERSION}",
+            section="Protocol Evolution", place="protocol",
+            remedy="use an engine that wrote this table; if nothing did, restore the protocol action",
+        )  # fmt: skip
+        return
+    if reader == 3 and writer < 7:
+        yield finding(
+            Severity.BROKEN, f"An odd pair of protocol versions: {pair}", "reader 3 needs writer 7",
+            section=section, place="protocol", remedy="raise the writer version and list the features",
+        )  # fmt: skip
+    elif reader == 2 and writer < 5:
+        yield finding(
+            Severity.ATTENTION, f"An odd pair of protocol versions: {pair}",
+            "reader 2 stands for column mapping, which writers know from version 5 on",
+            section="Reader Version Requirements", place="protocol", remedy="raise the writer version to 5",
+        )  # fmt: skip
+    for name, version, needed, features in (
+        ("readerFeatures", reader, 3, protocol.reader_features),
+        ("writerFeatures", writer, 7, protocol.writer_features),
+    ):
+        if version == needed and features is None:
+            yield finding(
+                Severity.BROKEN, f"The protocol has no {name}", f"{pair}: the list must be there, if empty",
+                section=section, place="protocol", remedy=f"the writer has to name its features in {name}",
+            )  # fmt: skip
+        elif version < needed and features:
+            yield finding(
+                Severity.ATTENTION, f"{name} stand in a protocol that has none", f"{pair}; {some(features)}",
+                section=section, place="protocol", remedy="no engine has to look at them: raise the versions",
+            )  # fmt: skip
+    own, others = protocol.reader_features or [], protocol.writer_features or []
+    if writer == 7 and (lonely := [f for f in own if f not in others]):
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
+            some(lonely), section=section, place="protocol",
+            remedy="writers may break what they do not know of: list them for writers too",
+        )  # fmt: skip
+    if reader == 3 and (half := [f for f in others if f in READER_AND_WRITER and f not in own]):
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(len(half), 'feature that readers need is', 'features that readers need are')} listed for writers"
+            " only",
+            some(half), section=section, place="protocol", remedy="list them for readers too",
+        )  # fmt: skip
+
+
+class Use:
+    """What of each feature a table uses: one word for what shows it, None where nothing does."""
+
+    def __init__(self, facts: LogFacts) -> None:
+        self._facts = facts
+        self.properties = facts.properties
+        self.fields = list(every_field(facts.schema.fields)) if facts.schema is not None else []
+
+    def on(self, *keys: str) -> str | None:
+        """A property that is true."""
+        return next((k for k in keys if self.properties.get(k, "").lower() == "true"), None)
+
+    def metadata(self, key: str) -> str | None:
+        """A column whose metadata holds a key."""
+        return next((f"{key} on column {path}" for path, f in self.fields if key in f.metadata), None)
+
+    def type(self, name: str) -> str | None:
+        """A column of a type, at any depth."""
+        return next((f"column {path}" for path, f in self.fields if name in _primitives(f.type)), None)
+
+    def domain(self, prefix: str) -> str | None:
+        """A live domain of that name or below it."""
+        return next((f"domain {d}" for d in self._domains if d == prefix or d.startswith(prefix + ".")), None)
+
+    @property
+    def _domains(self) -> list[str]:
+        if self._facts.replay is None:
+            return []
+        found: list[str] = self._facts.replay.domain_metadata()["domain"].to_list()
+        return found
+
+    def any_domain(self) -> str | None:
+        """A domain that some commit or checkpoint names."""
+        return next((f"domain {d}" for d in self._domains), None)
+
+    def mapping(self) -> str | None:
+        """A column mapping mode."""
+        mode = self.properties.get("delta.columnMapping.mode", "none")
+        return None if mode == "none" else f"delta.columnMapping.mode {mode}"
+
+    def vectors(self) -> str | None:
+        """A deletion vector on a live file."""
+        live = self._facts.live
+        many = 0 if live is None else live.height - live["deletion_vector"].null_count()
+        return f"{counted(many, 'file')} with deletion vectors" if many else None
+
+    def constraint(self) -> str | None:
+        """A CHECK constraint."""
+        return next((k for k in self.properties if k.startswith("delta.constraints.")), None)
+
+    def v2_checkpoints(self) -> str | None:
+        """The V2 policy, or a checkpoint under a UUID name."""
+        if self.properties.get("delta.checkpointPolicy") == "v2":
+            return "delta.checkpointPolicy v2"
+        return "a V2 checkpoint" if any(c.is_v2 for c in self._facts.checkpoints) else None
+
+    def collation(self) -> str | None:
+        """A column with a collation."""
+        return self.metadata("__COLLATIONS")
+
+
+_USES: Mapping[str, Callable[[Use], str | None]] = {
+    "appendOnly": lambda u: u.on("delta.appendOnly"),
+    "invariants": lambda u: u.metadata("delta.invariants") or _required(u),
+    "checkConstraints": Use.constraint,
+    "changeDataFeed": lambda u: u.on("delta.enableChangeDataFeed"),
+    "generatedColumns": lambda u: u.metadata("delta.generationExpression"),
+    "identityColumns": lambda u: u.metadata("delta.identity.start"),
+    "allowColumnDefaults": lambda u: u.metadata("CURRENT_DEFAULT"),
+    "columnMapping": Use.mapping,
+    "deletionVectors": lambda u: u.vectors() or u.on("delta.enableDeletionVectors"),
+    "timestampNtz": lambda u: u.type("timestamp_ntz"),
+    "variantType": lambda u: u.type("variant"),
+    "variantShredding": lambda u: u.on("delta.enableVariantShredding"),
+    "typeWidening": lambda u: u.metadata("delta.typeChanges") or u.on("delta.enableTypeWidening"),
+    "v2Checkpoint": Use.v2_checkpoints,
+    "inCommitTimestamp": lambda u: u.on("delta.enableInCommitTimestamps"),
+    "rowTracking": lambda u: u.on("delta.enableRowTracking"),
+    "domainMetadata": Use.any_domain,
+    "clustering": lambda u: u.domain("delta.clustering"),
+    "icebergCompatV1": lambda u: u.on("delta.enableIcebergCompatV1"),
+    "icebergCompatV2": lambda u: u.on("delta.enableIcebergCompatV2"),
+    "icebergCompatV3": lambda u: u.on("delta.enableIcebergCompatV3"),
+    "checkpointProtection": lambda u: next((k for k in u.properties if "CheckpointProtection" in k), None),
+}
+"""Feature -> what in the table shows that it is used. Features that need no sign (vacuumProtocolCheck) are left out."""
+
+_DATA = frozenset({"deletionVectors", "timestampNtz", "variantType", "columnMapping", "typeWidening"})
+"""Features without which a reader that does not know of them reads wrong rows."""
+
+_NO_SIGN = frozenset({"invariants", "domainMetadata", "generatedColumns", "v2Checkpoint"})
+"""A required column needs no feature everywhere; a domain may just have been removed; the others tell elsewhere."""
+
+
+def _required(use: Use) -> str | None:
+    return next((f"required column {path}" for path, f in use.fields if not f.nullable), None)
+
+
+def features_used(facts: LogFacts) -> Iterator[Finding]:
+    """Features in use that the protocol does not declare, and features declared that nothing uses."""
+    protocol, metadata = facts.latest_protocol, facts.latest_metadata
+    if protocol is None or metadata is None:
+        return
+    use = Use(facts)
+    signs = {name: sign(use) for name, sign in _USES.items()}
+    declared = set(facts.features)
+    if protocol.min_writer_version < 7:
+        declared |= {
+            n for v, names in LEGACY_WRITER_FEATURES.items() if v <= protocol.min_writer_version for n in names
+        }
+    declared |= {name.removesuffix("-preview") for name in declared}
+    declared |= {"clustering"} if "liquid" in declared else set()
+    missing = {n: s for n, s in signs.items() if s is not None and n not in declared and n not in _NO_SIGN}
+    for heavy in (True, False):
+        names = {n: s for n, s in missing.items() if (n in _DATA) is heavy}
+        if names:
+            # a property without its feature has no force; values of the type, and vectors, are there all the same
+            real = heavy and any(not s.startswith("delta.enable") and n != "columnMapping" for n, s in names.items())
+            yield finding(
+                Severity.BROKEN if real else Severity.ATTENTION,
+                f"{counted(len(names), 'feature is', 'features are')} used and not declared: {some(list(names))}",
+                f"{some(list(names.values()))}; reader {protocol.min_reader_version}, writer "
+                f"{protocol.min_writer_version}",
+                section="Table Features",
+                place="protocol",
+                remedy="add the features to the protocol, or undo what needs them: engines may ignore it",
+            )
+    listed = {f.removesuffix("-preview") for f in facts.features}
+    unused = sorted(n for n in listed if n in signs and signs[n] is None)
+    if unused:
+        yield finding(
+            Severity.NOTE,
+            f"{counted(len(unused), 'feature is', 'features are')} declared and not used",
+            some(unused, shown=6),
+            section="Table Features",
+            place="protocol",
+            remedy="engines without them refuse the table for nothing: drop those that readers need"
+            if set(unused) & READER_AND_WRITER
+            else None,
+        )
+
+
+def domains_declared(facts: LogFacts) -> Iterator[Finding]:
+    """domainMetadata actions in a table whose writers need not keep them."""
+    protocol = facts.latest_protocol
+    if protocol is None or not facts.domains or "domainMetadata" in facts.features:
+        return
+    version, action = facts.domains[0]
+    yield finding(
+        Severity.ATTENTION,
+        "Metadata domains in a table without the feature domainMetadata",
+        f"{counted(len(facts.domains), 'action')}; first {action.domain} at v{version}",
+        section="Domain Metadata",
+        place="protocol",
+        remedy="add the feature: writers that do not know of it drop the domains",
+    )
+
+
+def every_field(fields: tuple[Field, ...], above: str = "") -> Iterator[tuple[str, Field]]:
+    """(path, field) at every depth: structs, lists and maps too."""
+    for f in fields:
+        path = f"{above}.{f.name}" if above else f.name
+        yield path, f
+        for struct in _structs(f.type):
+            yield from every_field(struct.fields, path)
+
+
+def _structs(type_: DataType) -> Iterator[StructType]:
+    """The structs nearest below a type."""
+    match type_:
+        case StructType():
+            yield type_
+        case ArrayType(element):
+            yield from _structs(element)
+        case MapType(key, value):
+            yield from _structs(key)
+            yield from _structs(value)
+
+
+def _primitives(type_: DataType) -> frozenset[str]:
+    match type_:
+        case PrimitiveType(name):
+            return frozenset({name})
+        case ArrayType(element):
+            return _primitives(element)
+        case MapType(key, value):
+            return _primitives(key) | _primitives(value)
+    return frozenset()

@@ -1,0 +1,156 @@
+"""The schema, its partition columns and its column mapping."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.lint.facts import LogFacts, long
+from lakeview.delta.lint.protocol import every_field
+from lakeview.delta.lint.report import counted, finding, some
+from lakeview.errors import CorruptTableError
+from lakeview.findings import Finding, Severity
+from lakeview.schema import POLARS_TYPES, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+
+_SECTION = "Schema Serialization Format"
+_TYPES = frozenset(POLARS_TYPES) | {"void", "variant", "geometry", "geography", "null", "interval"}
+
+
+def readable(facts: LogFacts) -> Iterator[Finding]:
+    """A schema that can be read, with partition columns that are in it."""
+    metadata = facts.latest_metadata
+    if metadata is None:
+        return
+    if metadata.schema_string is None:
+        yield finding(
+            Severity.ATTENTION, "The table has no schema", "metaData without schemaString: some engines refuse it",
+            section=_SECTION, place="metaData.schemaString", remedy="set a schema with the engine that wrote it",
+            page="schema",
+        )  # fmt: skip
+        return
+    try:
+        depth = facts.storage.config.max_schema_depth
+        schema = parse_schema(metadata.schema_string, mapped=facts.mapped, max_depth=depth)
+        partition_fields(schema, metadata.partition_columns or [])
+    except CorruptTableError as error:
+        yield finding(
+            Severity.BROKEN, "The schema cannot be used", error.message,
+            section=_SECTION, place=error.place, remedy=error.fix, page="schema",
+        )  # fmt: skip
+
+
+def names_and_types(facts: LogFacts) -> Iterator[Finding]:
+    """Column names are unique whatever their case, types are ones that some specification knows."""
+    if facts.schema is None:
+        return
+    twice = list(_twice(facts.schema.fields, ""))
+    if twice:
+        yield finding(
+            Severity.BROKEN, f"{counted(len(twice), 'column name')} given twice, but for case", some(twice),
+            section=_SECTION, place=twice[0], remedy="rename one of them: most engines tell no case apart",
+            page="schema",
+        )  # fmt: skip
+    unknown = [f"{path}: {name}" for path, f in every_field(facts.schema.fields) for name in _unknown(f.type)]
+    if unknown:
+        yield finding(
+            Severity.ATTENTION, f"{counted(len(unknown), 'column')} of a type no specification knows", some(unknown),
+            section=_SECTION, place=unknown[0].partition(":")[0],
+            remedy="rows of it can only be read by the engine that wrote them", page="schema",
+        )  # fmt: skip
+    if 0 < len(facts.schema) == len(_partitions(facts)):
+        yield finding(
+            Severity.ATTENTION, "Every column is a partition column", some(facts.schema.names),
+            section="Change Metadata", place="metaData.partitionColumns",
+            remedy="most engines refuse such a table: keep a column in the files", page="schema",
+        )  # fmt: skip
+
+
+def _partitions(facts: LogFacts) -> list[str]:
+    return [] if facts.latest_metadata is None else facts.latest_metadata.partition_columns or []
+
+
+def _twice(fields: tuple[Field, ...], above: str) -> Iterator[str]:
+    seen = Counter(f.name.lower() for f in fields)
+    for f in fields:
+        path = f"{above}.{f.name}" if above else f.name
+        if seen[f.name.lower()] > 1:
+            yield path
+        for inner in _structs(f.type):
+            yield from _twice(inner.fields, path)
+
+
+def _structs(type_: DataType) -> Iterator[StructType]:
+    match type_:
+        case StructType():
+            yield type_
+        case ArrayType(element):
+            yield from _structs(element)
+        case MapType(key, value):
+            yield from _structs(key)
+            yield from _structs(value)
+
+
+def _unknown(type_: DataType) -> Iterator[str]:
+    match type_:
+        case PrimitiveType(name) if name.partition("(")[0] not in _TYPES and not name.startswith(
+            ("char", "varchar", "interval")
+        ):
+            yield name
+        case ArrayType(element):
+            yield from _unknown(element)
+        case MapType(key, value):
+            yield from _unknown(key)
+            yield from _unknown(value)
+
+
+def mapping(facts: LogFacts) -> Iterator[Finding]:
+    """Column mapping: every column has an id and a physical name, each once, none above maxColumnId."""
+    if facts.schema is None or not facts.mapped:
+        return
+    section = "Column Mapping"
+    fields = list(every_field(facts.schema.fields))
+    bare = [path for path, f in fields if f.id is None or f.physical_name is None]
+    if bare:
+        yield finding(
+            Severity.BROKEN, f"{counted(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name",
+            some(bare), section=section, place=bare[0],
+            remedy="the writer ignores column mapping: restore the metaData action before it", page="schema",
+        )  # fmt: skip
+    ids = Counter(f.id for _, f in fields if f.id is not None)
+    same = [f"{path} (id {f.id})" for path, f in fields if f.id is not None and ids[f.id] > 1]
+    if same:
+        yield finding(
+            Severity.BROKEN, f"{counted(len(same), 'column shares its', 'columns share their')} mapping id", some(same),
+            section=section, place=same[0], remedy="ids are unique in the whole schema: restore the metaData action",
+            page="schema",
+        )  # fmt: skip
+    physical = list(_physical_twice(facts.schema.fields, ""))
+    if physical:
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(len(physical), 'column shares its', 'columns share their')} physical name",
+            some(physical), section=section, place=physical[0],
+            remedy="physical names are unique: restore the metaData action", page="schema",
+        )  # fmt: skip
+    highest, limit = max(ids, default=0), long(facts.properties.get("delta.columnMapping.maxColumnId"))
+    if ids and (limit is None or limit < highest):
+        yield finding(
+            Severity.ATTENTION,
+            "delta.columnMapping.maxColumnId is lower than an id in use" if limit is not None
+            else "delta.columnMapping.maxColumnId is not set",
+            f"{limit if limit is not None else 'none'}, and the highest id is {highest}",
+            section=section, place="delta.columnMapping.maxColumnId",
+            remedy=f"set it to {highest}: the next column would get an id in use", page="schema",
+        )  # fmt: skip
+
+
+def _physical_twice(fields: tuple[Field, ...], above: str) -> Iterator[str]:
+    seen = Counter(f.physical_name for f in fields if f.physical_name is not None)
+    for f in fields:
+        path = f"{above}.{f.name}" if above else f.name
+        if f.physical_name is not None and seen[f.physical_name] > 1:
+            yield f"{path} ({f.physical_name})"
+        for inner in _structs(f.type):
+            yield from _physical_twice(inner.fields, path)

@@ -1,0 +1,279 @@
+"""The files of the log: is every version there, every checkpoint whole, the hint right, the tail short?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeview.delta.lint.facts import LogFacts, long
+from lakeview.delta.lint.report import counted, differing, finding, some, versions
+from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.findings import Finding, Severity
+
+_TAIL_TIMES, _TAIL_AT_LEAST = 10, 100
+"""A log is too long after its last checkpoint with this many times the interval, and this many commits."""
+
+
+def commits_complete(facts: LogFacts) -> Iterator[Finding]:
+    """Gaps, commits that cannot be read, and a latest version that cannot be rebuilt."""
+    bases = {c.version for c in facts.checkpoints}
+    present = facts.log.commit_files()["version"].to_list()
+    newest_base = max(bases, default=-1)
+    previous = -1
+    for version in sorted({*present, *bases}):
+        if version not in bases and version > previous + 1:
+            yield _gap(previous, version, newest_base >= version)
+        previous = version
+    bad = facts.commits.filter(pl.col("trouble").is_not_null())
+    if bad.height:
+        harmless = newest_base >= bad["version"].max()  # type: ignore[operator]  # an Int64 column that is not empty
+        yield finding(
+            Severity.ATTENTION if harmless else Severity.BROKEN,
+            f"{counted(bad.height, 'commit')} cannot be read",
+            some(bad["trouble"].head(1).to_list(), bad.height, shown=1),
+            section="Delta Log Entries",
+            place=commit_name(bad["version"][0]),
+            remedy="restore the file from a backup or another copy of the table",
+        )
+    elif facts.trouble is not None and not isinstance(facts.trouble, UnsupportedTableError):
+        yield finding(
+            Severity.BROKEN,
+            f"version {facts.log.latest} cannot be rebuilt",
+            facts.trouble.message,
+            section="Action Reconciliation",
+            place=facts.trouble.place,
+            remedy=facts.trouble.fix,
+        )
+
+
+def _gap(previous: int, version: int, bridged: bool) -> Finding:
+    first, last = previous + 1, version - 1
+    if previous < 0 and bridged:
+        return finding(
+            Severity.NOTE,
+            f"The commits begin at v{version}, which no checkpoint supports",
+            "what lies before the oldest checkpoint cannot be rebuilt; a clean-up leaves a log like this",
+            section="Metadata Cleanup",
+            place=commit_name(version),
+        )
+    missing = f"commit {first}" if first == last else f"commits {first:,} to {last:,}"
+    claim = f"The log has a gap: {missing} {'is' if first == last else 'are'} missing"
+    evidence = "a later checkpoint bridges it for newer versions" if bridged else "no checkpoint lies above it"
+    return finding(
+        Severity.ATTENTION if bridged else Severity.BROKEN,
+        claim,
+        evidence,
+        section="Delta Log Entries",
+        place=commit_name(first),
+        remedy="restore the missing commits from a backup or another copy of the table",
+    )
+
+
+def multi_part(facts: LogFacts) -> Iterator[Finding]:
+    """Multi-part checkpoints with parts missing, or in a table that must not have any."""
+    parts = facts.files.filter(pl.col("kind") == "part")
+    whole = {(c.version, len(c.names)) for c in facts.checkpoints if ".checkpoint.0" in c.names[0]}
+    for (version, count), group in parts.group_by("version", "parts", maintain_order=True):
+        if (version, count) in whole:
+            continue
+        missing = sorted(set(range(1, min(int(count), 10_000) + 1)) - set(group["part"]))
+        yield finding(
+            Severity.ATTENTION,
+            f"The checkpoint of v{version} is incomplete: {group.height:,} of {int(count):,} parts are there",
+            f"missing: part {some(missing)}" if missing else "its parts do not number from 1 on",
+            section="Checkpoints",
+            place=group["name"][0],
+            remedy="readers skip it; write a new checkpoint, or delete the remaining parts",
+        )
+    features = facts.features
+    if parts.height and "v2Checkpoint" in features:
+        yield finding(
+            Severity.ATTENTION,
+            "Multi-part checkpoints in a table with v2Checkpoint",
+            f"at {versions(parts['version'].unique().sort())}",
+            section="V2 Checkpoint Table Feature",
+            place=parts["name"][0],
+            remedy="write V2 checkpoints only: their writer does not follow the feature",
+        )
+    v2 = [c for c in facts.checkpoints if c.is_v2]
+    if v2 and facts.latest_protocol is not None and "v2Checkpoint" not in features:
+        yield finding(
+            Severity.ATTENTION,
+            "V2 checkpoints in a table without the feature v2Checkpoint",
+            f"at {versions(c.version for c in v2)}",
+            section="V2 Checkpoint Table Feature",
+            place=v2[0].names[0],
+            remedy="add the feature, or write classic checkpoints",
+        )
+
+
+def log_tail(facts: LogFacts) -> Iterator[Finding]:
+    """More commits after the newest checkpoint than a reader should have to read."""
+    newest = facts.checkpoints[-1].version if facts.checkpoints else -1
+    tail = facts.log.commit_files().filter(pl.col("version") > newest)
+    interval = long(facts.properties.get("delta.checkpointInterval", "10")) or 10
+    limit = max(_TAIL_AT_LEAST, _TAIL_TIMES * interval)
+    if tail.height <= limit:
+        return
+    since = f"since the checkpoint of v{newest}" if newest >= 0 else "and no checkpoint"
+    yield finding(
+        Severity.ATTENTION,
+        f"{tail.height:,} commits {since}",
+        f"{int(tail['size'].sum()):,} bytes to read at every opening; the interval is {interval:,}",
+        section="Checkpoints",
+        threshold=f"{limit:,} commits",
+        place=commit_name(tail["version"][0]),
+        remedy="write a checkpoint; see why the writer does not",
+    )
+
+
+def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
+    """`_last_checkpoint`: readers take it as a hint, and some trust it more than they should."""
+    name = LAST_CHECKPOINT.removeprefix(f"{LOG_FOLDER}/")
+    if name not in facts.listing["name"]:
+        return
+    section = "Last Checkpoint File"
+    data = facts.read(name)
+    hint = _parse(data)
+    version = None if hint is None else long(hint.get("version"))
+    if hint is None or version is None:
+        yield finding(
+            Severity.ATTENTION, "_last_checkpoint cannot be read", f"{len(data or b'')} bytes that hold no version",
+            section=section, place=name, remedy="delete it, or write a checkpoint: readers then list the folder",
+        )  # fmt: skip
+        return
+    at = [c for c in facts.checkpoints if c.version == version]
+    if not at:
+        yield finding(
+            Severity.ATTENTION, f"_last_checkpoint names v{version}, which has no complete checkpoint",
+            f"complete ones: {versions([c.version for c in facts.checkpoints[-3:]]) or 'none'}",
+            section=section, place=name, remedy="delete it, or write a checkpoint",
+        )  # fmt: skip
+        return
+    newest = facts.checkpoints[-1].version
+    if version < newest:
+        yield finding(
+            Severity.NOTE, f"_last_checkpoint is stale: it names v{version}, the newest checkpoint is v{newest}",
+            "readers that trust it read more commits than they need",
+            section=section, place=name,
+        )  # fmt: skip
+    text = hint.get("checksum")
+    if isinstance(text, str) and text != checksum(data or b""):
+        yield finding(
+            Severity.ATTENTION, "_last_checkpoint fails its own checksum", f"it says {text}, its content gives "
+            f"{checksum(data or b'')}", section="JSON checksum", place=name,
+            remedy="delete it, or write a checkpoint",
+        )  # fmt: skip
+    # every complete checkpoint of that version fits the hint, or one of them should
+    wrong = [list(_disagreements(facts, hint, c)) for c in at]
+    if wrong and all(wrong):
+        counts = [len(found) for found in wrong]
+        fewest = wrong[counts.index(min(counts))]
+        # some writers put the checkpoint's bytes, or 1, where its number of actions belongs: no reader minds
+        harmless = all(what == "size" for what, _, _ in fewest)
+        yield finding(
+            Severity.NOTE if harmless else Severity.ATTENTION,
+            f"_last_checkpoint describes another checkpoint than the one of v{version}",
+            differing(fewest),
+            section=section,
+            place=name,
+            remedy="write a new checkpoint",
+        )
+
+
+def _parse(data: bytes | None) -> dict[str, Any] | None:
+    try:
+        value = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _disagreements(
+    facts: LogFacts, hint: dict[str, Any], files: CheckpointFiles
+) -> Iterator[tuple[str, object, object]]:
+    parts = long(hint.get("parts"))
+    if parts is not None and not files.is_v2 and parts != len(files.names):
+        yield "parts", parts, len(files.names)
+    if files.is_v2 or hint.get("v2Checkpoint") is not None:  # sizes of those may or may not count their sidecars
+        return
+    stored = int(facts.files.filter(pl.col("name").is_in(list(files.names)))["size"].sum())
+    size = long(hint.get("sizeInBytes"))
+    if size is not None and size != stored:
+        yield "sizeInBytes", size, stored
+    try:
+        actions, sidecars = _actions(facts, files)
+        adds = facts.checkpoint(files).adds([]).height
+    except (CorruptTableError, UnsupportedTableError):  # the check of the checkpoint itself says so
+        return
+    if not sidecars and (said := long(hint.get("size"))) is not None and said != actions:
+        yield "size", said, actions
+    if (said := long(hint.get("numOfAddFiles"))) is not None and said != adds:
+        yield "numOfAddFiles", said, adds
+
+
+def _actions(facts: LogFacts, files: CheckpointFiles) -> tuple[int, bool]:
+    """How many actions a checkpoint's own files hold, and whether they may have sidecars."""
+    rows, sidecars = 0, False
+    for name in files.names:
+        try:
+            with facts.storage.open(f"{LOG_FOLDER}/{name}") as handle, pq.ParquetFile(handle) as file:
+                rows += file.metadata.num_rows
+                sidecars = sidecars or "sidecar" in file.schema_arrow.names
+        except (pa.ArrowException, OSError) as error:
+            raise CorruptTableError(
+                f"checkpoint {name} cannot be read", place=name, kind="corrupt-checkpoint"
+            ) from error
+    return rows, sidecars
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def checksum(data: bytes) -> str | None:
+    """The checksum a `_last_checkpoint` of these bytes should carry; None if they are no JSON object.
+
+    MD5 over its canonical form (delta protocol, JSON checksum): each value with the path to it, sorted by path.
+    """
+    try:
+        value = json.loads(data, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+        if not isinstance(value, dict):
+            return None
+        pairs = sorted((p.encode(), v) for p, v in _leaves({k: v for k, v in value.items() if k != "checksum"}, ""))
+    except (ValueError, RecursionError):  # a lone surrogate has no bytes: a ValueError too
+        return None
+    text = ",".join(f"{path.decode()}={leaf}" for path, leaf in pairs)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    entries: list[tuple[str, Any]]
+    if isinstance(value, dict):
+        entries = [(f'"{quote(k, safe="")}"', v) for k, v in value.items()]
+    elif isinstance(value, list):
+        entries = [(str(i), v) for i, v in enumerate(value)]
+    else:
+        yield path, _scalar(value)
+        return
+    for key, inner in entries:
+        yield from _leaves(inner, f"{path}+{key}" if path else key)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, str):
+        return f'"{quote(value, safe="")}"'
+    return {None: "null", True: "true", False: "false"}[value]
