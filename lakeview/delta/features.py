@@ -12,7 +12,7 @@ MAX_WRITER_VERSION = 7
 
 READER_FEATURES = frozenset(
     {
-        "timestampNtz", "vacuumProtocolCheck",
+        "deletionVectors", "timestampNtz", "vacuumProtocolCheck",
         "variantType", "variantType-preview", "variantShredding", "variantShredding-preview",
     }
 )  # fmt: skip

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 EXPECTED_FAILURES = {
     "columnMapping": "columns are still looked up in data files by their logical names",
-    "deletionVectors": "deletion vectors are not read yet",
     "v2Checkpoint": "V2 checkpoints and their sidecars are not read yet",
 }
 """Reader feature, as the protocol names it, to the reason why it is not implemented yet."""

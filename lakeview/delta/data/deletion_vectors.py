@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import re
 import struct
-import uuid
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,18 +10,12 @@ from typing import Any
 
 import pyroaring
 
-from lakeview.delta.log.paths import decode_path
+from lakeview.delta.log.vector_paths import names_a_place, vector_file, z85_decoded
 from lakeview.errors import DataFileMissingError
 from lakeview.roaring import corrupt_vector, position_bitmap
 from lakeview.rows import RowPositions
 from lakeview.storage import Storage
 
-_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-_TO_B85 = str.maketrans(_Z85, _B85)
-_LETTERS = frozenset(_Z85)
-_UUID_LETTERS = 20
-_PLACE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*:)?/")  # "file:x/y", which template tables hold, names no place
 _NUMBER = struct.Struct(">i")
 _CHECKSUM = struct.Struct(">I")
 _FILE_VERSION = 1
@@ -63,17 +54,7 @@ class DeletionVector:
 
         CorruptTableError for a storage type or a name that no protocol knows.
         """
-        match self.storage_type:
-            case "i":
-                return None
-            case "p":  # "the same format as the path field in the add/remove actions"
-                return decode_path(self.path_or_inline_dv)
-            case "u" if len(self.path_or_inline_dv) >= _UUID_LETTERS:
-                prefix, name = self.path_or_inline_dv[:-_UUID_LETTERS], self.path_or_inline_dv[-_UUID_LETTERS:]
-                folder = f"{prefix}/" if prefix else ""
-                return f"{folder}deletion_vector_{uuid.UUID(bytes=z85_decoded(name, self.path_or_inline_dv))}.bin"
-        shown = f"{self.storage_type}{self.path_or_inline_dv}"
-        raise corrupt_vector(shown, f"storage type {self.storage_type!r} with {len(self.path_or_inline_dv)} letters")
+        return vector_file(self.storage_type, self.path_or_inline_dv)
 
     def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
         """The positions it deletes, checked against its size, its checksum and its cardinality.
@@ -101,7 +82,7 @@ class DeletionVector:
         return data[: self.size_in_bytes]
 
     def _from_file(self, path: str, storage: Storage) -> bytes:
-        if self.storage_type == "p" and not _PLACE.match(path):
+        if self.storage_type == "p" and not names_a_place(path):
             raise _missing(path, f"deletion vector file {path} is no absolute path: no store can hold it")
         try:
             with storage.open(path) as file:
@@ -147,24 +128,3 @@ class Difference:
         """The positions, read when called; errors as `DeletionVector.bitmap`."""
         found: pyroaring.BitMap64 = self.vector.bitmap(storage) - self.without.bitmap(storage)
         return found
-
-
-def z85_decoded(text: str, place: str) -> bytes:
-    """Z85 text (ZeroMQ RFC 32) as bytes, five letters to four; CorruptTableError names `place`.
-
-    A last group that begins with one to three `#` stands for that many bytes less: no whole group can begin so. That
-    is how writers in Rust pad; Spark pads with zero bytes instead.
-    """
-    tail = text[-5:]
-    missing = len(tail) - len(tail.lstrip("#")) if len(tail) == 5 else 0
-    text = f"{text[: len(text) - len(tail)]}{'0' * missing}{tail[missing:]}"
-    if len(text) % 5 or missing > 3 or not _LETTERS.issuperset(text):
-        raise corrupt_vector(place, "its text is not Z85")
-    try:
-        data = base64.b85decode(text.translate(_TO_B85))
-    except ValueError as error:
-        raise corrupt_vector(place, "its text is not Z85: a group stands for more than four bytes") from error
-    last = len(data) - 4
-    if missing and any(data[last : last + missing]):
-        raise corrupt_vector(place, "its text is not Z85: the last group stands for more bytes than it says")
-    return data[:last] + data[last + missing :] if missing else data

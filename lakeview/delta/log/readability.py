@@ -13,7 +13,8 @@ from lakeview.delta.log.log_segment import complete_checkpoints
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import LakeviewError
+from lakeview.delta.log.vector_paths import file_of, names_a_place
+from lakeview.errors import CorruptTableError, LakeviewError
 from lakeview.snapshot import VERSIONS, TableProtocol
 
 
@@ -21,8 +22,8 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     """VERSIONS, newest first.
 
     A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, its
-    protocol is one we implement, and its data files are there. Files are looked up in one listing of the table's
-    folder; files recorded outside it are taken to be there.
+    protocol is one we implement, and its data files and deletion vectors are there. Files are looked up in one listing
+    of the table's folder; files recorded outside it are taken to be there.
     """
     commits = log.commit_files()["version"].to_list()
     bases = {c.version for c in complete_checkpoints(log.files)}
@@ -99,16 +100,36 @@ def _refusal(protocol: TableProtocol, properties: Mapping[str, str]) -> str | No
     return None
 
 
+def _vector_files(lives: pl.DataFrame) -> pl.DataFrame:
+    """LIFETIMES with the deletion vector's file as `path`, for each stay of a data file that has one."""
+    known: dict[str, str | None] = {}
+    for vector in lives["deletion_vector"].drop_nulls().unique():
+        try:
+            known[vector] = file_of(vector)
+        except CorruptTableError:  # no such file can be there
+            known[vector] = vector
+    return lives.select(
+        pl.col("deletion_vector").replace_strict(known, default=None, return_dtype=pl.String).alias("path"),
+        "added",
+        "removed",
+    ).filter(pl.col("path").is_not_null())
+
+
 def _missing_files(log: TableLog, history: History, versions: list[int]) -> dict[int, str]:
-    """Versions that name a data file which is not in the table's folder."""
-    lives = history.lifetimes()
-    outside = pl.Series([is_absolute(p) for p in canonical(lives["path"], log.storage.root)], dtype=pl.Boolean)
+    """Versions that name a data file or a deletion vector which is not in the table's folder."""
+    lives = history.lifetimes().select("path", "deletion_vector", "added", "removed")
+    vectors = _vector_files(lives)
+    lives = pl.concat([lives.select(vectors.columns), vectors])
+    keys = canonical(lives["path"], log.storage.root)
+    outside = pl.Series([is_absolute(p) and names_a_place(p) for p in keys], dtype=pl.Boolean)
     inside = lives.filter(~outside)
     present = log.storage.walk().select(path="name")
-    keyed = inside.with_columns(canonical(inside["path"], log.storage.root).alias("path"))
-    gone = keyed.join(present, on="path", how="anti")
+    keyed = inside.with_columns(canonical(inside["path"], log.storage.root).alias("key"))
+    gone = keyed.join(present.rename({"path": "key"}), on="key", how="anti")
     if not gone.height:
         return {}
+    masked = gone.join(vectors, on="path", how="semi").height > 0
+    what = "data files and deletion vectors" if masked else "data files"
     start = pl.col("added").fill_null(versions[0])
     steps = pl.concat(
         [
@@ -127,6 +148,6 @@ def _missing_files(log: TableLog, history: History, versions: list[int]) -> dict
     every = pl.DataFrame({"version": versions}, schema={"version": pl.Int64()})
     at = every.join_asof(counted.set_sorted("version"), on="version").filter(pl.col("missing") > 0)
     return {
-        version: f"{missing:,} of its data files {'is' if missing == 1 else 'are'} missing from the store"
+        version: f"{missing:,} of its {what} {'is' if missing == 1 else 'are'} missing from the store"
         for version, missing in at.select("version", "missing").iter_rows()
     }
