@@ -1,12 +1,20 @@
-"""Arrays as files hold them to the types a schema asks for: only conversions that keep every value."""
+"""Arrays as files hold them to the types a schema asks for: fields found by name or id, every value kept."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.errors import UnsupportedTableError
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.variant import is_variant, variant_text
+
+Match = Literal["name", "id"]
+"""How the fields of a schema are found in a file: by (physical) name, or by the field id that Parquet records."""
 
 _KINDS = (
     ("integer", pa.types.is_integer),
@@ -17,7 +25,15 @@ _KINDS = (
     ("timestamp", pa.types.is_timestamp),
     ("decimal", pa.types.is_decimal),
     ("text", lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t)),
-    ("bytes", lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t)),
+    (
+        "bytes",
+        lambda t: (
+            pa.types.is_binary(t)
+            or pa.types.is_large_binary(t)
+            or pa.types.is_fixed_size_binary(t)
+            or pa.types.is_binary_view(t)
+        ),
+    ),
     ("time", pa.types.is_time),
 )
 
@@ -34,108 +50,145 @@ _SOURCES = {
     "bytes": {"bytes", "text"},
     "time": {"time"},
 }
+_LONG_DIGITS, _MOST_DIGITS = 19, 38
 
 
-def conformed(array: pa.Array, target: pa.DataType, column: str, declared: str) -> pa.Array:
-    """The array in the target type: numbers widened, timestamps in its unit, struct fields by name.
+def located(found: Sequence[pa.Field], wanted: Sequence[Field], match: Match = "name") -> list[int | None]:
+    """Where in a file, or in one of its structs, each field lies; None for one that is not there.
 
-    Field names inside structs may differ in case, as column names may. UnsupportedTableError where the types have
-    nothing to do with each other, or a value would not survive; it names the column and its `declared` type.
-    A variant becomes JSON text, at any level; CorruptTableError (kind corrupt-variant) if it is none.
+    By name: exactly, else ignoring case ("unique ignoring case"). A physical name that column mapping made up is only
+    matched exactly. By id: the Parquet field id. CorruptTableError (kind missing-field-ids) for a file that has fields
+    but no ids ("readers must refuse to read that file or return nulls": nulls would pass for data).
+    ArrowInvalid for one that is there twice.
     """
-    if "variant" in declared:
-        array = _with_text(array, target, column)
+    if match == "id":
+        return _by_id(found, wanted)
+    exact = {f.name: i for i, f in enumerate(found)}
+    folded: dict[str, int] = {}
+    for i, f in enumerate(found):
+        folded.setdefault(f.name.casefold(), i)
+    held = Counter(f.name for f in found)
+    places = []
+    for field in wanted:
+        name = field.physical_name or field.name
+        place = exact.get(name)
+        if place is None and name == field.name:
+            place = folded.get(name.casefold())
+        if place is not None and held[found[place].name] > 1:
+            raise pa.ArrowInvalid(f"it holds {held[found[place].name]} columns called {found[place].name}")
+        places.append(place)
+    return places
+
+
+def _by_id(found: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | None]:
+    ids: dict[int, int] = {}
+    for i, f in enumerate(found):
+        number = (f.metadata or {}).get(b"PARQUET:field_id", b"")
+        if not number.isdigit():
+            continue
+        if int(number) in ids:
+            raise pa.ArrowInvalid(f"it holds two columns with the field id {int(number)}")
+        ids[int(number)] = i
+    if found and wanted and not ids:
+        raise CorruptTableError(
+            "a data file has no field ids, by which column mapping finds its columns",
+            fix="rewrite the file with field ids; readers must not guess which column is which",
+            kind="missing-field-ids",
+        )
+    return [None if f.id is None else ids.get(f.id) for f in wanted]
+
+
+def conformed(array: pa.Array, wanted: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
+    """The array as `target`, the Arrow type of the field: numbers widened, timestamps in its unit, fields of structs
+    found at every level, one that is missing null, JSON text for a variant.
+
+    UnsupportedTableError where the types have nothing to do with each other, or a value would not survive; it names
+    the column and its declared type. CorruptTableError for a variant that is none.
+    """
+    return _conformed(array, wanted.type, target, wanted.name, match)
+
+
+def _conformed(array: pa.Array, wanted: DataType, target: pa.DataType, place: str, match: Match) -> pa.Array:
+    array = _plain(array)
+    found = array.type
+    if pa.types.is_null(found) or pa.types.is_null(target):
+        return pa.nulls(len(array), target)
+    if wanted == PrimitiveType("variant") and is_variant(found):
+        return variant_text(array, place)
+    if isinstance(wanted, StructType) and pa.types.is_struct(found):
+        return _struct(array, wanted, target, place, match)
+    if isinstance(wanted, ArrayType) and pa.types.is_list(found):
+        array = _whole(array)
+        values = _conformed(array.values, wanted.element, target.value_type, f"{place}.element", match)
+        return _rebuilt(array, target, values)
+    if isinstance(wanted, MapType) and pa.types.is_map(found):
+        array = _whole(array)
+        keys = _conformed(array.keys, wanted.key, target.key_type, f"{place}.key", match)
+        items = _conformed(array.items, wanted.value, target.item_type, f"{place}.value", match)
+        return _rebuilt(
+            array, target, pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
+        )
+    if _kind(found) not in _SOURCES.get(_kind(target), ()) or wanted == PrimitiveType("variant"):
+        raise _refused(place, found, wanted, "one does not become the other")
+    return _cast(array, wanted, target, place)
+
+
+def _struct(array: pa.StructArray, wanted: StructType, target: pa.DataType, place: str, match: Match) -> pa.Array:
+    if not wanted.fields:
+        array = _whole(array)
+        return pa.Array.from_buffers(target, len(array), array.buffers()[:1], array.null_count)
+    parts = []
+    places = located(list(array.type), wanted.fields, match)
+    for field, index, type_ in zip(wanted.fields, places, (f.type for f in target), strict=True):
+        if index is None:
+            parts.append(pa.nulls(len(array), type_))
+        else:
+            parts.append(_conformed(array.field(index), field.type, type_, f"{place}.{field.name}", match))
+    return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
+
+
+def _cast(array: pa.Array, wanted: DataType, target: pa.DataType, place: str) -> pa.Array:
     if array.type == target:
         return array
-    named = _named(array.type, target)
-    if not _fits(named, target):
-        raise _refused(column, array.type, declared, "one does not become the other")
-    if named != array.type:
-        array = array.view(named)
     try:
+        if isinstance(wanted, DecimalType) and pa.types.is_integer(array.type):
+            # Arrow asks for room for every value of the type; here only the values there are have to fit
+            digits = min(_MOST_DIGITS, _LONG_DIGITS + 1 + wanted.scale)
+            array = array.cast(pa.decimal128(digits, wanted.scale))
         return array.cast(options=pc.CastOptions(target_type=target, allow_time_truncate=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _refused(column, array.type, declared, str(error).splitlines()[0]) from error
+        raise _refused(place, array.type, wanted, str(error).splitlines()[0]) from error
 
 
-def _refused(column: str, found: pa.DataType, declared: str, why: str) -> UnsupportedTableError:
+def _plain(array: pa.Array) -> pa.Array:
+    """Without the wrappings a file may ask for: extension types, dictionaries, other kinds of lists."""
+    if isinstance(array, pa.ExtensionArray):
+        return _plain(array.storage)
+    found = array.type
+    if pa.types.is_dictionary(found):
+        return array.dictionary_decode()
+    if pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found) or pa.types.is_list_view(found):
+        return array.cast(pa.list_(found.value_field))
+    return array
+
+
+def _whole(array: pa.Array) -> pa.Array:
+    """The same values, not a part of a longer array: buffers and children begin where it begins."""
+    return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
+
+
+def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
+    """A list or map with another child, its nulls and offsets as they were."""
+    return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[child])
+
+
+def _refused(column: str, found: pa.DataType, declared: DataType, why: str) -> UnsupportedTableError:
     return UnsupportedTableError(
         f"column {column} is {found} in a file and {declared} in the schema, and values do not fit: {why}",
         fix="read the other columns, or a version from before the type changed",
         place=column,
         kind="unsupported-cast",
     )
-
-
-def _with_text(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
-    """The array with JSON text where a file has a variant and the target text."""
-    if is_variant(array.type) and pa.types.is_string(target):
-        return variant_text(array, column)
-    if array.offset:  # parts put together anew have to begin where their whole does
-        array = pa.concat_arrays([array, array.slice(0, 0)])
-    mask = array.is_null()
-    if pa.types.is_struct(array.type) and pa.types.is_struct(target):
-        wanted = {f.name.casefold(): f.type for f in target} | {f.name: f.type for f in target}
-        parts = [
-            part if (type_ := wanted.get(f.name, wanted.get(f.name.casefold()))) is None
-            else _with_text(part, type_, f"{column}.{f.name}")
-            for f, part in zip(array.type, array.flatten(), strict=True)
-        ]  # fmt: skip
-        fields = [f.with_type(part.type) for f, part in zip(array.type, parts, strict=True)]
-        return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
-    if pa.types.is_list(array.type) and pa.types.is_list(target):
-        values = _with_text(array.values, target.value_type, column)
-        return pa.ListArray.from_arrays(
-            array.offsets, values, type=pa.list_(array.type.value_field.with_type(values.type)), mask=mask
-        )
-    if pa.types.is_map(array.type) and pa.types.is_map(target):
-        items = _with_text(array.items, target.item_type, column)
-        type_ = pa.map_(array.type.key_field, array.type.item_field.with_type(items.type))
-        return pa.MapArray.from_arrays(array.offsets, array.keys, items, type=type_, mask=mask)
-    return array
-
-
-def _named(found: pa.DataType, target: pa.DataType) -> pa.DataType:
-    """The file's type with struct fields spelled as the target spells them."""
-    if pa.types.is_struct(found) and pa.types.is_struct(target):
-        wanted = {f.name.casefold(): f for f in target}
-        exact = {f.name for f in target}
-        held = {f.name for f in found}
-        fields = []
-        for f in found:
-            match = wanted.get(f.name.casefold())
-            if match is None or (f.name not in exact and match.name in held):
-                fields.append(f)
-                continue
-            name = f.name if f.name in exact else match.name
-            fields.append(pa.field(name, _named(f.type, target.field(name).type), f.nullable))
-        return pa.struct(fields)
-    if pa.types.is_list(found) and pa.types.is_list(target):
-        return pa.list_(found.value_field.with_type(_named(found.value_type, target.value_type)))
-    if pa.types.is_map(found) and pa.types.is_map(target):
-        key = found.key_field.with_type(_named(found.key_type, target.key_type))
-        item = found.item_field.with_type(_named(found.item_type, target.item_type))
-        return pa.map_(key, item, found.keys_sorted)
-    return found
-
-
-def _fits(found: pa.DataType, target: pa.DataType) -> bool:
-    if found == target or pa.types.is_null(found):
-        return True
-    if pa.types.is_dictionary(found):
-        return _fits(found.value_type, target)
-    if pa.types.is_struct(target):
-        held = {f.name: f.type for f in found} if pa.types.is_struct(found) else None
-        return held is not None and all(f.name not in held or _fits(held[f.name], f.type) for f in target)
-    if pa.types.is_list(target):
-        return (pa.types.is_list(found) or pa.types.is_large_list(found)) and _fits(found.value_type, target.value_type)
-    if pa.types.is_map(target):
-        return (
-            pa.types.is_map(found)
-            and _fits(found.key_type, target.key_type)
-            and _fits(found.item_type, target.item_type)
-        )
-    return _kind(found) in _SOURCES.get(_kind(target), set())
 
 
 def _kind(type_: pa.DataType) -> str:

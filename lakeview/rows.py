@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pyroaring
 from polars.io.plugins import register_io_source
 
-from lakeview.casts import conformed
+from lakeview.casts import Match, conformed, located
 from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError
 from lakeview.schema import Field, Schema
 from lakeview.storage import Storage, open_storage
@@ -49,7 +48,7 @@ class FileTask:
     records: int | None = None
     deleted: RowPositions | None = None
     selected: RowPositions | None = None
-    match: Literal["name", "id"] = "name"
+    match: Match = "name"
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
@@ -69,14 +68,10 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     try:
         # INT96 through nanoseconds would wrap years before 1677 and after 2262
         with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
-            held = Counter(file.schema_arrow.names)
-            sources = {f.name: _source(f, held) for f in task.schema if f.name not in task.constants}
-            columns = [name for name in dict.fromkeys(sources.values()) if name is not None]
-            for batch in _batches(file, columns, batch_rows):
+            columns = _Columns(task, file.schema_arrow, target)
+            for batch in _batches(file, columns.read, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
-                batch = kept.of(batch)
-                arrays = [_array(f, batch, task.constants, sources, target.field(f.name).type) for f in task.schema]
-                yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
+                yield columns.of(kept.of(batch))
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {task.path} is in the log of {task.root} but not in the store",
@@ -118,16 +113,31 @@ class _Kept:
         return batch.take(pa.array(rows.shift(-start).to_array(), pa.int64()))
 
 
-def _source(wanted: Field, names: Counter[str]) -> str | None:
-    """The file's column for a field: by exact name, else ignoring case ("unique ignoring case"), else none.
+class _Columns:
+    """The columns of a task, made of the batches of its file."""
 
-    `names`: how often the file has each. ArrowInvalid for one that it has twice.
-    """
-    name = wanted.physical_name or wanted.name
-    found = name if name in names else next((n for n in names if n.casefold() == name.casefold()), None)
-    if found is not None and names[found] > 1:
-        raise pa.ArrowInvalid(f"it holds {names[found]} columns called {found}")
-    return found
+    def __init__(self, task: FileTask, held: pa.Schema, target: pa.Schema) -> None:
+        self._task = task
+        self._target = target
+        wanted = [f for f in task.schema if f.name not in task.constants]
+        places = located(list(held), wanted, task.match)
+        self._sources = {f.name: held.names[i] for f, i in zip(wanted, places, strict=True) if i is not None}
+        self.read = list(dict.fromkeys(self._sources.values()))
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The task's columns of one batch."""
+        fields = list(zip(self._task.schema, self._target.types, strict=True))
+        arrays = [self._array(field, type_, batch) for field, type_ in fields]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
+
+    def _array(self, wanted: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
+        if wanted.name in self._task.constants:
+            return pa.repeat(pa.scalar(self._task.constants[wanted.name], type=target), batch.num_rows)
+        source = self._sources.get(wanted.name)
+        if source is None:
+            return pa.nulls(batch.num_rows, target)
+        array = batch.column(batch.schema.get_field_index(source))
+        return conformed(array, wanted, target, self._task.match)
 
 
 def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -138,22 +148,6 @@ def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Itera
     for start in range(0, rows, batch_rows):
         empty = pa.nulls(min(batch_rows, rows - start))
         yield pa.RecordBatch.from_arrays([empty], names=["_"])
-
-
-def _array(
-    wanted: Field,
-    batch: pa.RecordBatch,
-    constants: Mapping[str, Any],
-    sources: Mapping[str, str | None],
-    target: pa.DataType,
-) -> pa.Array:
-    if wanted.name in constants:
-        return pa.repeat(pa.scalar(constants[wanted.name], type=target), batch.num_rows)
-    source = sources[wanted.name]
-    if source is None:
-        return pa.nulls(batch.num_rows, target)
-    array = batch.column(batch.schema.get_field_index(source))
-    return conformed(array, target, wanted.name, str(wanted.type))
 
 
 def lazy_rows(tasks: Callable[[pl.Expr | None], Sequence[FileTask]], schema: Schema, storage: Storage) -> pl.LazyFrame:

@@ -115,6 +115,11 @@ TRANSACTIONS = pl.Schema({"app_id": pl.String(), "version": pl.Int64(), "last_up
 DOMAIN_METADATA = pl.Schema({"domain": pl.String(), "configuration": pl.String()})
 """One row a metadata domain; `configuration` is text as recorded."""
 
+RULES = pl.Schema({"column": pl.String(), "kind": pl.String(), "name": pl.String(), "rule": pl.String()})
+"""One row a rule that a table states beside its types. `column`: the leaf or nested column it is about, named as in
+STATISTICS, null for a rule of the whole table; `kind`: check, default, generated, identity, invariant, length,
+collation, type change or clustering; `name`: a constraint's; `rule`: expression or fact as text."""
+
 PLAN = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
 """One row a live file: would a filter read it; `reason` is partition, statistics or kept; `size` in bytes."""
 
@@ -195,6 +200,9 @@ class SnapshotLoader(Protocol):
 
     def domain_metadata(self) -> pl.DataFrame:
         """DOMAIN_METADATA."""
+
+    def rules(self) -> pl.DataFrame:
+        """RULES."""
 
 
 class Snapshot:
@@ -313,6 +321,11 @@ class Snapshot:
         return self._frame("domain_metadata", DOMAIN_METADATA)
 
     @property
+    def rules(self) -> pl.DataFrame:
+        """RULES: constraints, defaults, generated and identity columns, clustering and the like, as declared."""
+        return self._frame("rules", RULES)
+
+    @property
     def num_files(self) -> int:
         """Live data files, exact."""
         return cast("int", self._count("num_files"))
@@ -358,7 +371,7 @@ class Snapshot:
         return counts
 
     def __getstate__(self) -> dict[str, Any]:
-        for name in ("files", "delete_files", "tombstones", "transactions", "domain_metadata"):
+        for name in ("files", "delete_files", "tombstones", "transactions", "domain_metadata", "rules"):
             getattr(self, name)
         return {"metadata": self._metadata, "frames": self._frames}
 

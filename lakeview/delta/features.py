@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.snapshot import TableProtocol
@@ -12,7 +13,8 @@ MAX_WRITER_VERSION = 7
 
 READER_FEATURES = frozenset(
     {
-        "deletionVectors", "timestampNtz", "vacuumProtocolCheck",
+        "columnMapping", "deletionVectors", "geospatial", "timestampNtz", "vacuumProtocolCheck",
+        "typeWidening", "typeWidening-preview",
         "variantType", "variantType-preview", "variantShredding", "variantShredding-preview",
     }
 )  # fmt: skip
@@ -33,6 +35,9 @@ LEGACY_WRITER_FEATURES: Mapping[int, tuple[str, ...]] = {
     6: ("identityColumns",),
 }
 """What each legacy writer version adds (protocol, Writer Version Requirements)."""
+
+ColumnMappingMode = Literal["none", "name", "id"]
+_MODES: Mapping[str, ColumnMappingMode] = {"none": "none", "name": "name", "id": "id"}
 
 _UPGRADE = "read it with an engine that implements this, or ask for a lakeview that does"
 
@@ -64,11 +69,7 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], addre
             place="protocol.readerFeatures",
             kind="catalog-managed",
         )
-    # a supported feature that is not in use asks nothing of a reader
-    if (version == 2 or "columnMapping" in needed) and properties.get("delta.columnMapping.mode", "none") == "none":
-        needed.discard("columnMapping")
-    elif version == 2:
-        needed.add("columnMapping")
+    column_mapping_mode(protocol, properties, address)
     if missing := sorted(needed - READER_FEATURES):
         raise UnsupportedTableError(
             f"{address} needs the Delta reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
@@ -77,6 +78,30 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], addre
             place="protocol.readerFeatures",
             kind="unsupported-reader-feature",
         )
+
+
+def column_mapping_mode(
+    protocol: TableProtocol, properties: Mapping[str, str], address: str = "the table"
+) -> ColumnMappingMode:
+    """How columns are found in data files; `none` where the protocol does not know column mapping, whatever is set.
+
+    "The table property should only be honored if the table's protocol has reader and writer versions and/or table
+    features that support the columnMapping table feature" (delta protocol, Column Mapping). UnsupportedTableError for a
+    mode that is none of the three.
+    """
+    version = protocol.min_reader_version
+    if version != 2 and not (version == 3 and "columnMapping" in (protocol.reader_features or ())):
+        return "none"
+    mode = properties.get("delta.columnMapping.mode", "none")
+    found = _MODES.get(mode.lower())
+    if found is None:
+        raise UnsupportedTableError(
+            f"{address} maps its columns by {mode}; this Delta reader knows by name and by id",
+            fix=_UPGRADE,
+            place="metaData.configuration",
+            kind="unsupported-column-mapping",
+        )
+    return found
 
 
 def check_writable(protocol: TableProtocol, active: frozenset[str], address: str) -> None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
+from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
@@ -50,6 +51,7 @@ class DeltaTable:
         self._log = TableLog(storage)
         self._history = History(self._log)
         self._states: dict[int, Replay] = {}
+        self._schemas: dict[int, Schema] = {}
 
     @property
     def address(self) -> str:
@@ -72,7 +74,7 @@ class DeltaTable:
         UnsupportedTableError (protocol version or feature by name), InvalidRequestError (a naive moment, a ref).
         """
         state = self._state(version, at, ref)
-        return Snapshot(self._describe(state), DeltaLoader(state, self._partitions(state)))
+        return Snapshot(self._describe(state), DeltaLoader(state, self._schema(state), self._partitions(state)))
 
     def history(self, limit: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first, at most `limit`. Works whatever the table's protocol asks."""
@@ -235,8 +237,18 @@ class DeltaTable:
         return {}
 
     def _schema(self, state: Replay) -> Schema:
-        mapped = state.properties.get("delta.columnMapping.mode", "none") != "none"
-        return parse_schema(state.metadata.schema_string, mapped=mapped, max_depth=self.storage.config.max_schema_depth)
+        with self._lock:  # thousands of columns take a while to parse, and a scan asks several times
+            if state.version not in self._schemas:
+                found = table_schema(
+                    state.metadata.schema_string,
+                    state.table_protocol,
+                    state.properties,
+                    max_depth=self.storage.config.max_schema_depth,
+                )
+                self._schemas[state.version] = found
+                while len(self._schemas) > _KEPT_STATES:
+                    del self._schemas[next(iter(self._schemas))]
+            return self._schemas[state.version]
 
     def _partitions(self, state: Replay) -> list[Any]:
         return partition_fields(self._schema(state), state.metadata.partition_columns or [])
@@ -250,6 +262,7 @@ class DeltaTable:
         return expression
 
     def _require_parquet(self, state: Replay) -> None:
+        """UnsupportedTableError if data files are none we read, or of types that became others in unknown ways."""
         provider = state.metadata.format.provider
         if provider.lower() != "parquet":
             raise UnsupportedTableError(
@@ -258,6 +271,7 @@ class DeltaTable:
                 place="metaData.format.provider",
                 kind="unsupported-data-format",
             )
+        check_type_changes(self._schema(state))
 
     def _describe(self, state: Replay) -> TableMetadata:
         metadata = state.metadata

@@ -16,6 +16,7 @@ from lakeview.schema import Field, PrimitiveType, Schema
 from lakeview.snapshot import (
     DOMAIN_METADATA,
     FILES,
+    RULES,
     TOMBSTONES,
     TRANSACTIONS,
     Snapshot,
@@ -77,6 +78,9 @@ class Loader:
 
     def domain_metadata(self) -> pl.DataFrame:
         return pl.DataFrame(schema=DOMAIN_METADATA)
+
+    def rules(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=RULES)
 
 
 def test_only_what_is_asked_for_is_loaded_and_only_once() -> None:

@@ -7,7 +7,6 @@ feature out. So does a feature that no golden table needs.
 from __future__ import annotations
 
 EXPECTED_FAILURES = {
-    "columnMapping": "columns are still looked up in data files by their logical names",
     "v2Checkpoint": "V2 checkpoints and their sidecars are not read yet",
 }
 """Reader feature, as the protocol names it, to the reason why it is not implemented yet."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.errors import InvalidRequestError
-from lakeview.schema import Field
+from lakeview.schema import Field, Schema
 from lakeview.snapshot import FILES, TOMBSTONES, moments
 
 # column of FILES -> columns of FILE_ACTIONS it is made of
@@ -61,8 +62,9 @@ def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Se
 class DeltaLoader:
     """The frames of one Delta snapshot, read on first touch."""
 
-    def __init__(self, replay: Replay, partitions: Sequence[Field]) -> None:
+    def __init__(self, replay: Replay, schema: Schema, partitions: Sequence[Field]) -> None:
         self._replay = replay
+        self._schema = schema
         self._partitions = partitions
 
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
@@ -85,3 +87,7 @@ class DeltaLoader:
     def domain_metadata(self) -> pl.DataFrame:
         """DOMAIN_METADATA."""
         return self._replay.domain_metadata()
+
+    def rules(self) -> pl.DataFrame:
+        """RULES."""
+        return rules(self._schema, self._replay.properties, self._replay.domain_metadata())

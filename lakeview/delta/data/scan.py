@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from lakeview.casts import Match
+from lakeview.delta.data.column_rules import collation
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.statistics import ParsedStatistics, physical_leaves, statistics_frame
+from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
@@ -55,8 +58,11 @@ class Scan:
         values = partition_columns(adds["partition_values"], self._partitions)
         constants = pl.DataFrame({s.name: s for s in values})  # a list would rename a column without a name
         rows = constants.to_dicts() if self._partitions else [{}] * adds.height
+        match: Match = (
+            "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
+        )
         return [
-            FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector))
+            FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector), match=match)
             for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
         ]
 
@@ -84,7 +90,8 @@ class _Known:
         if self._schema is None or "stats" not in self._adds.columns or path[0] not in self._schema:
             return None
         leaves = [e for e in physical_leaves(self._schema, [path[0]], self._partitions) if e[0] == path]
-        if not leaves:
+        # bounds of texts that are compared by a collation are not in the order our comparisons have
+        if not leaves or collation(leaves[0][2]) is not None:
             return None
         frame = statistics_frame(self._adds, leaves)
         column = frame[leaf_name(path)].struct.unnest()

@@ -99,6 +99,11 @@ def _field(value: Any, mapped: bool, depth: int, place: str) -> Field:
     )
 
 
+def parse_type(name: str, place: str) -> DataType:
+    """A type without parts, by its name in a schemaString. CorruptTableError for a decimal that cannot be."""
+    return _primitive(name, place)
+
+
 def schema_text(schema: Schema) -> str:
     """A schema as schemaString."""
     return json.dumps(_struct(schema.fields), ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,82 @@
+"""A metaData action and the column mapping in force to the table's schema (delta protocol, Column Mapping)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.features import column_mapping_mode
+from lakeview.errors import CorruptTableError
+from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.snapshot import TableProtocol
+
+Path = tuple[str, ...]
+
+
+def table_schema(
+    text: str | None, protocol: TableProtocol, properties: Mapping[str, str], *, max_depth: int = 64
+) -> Schema:
+    """The schema of a metaData action: with ids and physical names if column mapping is in force, else without.
+
+    CorruptTableError (kind corrupt-schema) names a field that lacks what the mode asks for, or two that share it.
+    """
+    mode = column_mapping_mode(protocol, properties)
+    schema = parse_schema(text, mapped=mode != "none", max_depth=max_depth)
+    if mode != "none":
+        _check(schema, mode)
+    return schema
+
+
+def _check(schema: Schema, mode: str) -> None:
+    """Each field has a physical name that none beside it has; in id mode an id that no other field has."""
+    ids: dict[int, str] = {}
+    names: dict[tuple[Path, str], str] = {}
+    for path, place, field in _fields(StructType(schema.fields), (), ()):
+        column = leaf_name((*path, field.name))
+        # "every column - nested or leaf - is assigned a unique physical name, and a unique 32-bit integer as an id"
+        if field.physical_name is None:
+            raise _broken(f"column {column} has no physical name, which column mapping by {mode} asks for")
+        other = names.setdefault((place, field.physical_name), column)
+        if other != column:
+            raise _broken(f"columns {other} and {column} have the same physical name {field.physical_name}")
+        if mode == "id":
+            if field.id is None:
+                raise _broken(f"column {column} has no id, which column mapping by id asks for")
+            if ids.setdefault(field.id, column) != column:
+                raise _broken(f"columns {ids[field.id]} and {column} have the same id {field.id}")
+
+
+def _fields(type_: DataType, path: Path, place: Path) -> Iterator[tuple[Path, Path, Field]]:
+    """(path of names, path of the struct, field) of every field at every level."""
+    match type_:
+        case StructType(fields):
+            for field in fields:
+                yield path, place, field
+                yield from _fields(field.type, (*path, field.name), (*place, field.name))
+        case ArrayType(element):
+            yield from _fields(element, (*path, "element"), (*place, "element"))
+        case MapType(key, value):
+            yield from _fields(key, (*path, "key"), (*place, "key"))
+            yield from _fields(value, (*path, "value"), (*place, "value"))
+
+
+def logical_name(schema: Schema, physical: Path) -> str | None:
+    """The name (as `leaf_name` writes it) of the column at a path of physical names through structs, None if none."""
+    fields: tuple[Field, ...] = schema.fields
+    path: Path = ()
+    for name in physical:
+        found = next((f for f in fields if (f.physical_name or f.name) == name), None)
+        if found is None:
+            return None
+        path = (*path, found.name)
+        fields = found.type.fields if isinstance(found.type, StructType) else ()
+    return leaf_name(path) if path else None
+
+
+def _broken(message: str) -> CorruptTableError:
+    return CorruptTableError(
+        message,
+        fix="the metaData action is broken; restore its commit from a backup",
+        place="metaData.schemaString",
+        kind="corrupt-schema",
+    )

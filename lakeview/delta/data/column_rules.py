@@ -1,0 +1,132 @@
+"""Field metadata, properties and domains to RULES: what a table says about its columns beside their types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.data.column_mapping import logical_name
+from lakeview.delta.data.type_widening import type_changes
+from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.snapshot import RULES
+
+_CONSTRAINT = "delta.constraints."
+_CLUSTERING = "delta.clustering"
+_COLLATIONS = "__COLLATIONS"
+_BINARY_COLLATION = "UTF8_BINARY"
+
+Path = tuple[str, ...]
+
+
+def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) -> pl.DataFrame:
+    """RULES: CHECK constraints of the table, then what each column has, in the schema's order.
+
+    What is recorded in a form no specification knows is shown as it is recorded: nobody asks a reader to keep it.
+    """
+    found: list[tuple[str | None, str, str | None, str]] = [
+        (None, "check", key.removeprefix(_CONSTRAINT), text)
+        for key, text in properties.items()
+        if key.startswith(_CONSTRAINT)
+    ]
+    clustered = clustering_columns(schema, domains)
+    for column, field in _fields(StructType(schema.fields), ()):
+        found += [(column, kind, None, text) for kind, text in _of(field)]
+        if column in clustered:
+            found.append((column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
+    return pl.DataFrame(found, schema=RULES, orient="row")
+
+
+def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:
+    """The columns that data is clustered by, as `leaf_name` writes them; DOMAIN_METADATA has their physical names."""
+    for text in domains.filter(domains["domain"] == _CLUSTERING)["configuration"]:
+        recorded = _json(text)
+        paths = recorded.get("clusteringColumns") if isinstance(recorded, dict) else None
+        return [_clustered(schema, path) for path in paths] if isinstance(paths, list) else []
+    return []
+
+
+def collation(field: Field) -> str | None:
+    """The collation that the field's own texts are compared by, None for the binary one."""
+    recorded = field.metadata.get(_COLLATIONS)
+    for name in recorded.values() if isinstance(recorded, dict) else ():
+        if not str(name).endswith(_BINARY_COLLATION):
+            return str(name)
+    return None
+
+
+def _of(field: Field) -> Iterator[tuple[str, str]]:
+    """(kind, rule) of one field."""
+    metadata = field.metadata
+    if "CURRENT_DEFAULT" in metadata:
+        yield "default", _text(metadata["CURRENT_DEFAULT"])
+    if "delta.generationExpression" in metadata:
+        yield "generated", _expression(metadata["delta.generationExpression"])
+    if "delta.identity.start" in metadata or "delta.identity.step" in metadata:
+        yield "identity", _identity(metadata)
+    if "delta.invariants" in metadata:
+        yield "invariant", _expression(metadata["delta.invariants"])
+    if "__CHAR_VARCHAR_TYPE_STRING" in metadata:
+        yield "length", _text(metadata["__CHAR_VARCHAR_TYPE_STRING"])
+    if (name := collation(field)) is not None:
+        yield "collation", name
+    for change in type_changes(field):
+        place = f" ({change['fieldPath']})" if change.get("fieldPath") else ""
+        yield "type change", f"{_text(change.get('fromType'))} to {_text(change.get('toType'))}{place}"
+
+
+def _identity(metadata: Mapping[str, Any]) -> str:
+    parts = [
+        f"{word} {_text(metadata[key])}"
+        for word, key in (
+            ("from", "delta.identity.start"),
+            ("by", "delta.identity.step"),
+            ("reached", "delta.identity.highWaterMark"),
+        )
+        if metadata.get(key) is not None
+    ]
+    if metadata.get("delta.identity.allowExplicitInsert") is True:
+        parts.append("explicit values allowed")
+    return ", ".join(parts)
+
+
+def _expression(recorded: Any) -> str:
+    """Early writers record bare SQL, today's a JSON text: {"expression": {"expression": "x > 3"}}."""
+    found = _json(recorded) if isinstance(recorded, str) else recorded
+    while isinstance(found, dict) and "expression" in found:
+        found = found["expression"]
+    return found if isinstance(found, str) else _text(recorded)
+
+
+def _text(recorded: Any) -> str:
+    return recorded if isinstance(recorded, str) else json.dumps(recorded, ensure_ascii=False)
+
+
+def _json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def _clustered(schema: Schema, path: Any) -> str:
+    parts = [path] if isinstance(path, str) else path
+    physical = tuple(parts) if isinstance(parts, list) and all(isinstance(p, str) for p in parts) else ()
+    return logical_name(schema, physical) or _text(path)
+
+
+def _fields(type_: DataType, above: Path) -> Iterator[tuple[str, Field]]:
+    match type_:
+        case StructType(fields):
+            for field in fields:
+                path = (*above, field.name)
+                yield leaf_name(path), field
+                yield from _fields(field.type, path)
+        case ArrayType(element):
+            yield from _fields(element, (*above, "element"))
+        case MapType(key, value):
+            yield from _fields(key, (*above, "key"))
+            yield from _fields(value, (*above, "value"))

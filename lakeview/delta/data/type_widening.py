@@ -1,0 +1,88 @@
+"""Recorded type changes to a verdict: are files of every earlier type readable (delta protocol, Type Widening)?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lakeview.delta.data.schemas import parse_type
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+
+TYPE_CHANGES = "delta.typeChanges"
+
+_WIDER: Mapping[str, frozenset[str]] = {
+    "byte": frozenset({"short", "integer", "long", "double"}),
+    "short": frozenset({"integer", "long", "double"}),
+    "integer": frozenset({"long", "double"}),
+    "float": frozenset({"double"}),
+    "date": frozenset({"timestamp_ntz"}),
+}
+_WHOLE_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+"""Digits before the point that a decimal needs, to hold every whole number of a type."""
+
+
+def check_type_changes(schema: Schema) -> None:
+    """UnsupportedTableError naming column and types if a recorded change is none that the protocol allows.
+
+    Files from before such a change would hold values that no rule turns into today's.
+    """
+    for column, change in _changes(StructType(schema.fields), ""):
+        place = f"{column}.{change['fieldPath']}" if change.get("fieldPath") else column
+        before, after = (_type(change.get(side), place) for side in ("fromType", "toType"))
+        if not widens(before, after):
+            raise UnsupportedTableError(
+                f"column {place} was changed from {before} to {after}, a change that this reader does not implement",
+                fix="read it with an engine that knows this change, or a version from before it",
+                place=place,
+                kind="unsupported-type-change",
+            )
+
+
+def widens(before: DataType, after: DataType) -> bool:
+    """Whether every value of one type is a value of the other, by a change the protocol lists."""
+    match before, after:
+        case _ if before == after or before == PrimitiveType("void"):
+            return True
+        case DecimalType(precision, scale), DecimalType(wider, finer):
+            return finer >= scale and wider - precision >= finer - scale
+        case PrimitiveType(name), DecimalType(precision, scale):
+            return name in _WHOLE_DIGITS and precision - scale >= _WHOLE_DIGITS[name]
+        case PrimitiveType(name), PrimitiveType(other):
+            return other in _WIDER.get(name, ())
+    return False
+
+
+def _changes(type_: DataType, above: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(column, entry) for each entry at each level; an entry that is no object is one without types."""
+    match type_:
+        case StructType(fields):
+            for field in fields:
+                column = f"{above}.{field.name}" if above else field.name
+                for change in type_changes(field):
+                    yield column, change
+                yield from _changes(field.type, column)
+        case ArrayType(element):
+            yield from _changes(element, f"{above}.element")
+        case MapType(key, value):
+            yield from _changes(key, f"{above}.key")
+            yield from _changes(value, f"{above}.value")
+
+
+def type_changes(field: Field) -> list[Mapping[str, Any]]:
+    """The entries of a field: fromType, toType and perhaps fieldPath and tableVersion, as recorded."""
+    recorded = field.metadata.get(TYPE_CHANGES)
+    if recorded is None:
+        return []
+    return [e if isinstance(e, dict) else {} for e in (recorded if isinstance(recorded, list) else [recorded])]
+
+
+def _type(name: Any, place: str) -> DataType:
+    if isinstance(name, str):
+        return parse_type(name, TYPE_CHANGES)
+    raise CorruptTableError(
+        f"a type change of column {place} does not say which types",
+        fix="the metaData action is broken; restore its commit from a backup",
+        place="metaData.schemaString",
+        kind="corrupt-schema",
+    )
