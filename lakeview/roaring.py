@@ -19,6 +19,8 @@ NATIVE_MAGIC = 1681511376
 _PORTABLE_HEADER = struct.Struct("<Iq")
 _KEY = struct.Struct("<I")
 _EMPTY_BITMAP = 8  # bytes of a 32-bit bitmap without containers: no bucket is smaller
+_PREFIX = "Invalid bitmap after deserialization: "
+_WORDS = {"Could not deserialize bitmap": "its containers are cut short or out of order"}
 _MAX_KEY = 2**31  # positions are signed 64-bit numbers
 
 
@@ -78,7 +80,7 @@ def _deserialised(data: bytes, place: str) -> pyroaring.BitMap64:
     try:
         found = pyroaring.BitMap64.deserialize(data)
     except (ValueError, IndexError) as error:
-        raise corrupt_vector(place, str(error) or "no bitmap") from error
+        raise corrupt_vector(place, _WORDS.get(str(error), str(error).removeprefix(_PREFIX))) from error
     if found and found.max() >> 32 >= _MAX_KEY:
         raise corrupt_vector(place, "it names a position beyond 63 bits")
     return found
