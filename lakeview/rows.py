@@ -68,6 +68,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     try:
         # INT96 through nanoseconds would wrap years before 1677 and after 2262
         with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+            kept.check(file.metadata.num_rows)
             columns = _Columns(task, file.schema_arrow, target)
             for batch in _batches(file, columns.read, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
@@ -95,7 +96,19 @@ class _Kept:
     def __init__(self, task: FileTask, storage: Storage) -> None:
         self._deleted = None if task.deleted is None else task.deleted.bitmap(storage)
         self._selected = None if task.selected is None else task.selected.bitmap(storage)
+        self._path = task.path
         self._position = 0
+
+    def check(self, rows: int) -> None:
+        """CorruptTableError if positions lie beyond the file's rows: they must belong to another file."""
+        for positions in (self._deleted, self._selected):
+            if positions and positions.max() >= rows:
+                raise CorruptTableError(
+                    f"data file {self._path} holds {rows:,} rows, and its deletion vector names row {positions.max():,}",
+                    fix="restore file or deletion vector from a backup, or read a version without them",
+                    place=self._path,
+                    kind="corrupt-deletion-vector",
+                )
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of the next batch that are neither deleted nor left out of the selection."""
