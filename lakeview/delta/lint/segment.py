@@ -28,9 +28,10 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
     bases = {c.version for c in facts.checkpoints}
     present = facts.log.commit_files()["version"].to_list()
     newest_base = max(bases, default=-1)
-    previous = -1
+    previous, commits = -1, frozenset(present)
     for version in sorted({*present, *bases}):
-        if version not in bases and version > previous + 1:
+        # before a checkpoint a clean-up removes what it likes, but not the middle of what it leaves
+        if version > previous + 1 and (version not in bases or previous in commits):
             yield _gap(previous, version, newest_base >= version)
         previous = version
     bad = facts.commits.filter(pl.col("trouble").is_not_null())

@@ -1,0 +1,1 @@
+"""Tables with one trouble each, and what the log doctor says about them."""

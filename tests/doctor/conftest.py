@@ -1,0 +1,7 @@
+"""A history to tell, as the tests of the reader have it."""
+
+from __future__ import annotations
+
+from tests.delta.conftest import history
+
+__all__ = ["history"]
