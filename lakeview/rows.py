@@ -102,9 +102,10 @@ class _Kept:
     def check(self, rows: int) -> None:
         """CorruptTableError if positions lie beyond the file's rows: they must belong to another file."""
         for positions in (self._deleted, self._selected):
-            if positions and positions.max() >= rows:
+            last = positions.max() if positions else -1
+            if last >= rows:
                 raise CorruptTableError(
-                    f"data file {self._path} holds {rows:,} rows, and its deletion vector names row {positions.max():,}",
+                    f"data file {self._path} holds {rows:,} rows, and its deletion vector names row {last:,}",
                     fix="restore file or deletion vector from a backup, or read a version without them",
                     place=self._path,
                     kind="corrupt-deletion-vector",
