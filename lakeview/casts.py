@@ -9,7 +9,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import UnsupportedTableError
 from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.variant import is_variant, variant_text
 
@@ -57,9 +57,8 @@ def located(found: Sequence[pa.Field], wanted: Sequence[Field], match: Match = "
     """Where in a file, or in one of its structs, each field lies; None for one that is not there.
 
     By name: exactly, else ignoring case ("unique ignoring case"). A physical name that column mapping made up is only
-    matched exactly. By id: the Parquet field id. CorruptTableError (kind missing-field-ids) for a file that has fields
-    but no ids ("readers must refuse to read that file or return nulls": nulls would pass for data).
-    ArrowInvalid for one that is there twice.
+    matched exactly. By id: the Parquet field id. ArrowInvalid for one that is there twice, and for fields without ids
+    ("readers must refuse to read that file or return nulls for each column": nulls would pass for data).
     """
     if match == "id":
         return _by_id(found, wanted)
@@ -90,11 +89,7 @@ def _by_id(found: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | Non
             raise pa.ArrowInvalid(f"it holds two columns with the field id {int(number)}")
         ids[int(number)] = i
     if found and wanted and not ids:
-        raise CorruptTableError(
-            "a data file has no field ids, by which column mapping finds its columns",
-            fix="rewrite the file with field ids; readers must not guess which column is which",
-            kind="missing-field-ids",
-        )
+        raise pa.ArrowInvalid("it has no field ids, by which column mapping finds its columns")
     return [None if f.id is None else ids.get(f.id) for f in wanted]
 
 
