@@ -60,6 +60,16 @@ class RemoveFile(msgspec.Struct, frozen=True, rename="camel"):
     default_row_commit_version: Long | None = None
 
 
+class AddCDCFile(msgspec.Struct, frozen=True, rename="camel"):
+    """A file that holds what its version changed, row by row (today's protocol, Add CDC File). No part of the table."""
+
+    path: str
+    partition_values: dict[str, str | None] | None = None
+    size: Long | None = None
+    data_change: bool = False
+    tags: dict[str, str | None] | None = None
+
+
 class Format(msgspec.Struct, frozen=True):
     """The encoding of data files."""
 
@@ -113,8 +123,8 @@ class DomainMetadata(msgspec.Struct, frozen=True, rename="camel"):
 class Action(msgspec.Struct, frozen=True, rename="camel"):
     """One line of a commit: exactly one of these is there; anything else on the line is unknown and skipped.
 
-    `commit_info` is free-form: kept as raw JSON, empty if it is not there. `cdc`, `sidecar` and `checkpointMetadata`
-    never touch the file set.
+    `commit_info` is free-form: kept as raw JSON, empty if it is not there. So is `cdc`: only who asks for changes reads
+    it. `cdc`, `sidecar` and `checkpointMetadata` never touch the file set.
     """
 
     add: AddFile | None = None
@@ -124,6 +134,7 @@ class Action(msgspec.Struct, frozen=True, rename="camel"):
     txn: Txn | None = None
     commit_info: msgspec.Raw = msgspec.Raw(b"")
     domain_metadata: DomainMetadata | None = None
+    cdc: msgspec.Raw = msgspec.Raw(b"")
 
 
 class CommitInfo(msgspec.Struct, frozen=True):
