@@ -47,7 +47,7 @@ def typed(text: pl.Series, type_: DataType) -> pl.Series:
         case PrimitiveType("timestamp"):
             return instants(text)
         case PrimitiveType("timestamp_ntz"):
-            return text.str.replace(" ", "T").str.to_datetime(_ZONELESS, time_unit="us", strict=False)
+            return _with_time(text).str.to_datetime(_ZONELESS, time_unit="us", strict=False)
         case PrimitiveType("binary"):
             return text.cast(pl.Binary)
         case PrimitiveType("float" | "double") | DecimalType():
@@ -56,8 +56,8 @@ def typed(text: pl.Series, type_: DataType) -> pl.Series:
 
 
 def instants(text: pl.Series) -> pl.Series:
-    """Timestamps with a zone, with Z or without (then UTC), with a blank or a T between date and time."""
-    text = text.str.replace(" ", "T")
+    """Timestamps with a zone, with Z or without (then UTC), a blank or a T between date and time, or a day alone."""
+    text = _with_time(text)
     zoned = text.str.contains(r"[+-]\d\d:?\d\d$")
     naive = text.str.strip_suffix("Z").str.to_datetime(_ZONELESS, time_unit="us", strict=False)
     if not zoned.any():
@@ -66,6 +66,11 @@ def instants(text: pl.Series) -> pl.Series:
     return pl.select(
         pl.when(zoned).then(offset).otherwise(naive.dt.replace_time_zone("UTC")).alias(text.name)
     ).to_series()
+
+
+def _with_time(text: pl.Series) -> pl.Series:
+    """A T between date and time; midnight for a day alone, which is what a date that became a timestamp is."""
+    return text.str.replace(" ", "T").str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00:00")
 
 
 def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Series]:
