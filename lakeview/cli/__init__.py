@@ -1,0 +1,10 @@
+"""The command line: an address to text for a terminal, or to JSON for a program.
+
+`lakeview check lake/orders` examines a table's log; the others show what the log knows. `main` is the entry point.
+"""
+
+from __future__ import annotations
+
+from lakeview.cli.commands import main
+
+__all__ = ["main"]

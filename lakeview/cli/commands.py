@@ -1,0 +1,278 @@
+"""The commands: each opens a table, asks it one question and prints the answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeview.cli.text import as_json, hanging, pairs, printable, table, width
+from lakeview.config import VERSION
+from lakeview.errors import InvalidRequestError, LakeviewError
+from lakeview.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lakeview.delta.table import DeltaTable
+
+CANNOT_OPEN = 2
+
+_HISTORY = {
+    "version": "version", "timestamp": "timestamp", "operation": "operation", "files_added": "+files",
+    "files_removed": "-files", "records_added": "+rows", "records_removed": "-rows", "user": "user", "engine": "engine",
+}  # fmt: skip
+"""Columns of COMMITS that fit a line, and their heads."""
+
+_FILES = ("path", "size", "records", "deleted_records", "modified", "partition_text")
+
+
+class _Commands(click.Group):
+    """A group whose commands tell our errors in two lines, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except LakeviewError as error:
+            click.echo(f"error: {printable(error.message)}", err=True)
+            if error.fix:
+                click.echo(f"fix: {printable(error.fix)}", err=True)
+            ctx.exit(CANNOT_OPEN)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, package_name="lakeview", message="lakeview %(version)s")
+def main() -> None:
+    """Look into a lakehouse table: what its log knows, from nothing but its address.
+
+    Exit codes: 0 it went well, 1 `check` found what --fail-on asks for, 2 the table cannot be opened or asked.
+    """
+
+
+def _options(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+    """`key=value` words as storage options: true and false are booleans, {...} is JSON, anything else is text."""
+    found: dict[str, Any] = {}
+    for word in given:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise click.BadParameter("give it as key=value")
+        found[key] = {"true": True, "false": False}.get(value.lower(), value)
+        if value.startswith("{"):
+            try:
+                found[key] = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                raise click.BadParameter(f"the value of {key} is no JSON") from error
+    return found
+
+
+_address = click.argument("address")
+_option = click.option(
+    "--option", "options", multiple=True, metavar="KEY=VALUE", callback=_options,
+    help="A storage option, as fsspec takes it. May be given several times.",
+)  # fmt: skip
+_json = click.option("--json", "machine", is_flag=True, help="Print JSON instead of text.")
+_version = click.option("--version", "version", type=int, help="The version to show instead of the latest.")
+_at = click.option("--at", help="The moment to show, such as 2026-07-15T03:25+02:00 or 2026-07-15 (UTC).")
+
+
+def _command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
+    """A command of the group with an address and what goes with it, its own options first."""
+
+    def made(function: Callable[..., None]) -> click.Command:
+        wrapped: Any = function
+        for decorate in (_json, _option, *reversed(decorators), _address):
+            wrapped = decorate(wrapped)
+        return main.command()(wrapped)
+
+    return made
+
+
+def _open(address: str, options: dict[str, Any]) -> DeltaTable:
+    from lakeview.discovery import open_table
+
+    return open_table(address, storage_options=options or None)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequestError(
+            f"{text} is no moment", fix="give it in ISO 8601, such as 2026-07-15T03:25+02:00"
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _lines(lines: Any) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _frame(frame: pl.DataFrame, machine: bool, nothing: str) -> None:
+    if machine:
+        click.echo(as_json(frame.to_dicts()))
+    elif frame.is_empty():
+        click.echo(nothing)
+    else:
+        _lines(table(frame, limit=width()))
+
+
+@_command(
+    click.option(
+        "--fail-on", type=click.Choice(["broken", "attention"]), default="broken", show_default=True,
+        help="The least grave finding that makes the exit code 1.",
+    )
+)  # fmt: skip
+def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) -> None:
+    """Examine a table's log: what it breaks, what is odd, what is well.
+
+    Works on tables that no longer open. Exit code 1 if anything is broken.
+    """
+    found = _open(address, options).check(now=datetime.now(UTC))
+    grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
+    if machine:
+        click.echo(as_json([_record(f) for f in found]))
+    else:
+        _lines(_report(found))
+    if any(f.severity in grave for f in found):
+        click.get_current_context().exit(1)
+
+
+def _record(found: Finding) -> dict[str, object]:
+    names = ("severity", "claim", "evidence", "threshold", "place", "rule", "remedy")
+    return {name: getattr(found, name) for name in names}
+
+
+def _report(findings: list[Finding]) -> Any:
+    limit = width()
+    for found in findings:
+        head = found.severity.value.ljust(11)
+        if found.severity is Severity.PASS:
+            yield from hanging(head, printable(f"{found.claim}: {found.evidence}"), limit)
+            continue
+        yield from hanging(head, printable(found.claim), limit)
+        for name in ("evidence", "place", "rule", "remedy"):
+            if text := getattr(found, name):
+                yield from hanging(" " * 11 + f"{name:<10}", printable(text), limit)
+    counts = {s: sum(f.severity is s for f in findings) for s in Severity}
+    yield ", ".join(f"{counts[s]:,} {word}" for s, word in _WORDS.items())
+
+
+_WORDS = {
+    Severity.BROKEN: "broken",
+    Severity.ATTENTION: "to look at",
+    Severity.NOTE: "noted",
+    Severity.PASS: "passed",
+}
+
+
+@_command(_version, _at)
+def show(address: str, options: dict[str, Any], machine: bool, version: int | None, at: str | None) -> None:
+    """Show what a table is at a version: rows, files, bytes, columns, protocol, properties."""
+    now = _open(address, options).snapshot(version, at=_moment(at))
+    facts: dict[str, object] = {
+        "address": now.location,
+        "format": now.format,
+        "name": now.name,
+        "id": now.id,
+        "description": now.description,
+        "version": now.version if machine else str(now.version),
+        "committed": now.timestamp,
+        "created": now.created,
+        "rows": now.num_records,
+        "files": now.num_files,
+        "bytes": now.size_bytes,
+        "columns": len(now.schema),
+        "partitioned_by": now.partition_columns,
+        "protocol": now.protocol.label,
+        "features": list(now.protocol.features),
+        "properties": now.properties,
+    }
+    if machine:
+        click.echo(as_json(facts))
+        return
+    empty = {"name", "description", "partitioned_by", "features", "properties"}
+    told = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
+    told |= {k: ", ".join(map(str, v)) for k, v in told.items() if isinstance(v, list)}
+    properties = told.pop("properties", {})
+    if isinstance(properties, dict):
+        told |= {f"  {printable(k)}": v for k, v in properties.items()}
+    _lines(pairs(told, limit=width()))
+
+
+@_command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
+def history(address: str, options: dict[str, Any], machine: bool, limit: int | None) -> None:
+    """Show what happened, commit by commit, newest first."""
+    import polars as pl
+
+    commits = _open(address, options).history(limit)
+    _frame(
+        commits if machine else commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items()),
+        machine,
+        "no commits are left in the log",
+    )
+
+
+@_command(_version)
+def files(address: str, options: dict[str, Any], machine: bool, version: int | None) -> None:
+    """List the live data files at a version."""
+    found = _open(address, options)
+    partitioned = bool(found.snapshot(version).partition_columns)
+    shown = [c for c in _FILES if c != "partition_text" or partitioned]
+    _frame(found.files(version, None if machine else shown), machine, "no files")
+
+
+@_command()
+def versions(address: str, options: dict[str, Any], machine: bool) -> None:
+    """List the versions the log holds: which can still be read, and why not."""
+    _frame(_open(address, options).versions(), machine, "no versions")
+
+
+@_command(_version)
+def schema(address: str, options: dict[str, Any], machine: bool, version: int | None) -> None:
+    """Show the columns at a version."""
+    import polars as pl
+
+    now = _open(address, options).snapshot(version)
+    rows = [
+        {
+            "column": f.name,
+            "type": str(f.type),
+            "nullable": f.nullable,
+            "partition": f.name in now.partition_columns,
+            "comment": f.comment,
+        }
+        for f in now.schema
+    ]
+    if machine:
+        click.echo(as_json(rows))
+        return
+    shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
+    _frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The interface that the app listens on.")
+@click.option("--port", default=8501, show_default=True, type=click.IntRange(0, 65535), help="Its port.")
+def app(host: str, port: int) -> None:
+    """Serve the app in a browser."""
+    command = [
+        sys.executable, "-m", "streamlit", "run", str(app_script()), "--server.address", host, "--server.port",
+        str(port), "--server.headless", "true", "--browser.gatherUsageStats", "false",
+    ]  # fmt: skip
+    click.get_current_context().exit(subprocess.run(command, check=False).returncode)
+
+
+def app_script() -> Path:
+    """The app's script: in the package where it was installed, at the root of a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    packaged = package / "_app" / "app.py"
+    return packaged if packaged.is_file() else package.parent / "app.py"

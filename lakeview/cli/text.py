@@ -1,0 +1,153 @@
+"""Frames and values to plain text that fits a terminal, and to JSON.
+
+What a table says of itself is not to be trusted: a name may hold escape sequences that move the cursor, colour the
+screen or turn the text around. Everything that is not printable is shown as what it is, never sent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+GAP = "  "
+_LEAST = 8
+"""A column is never made narrower than this, whatever the terminal: it scrolls instead."""
+
+
+def printable(text: str) -> str:
+    """Text with every character that is not printable written as its escape: `\\x1b`, `\\u202e`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def width() -> int | None:
+    """The columns of the terminal; None where there is none, so that nothing is cut."""
+    if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
+        return max(shutil.get_terminal_size((100, 24)).columns, 20)
+    return None
+
+
+def cell(value: object) -> str:
+    """One value in a few words: numbers grouped, moments in UTC, nothing for null."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case list() | dict():
+            return printable(json.dumps(value, default=plain, ensure_ascii=False))
+    return printable(str(value))
+
+
+def table(frame: pl.DataFrame, *, limit: int | None = None) -> Iterable[str]:
+    """The lines of a frame: a head, then a row each; numbers to the right, the widest texts cut to fit `limit`."""
+    import polars as pl
+
+    names = frame.columns
+    numeric = [dtype.is_numeric() for dtype in frame.dtypes]
+    rows = [[cell(v) for v in row] for row in frame.iter_rows()]
+    # a version is a name, not an amount
+    for i, name in enumerate(names):
+        if name == "version":
+            for row in rows:
+                row[i] = row[i].replace(",", "")
+    heads = [printable(n).replace("_", " ") for n in names]
+    widths = [max([_wide(h), *(_wide(r[i]) for r in rows)]) for i, h in enumerate(heads)]
+    # numbers and moments say something else when cut
+    least = [_wide(h) if d == pl.String else w for h, d, w in zip(heads, frame.dtypes, widths, strict=True)]
+    widths = _fitting(widths, least, limit)
+    for line in (heads, *rows):
+        yield GAP.join(
+            _padded(_cut(text, w), w, right=right) for text, w, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+
+
+def pairs(facts: Mapping[str, object], *, limit: int | None = None) -> Iterable[str]:
+    """`name  value` lines, the values in one column and wrapped to fit."""
+    longest = max(len(name) for name in facts)
+    for name, value in facts.items():
+        yield from hanging(name.ljust(longest) + GAP, cell(value) or "unknown", limit)
+
+
+def hanging(head: str, text: str, limit: int | None = None) -> Iterable[str]:
+    """A head and its text, later lines of the text below its first."""
+    if limit is None or _wide(head) + _LEAST > limit:
+        yield head + text
+        return
+    wrapped = textwrap.wrap(text, limit - _wide(head), break_on_hyphens=False) or [""]
+    yield head + wrapped[0]
+    yield from (" " * _wide(head) + line for line in wrapped[1:])
+
+
+def _fitting(widths: list[int], least: Sequence[int], limit: int | None) -> list[int]:
+    """Widths whose sum and gaps stay within the limit, taken from the widest columns first."""
+    widths = list(widths)
+    if limit is None:
+        return widths
+    surplus = sum(widths) + len(GAP) * (len(widths) - 1) - limit
+    while surplus > 0:
+        room = [w - max(_LEAST, narrow) for w, narrow in zip(widths, least, strict=True)]
+        widest = max(range(len(widths)), key=lambda i: (room[i] > 0, widths[i]))
+        if room[widest] <= 0:
+            break
+        step = min(surplus, room[widest], max(1, widths[widest] // 8))
+        widths[widest] -= step
+        surplus -= step
+    return widths
+
+
+def _cut(text: str, wide: int) -> str:
+    if _wide(text) <= wide:
+        return text
+    kept = ""
+    for c in text:
+        if _wide(kept + c) > wide - 1:
+            break
+        kept += c
+    return kept + "…"
+
+
+def _padded(text: str, wide: int, *, right: bool) -> str:
+    blanks = " " * (wide - _wide(text))
+    return blanks + text if right else text + blanks
+
+
+def _wide(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def as_json(value: object) -> str:
+    """JSON, one document: moments as ISO 8601, exact decimals as text; only ASCII, so that nothing hides in it."""
+    return json.dumps(value, default=plain, indent=2).replace("\x7f", "\\u007f")
+
+
+def plain(value: object) -> Any:
+    """A value that JSON does not know as one that it does."""
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return str(value)
+        case bytes():
+            return value.hex()
+    return str(value)

@@ -1,0 +1,250 @@
+"""Each command on a table told by a builder: its text, its JSON, its exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lakeview.cli import main
+from lakeview.cli.commands import app_script
+from lakeview.errors import StoreUnavailableError
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.history import DeltaHistory
+from tests.doctor.diagnosis import rows, sound
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> DeltaHistory:
+    """A sound table of three versions."""
+    return sound(DeltaHistory(tmp_path / "table"))
+
+
+def run(*words: str, columns: int | None = None) -> Result:
+    return CliRunner(env={"COLUMNS": None if columns is None else str(columns)}).invoke(main, list(words))
+
+
+def told(*words: str) -> Any:
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_check_of_a_sound_table(history: DeltaHistory) -> None:
+    done = run("check", history.address)
+    assert done.exit_code == 0
+    assert "pass       No commit is missing or broken: 3 commits, v0 to v2\n" in done.stdout
+    assert done.stdout.endswith("\n0 broken, 0 to look at, 0 noted, 10 passed\n")
+
+
+def test_check_of_a_broken_table(history: DeltaHistory) -> None:
+    history.remove("a.parquet")
+    done = run("check", history.address)
+    assert done.exit_code == 1
+    assert done.stdout.startswith(
+        "broken     1 live file is missing from the store\n"
+        "           evidence  a.parquet; of 2 live files\n"
+        "           place     a.parquet\n"
+        "           rule      Delta protocol, Data Files\n"
+        "           remedy    restore them from a backup, or restore the table to a version that does without\n"
+    )
+
+
+def test_check_fails_on_what_it_is_asked_to_fail_on(history: DeltaHistory) -> None:
+    history.checkpoint().hint(b"{")
+    assert run("check", history.address).exit_code == 0
+    assert run("check", history.address, "--fail-on", "attention").exit_code == 1
+    assert run("check", history.address, "--fail-on", "nothing").exit_code == 2
+
+
+def test_check_as_json(history: DeltaHistory) -> None:
+    history.remove("a.parquet")
+    done = run("check", history.address, "--json")
+    assert done.exit_code == 1
+    first = json.loads(done.stdout)[0]
+    assert first["severity"] == "broken"
+    assert first["evidence"] == "a.parquet; of 2 live files"
+
+
+def test_show(history: DeltaHistory) -> None:
+    done = run("show", history.address)
+    assert "rows       6\n" in done.stdout
+    assert "version    2\n" in done.stdout
+    assert "protocol   reader 1 · writer 2\n" in done.stdout
+    assert told("show", history.address, "--version", "1")["rows"] == 3
+    assert told("show", history.address, "--at", "2026-03-01T08:12:00Z")["version"] == 1
+    assert told("show", history.address, "--at", "2026-03-01T08:12")["version"] == 1, "without a zone it is UTC"
+
+
+def test_show_tells_properties(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create(properties={"delta.appendOnly": "true"})
+    assert "  delta.appendOnly  true\n" in run("show", history.address).stdout
+
+
+def test_history(history: DeltaHistory) -> None:
+    lines = run("history", history.address, "--limit", "2").stdout.splitlines()
+    assert lines[0].split() == [
+        "version",
+        "timestamp",
+        "operation",
+        "+files",
+        "-files",
+        "+rows",
+        "-rows",
+        "user",
+        "engine",
+    ]
+    assert lines[1].split() == ["2", "2026-03-01", "08:20:00", "WRITE", "1", "0", "3", "0"]
+    assert len(lines) == 3
+    assert [c["version"] for c in told("history", history.address)] == [2, 1, 0]
+    assert told("history", history.address)[0]["timestamp"] == "2026-03-01T08:20:00+00:00"
+
+
+def test_files(history: DeltaHistory) -> None:
+    lines = run("files", history.address, "--version", "1").stdout.splitlines()
+    assert lines[0].split() == ["path", "size", "records", "deleted", "records", "modified"]
+    assert lines[1].startswith("a.parquet")
+    assert {f["path"] for f in told("files", history.address)} == {"a.parquet", "b.parquet"}
+
+
+def test_files_of_a_partitioned_table(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "date"}, partition_by=("day",))
+    history.commit(rows(history, "a.parquet", partition={"day": "2026-03-01"}))
+    assert run("files", history.address).stdout.splitlines()[1].endswith("day=2026-03-01")
+    assert told("files", history.address)[0]["partition"] == {"day": "2026-03-01"}
+
+
+def test_no_files(tmp_path: Path) -> None:
+    address = DeltaHistory(tmp_path / "t").create().address
+    assert run("files", address).stdout == "no files\n"
+    assert told("files", address) == []
+
+
+def test_versions(history: DeltaHistory) -> None:
+    history.without(0)
+    lines = run("versions", history.address).stdout.splitlines()
+    assert lines[1].startswith("      2  2026-03-01 08:20:00  no        the log starts at version 1")
+    assert [v["readable"] for v in told("versions", history.address)] == [False, False]
+
+
+def test_schema(history: DeltaHistory) -> None:
+    lines = run("schema", history.address).stdout.splitlines()
+    assert [line.split() for line in lines[:2]] == [
+        ["column", "type", "nullable", "partition", "comment"],
+        ["id", "long", "yes", "no"],
+    ]
+    assert told("schema", history.address)[1]["column"] == "city"
+
+
+@pytest.mark.parametrize("command", ["show", "history", "files", "versions", "schema", "check"])
+def test_what_is_no_table_is_told_without_a_traceback(command: str, tmp_path: Path) -> None:
+    done = run(command, str(tmp_path))
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"error: {tmp_path} is no table: the folder is empty or not there\n"
+        "fix: give the folder that holds _delta_log, or look for tables below a folder with find_tables\n"
+    )
+
+
+def test_other_errors_say_what_to_do(history: DeltaHistory) -> None:
+    done = run("show", history.address, "--version", "9")
+    assert done.exit_code == 2
+    assert done.stderr.endswith("fix: ask for a version from 0 to 2\n")
+    assert "soon is no moment" in run("show", history.address, "--at", "soon").stderr
+
+
+def test_a_table_that_cannot_be_read_is_checked_and_its_history_told(tmp_path: Path) -> None:
+    both = ["fromTheFuture"]
+    history = DeltaHistory(tmp_path / "t").commit(protocol(3, 7, readerFeatures=both, writerFeatures=both), metadata())
+    assert run("show", history.address).exit_code == 2
+    assert run("check", history.address).exit_code == 0
+    assert len(told("history", history.address)) == 1
+
+
+OPTIONS: dict[str, tuple[str, object]] = {
+    "text": ("key=a=b", "a=b"),
+    "a number stays text": ("key=0123", "0123"),
+    "a boolean": ("key=True", True),
+    "JSON": ('key={"endpoint_url": "http://localhost:9"}', {"endpoint_url": "http://localhost:9"}),
+}
+
+
+@pytest.mark.parametrize(("word", "value"), OPTIONS.values(), ids=OPTIONS)
+def test_storage_options(word: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+
+    def refused(_: str, options: dict[str, object]) -> None:
+        seen.append(options)
+        raise StoreUnavailableError("not today")
+
+    monkeypatch.setattr("lakeview.cli.commands._open", refused)
+    assert run("show", "x", "--option", word).stderr == "error: not today\n"
+    assert seen == [{"key": value}]
+
+
+@pytest.mark.parametrize("word", ["key", "=value", "key={"])
+def test_a_storage_option_that_is_none(word: str) -> None:
+    done = run("show", "x", "--option", word)
+    assert done.exit_code == 2
+    assert "--option" in done.stderr
+
+
+def test_nothing_of_a_table_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
+    evil = "\x1b[2J\x9b31m\u202e\x07\x08\n"
+    schema = {evil + "column": "long"}
+    history = DeltaHistory(tmp_path / "t").commit(
+        protocol(), metadata(schema, name=evil, description=evil, properties={"k" + evil: evil}),
+        {"commitInfo": {"operation": evil, "engineInfo": evil, "userName": evil}},
+    )  # fmt: skip
+    history.commit(add(evil + "a.parquet", records=1))
+    for command in ("show", "history", "files", "versions", "schema", "check"):
+        for machine in ([], ["--json"]):
+            done = run(command, history.address, *machine)
+            for line in (done.stdout + done.stderr).splitlines():
+                assert line.isprintable(), (command, line)
+    assert "\\x1b[2J\\x9b31m\\u202e\\x07\\x08\\n" in run("show", history.address).stdout
+    assert "\\x1b" in run("show", history.address, "--at", "\x1b").stderr
+
+
+def test_lines_fit_the_terminal(history: DeltaHistory) -> None:
+    history.commit(rows(history, f"{'long/' * 40}x.parquet"))
+    for command in ("files", "check", "versions", "schema", "show"):
+        lines = run(command, history.address, columns=80).stdout.splitlines()
+        assert max(len(line) for line in lines) <= 80, command
+    assert "…" in run("files", history.address, columns=80).stdout
+    assert "…" not in run("files", history.address).stdout, "nothing is cut where there is no terminal"
+
+
+def test_app_serves_the_script_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def ran(command: list[str], check: bool) -> subprocess.CompletedProcess[bytes]:
+        seen.append(command)
+        return subprocess.CompletedProcess(command, 3)
+
+    monkeypatch.setattr(subprocess, "run", ran)
+    assert run("app", "--port", "9000").exit_code == 3
+    assert seen[0][:5] == [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    assert seen[0][5:9] == ["--server.address", "127.0.0.1", "--server.port", "9000"]
+    assert app_script().is_file()
+
+
+def test_help_is_quick_to_load() -> None:
+    names = "import sys; import lakeview.cli; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", names], cwd=ROOT, capture_output=True, text=True, check=True)
+    heavy = {"altair", "fsspec", "pyarrow", "streamlit", "sqlglot", "numpy", "pyspark"}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_every_command_has_help() -> None:
+    for name, command in main.commands.items():
+        assert command.help, name
+        assert run(name, "--help").exit_code == 0

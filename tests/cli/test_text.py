@@ -1,0 +1,61 @@
+"""Values and frames to plain text."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeview.cli.text import as_json, cell, hanging, printable, table
+
+CELLS: dict[str, tuple[object, str]] = {
+    "nothing": (None, ""),
+    "no": (False, "no"),
+    "a number": (1234567, "1,234,567"),
+    "a moment": (datetime(2026, 3, 1, 8, 5, tzinfo=UTC), "2026-03-01 08:05:00"),
+    "a list": (["a", date(2026, 3, 1)], '["a", "2026-03-01"]'),
+    "an exact number": (Decimal("1.50"), "1.50"),
+    "a null character": ("a\0b", "a\\x00b"),
+    "a lone surrogate": ("\ud800", "\\ud800"),
+    "a text that turns round": ("\u202eabc", "\\u202eabc"),
+    "letters of anywhere": ("Zürich 東京", "Zürich 東京"),
+}
+
+
+@pytest.mark.parametrize(("value", "text"), CELLS.values(), ids=CELLS)
+def test_a_cell(value: object, text: str) -> None:
+    assert cell(value) == text
+
+
+@given(st.text())
+def test_whatever_it_was_it_can_be_printed(text: str) -> None:
+    assert printable(text).isprintable()
+    assert as_json(text).isprintable()
+    assert json.loads(as_json(text)) == text
+
+
+@given(st.lists(st.tuples(st.text(max_size=60), st.integers(-(2**63), 2**63 - 1)), max_size=5), st.integers(60, 200))
+def test_a_table_fits(rows: list[tuple[str, int]], limit: int) -> None:
+    frame = pl.DataFrame(rows, schema={"text": pl.String, "number": pl.Int64}, orient="row")
+    lines = list(table(frame, limit=limit))
+    assert len(lines) == len(rows) + 1
+    assert all(len(line) <= limit for line in lines)
+
+
+def test_wide_letters_take_two_columns() -> None:
+    frame = pl.DataFrame({"a": ["東京", "abc"], "b": ["x", "y"]})
+    assert list(table(frame)) == ["a     b", "東京  x", "abc   y"]
+
+
+def test_a_version_is_not_grouped() -> None:
+    assert list(table(pl.DataFrame({"version": [12345], "size": [12345]}))) == ["version    size", "  12345  12,345"]
+
+
+def test_a_text_hangs_below_its_head() -> None:
+    assert list(hanging("fix: ", "one two three four", 14)) == ["fix: one two", "     three", "     four"]
+    assert list(hanging("fix: ", "one two", None)) == ["fix: one two"]
