@@ -102,7 +102,7 @@ def test_files_of_every_type_a_column_had_are_read_together(history: DeltaHistor
     ("before", "after", "kind", "held", "bound", "hit", "miss"),
     [
         pytest.param("date", "timestamp_ntz", pa.date32(), date(2020, 2, 29), "2020-02-29",
-                     "x = TIMESTAMP '2020-02-29 00:00:00'", "x > TIMESTAMP '2020-03-01 00:00:00'", id="a day under moments"),
+                     "x = TIMESTAMP '2020-02-29 00:00:00'", "x > TIMESTAMP '2020-03-01 00:00:00'", id="a day"),
         pytest.param("integer", "double", pa.int32(), 5, 5, "x = 5.0", "x < 4.5", id="an integer under a double"),
         pytest.param("long", "decimal(22,2)", pa.int64(), 5, 5, "x = 5", "x > 6", id="a long under a decimal"),
         pytest.param("decimal(5,2)", "decimal(9,4)", pa.decimal128(5, 2), D("1.50"), 1.5,
