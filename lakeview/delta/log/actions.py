@@ -158,7 +158,7 @@ def parse_commit_info(raw: bytes) -> CommitInfo:
     """
     try:
         info: Any = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError):  # nothing depends on it
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # nothing depends on it
         return CommitInfo()
     if not isinstance(info, dict):
         return CommitInfo()

@@ -143,7 +143,8 @@ def _first_bad_line(data: bytes, error: Exception) -> tuple[int, str]:
 def raw_actions(data: bytes, version: int, name: str) -> list[tuple[str, str | None, str]]:
     """(kind, path or None, JSON text) of each action of a commit, in the order recorded; CorruptTableError as above."""
     parse_commit(data, version, name)
-    data = data.removeprefix(_BOM)
+    # what a reader skips may be no UTF-8; it is shown all the same
+    data = data.removeprefix(_BOM).decode(errors="replace").encode()
     try:
         found = _FIELDS.decode_lines(data)
     except msgspec.DecodeError:  # pretty-printed
@@ -154,7 +155,7 @@ def raw_actions(data: bytes, version: int, name: str) -> list[tuple[str, str | N
 def _path(body: msgspec.Raw) -> str | None:
     try:
         return _PATH.decode(body).path
-    except msgspec.DecodeError:  # an action without a path, or one whose path is no text
+    except (msgspec.DecodeError, UnicodeDecodeError):  # an action without a path, or one whose path is no text
         return None
 
 

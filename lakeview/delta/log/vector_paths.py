@@ -14,6 +14,7 @@ _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-
 _TO_B85 = str.maketrans(_Z85, _B85)
 _LETTERS = frozenset(_Z85)
 _UUID_LETTERS = 20
+_UUID_BYTES = 16
 _PLACE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*:)?/")
 _OFFSET = re.compile(r"@[0-9]+$")
 
@@ -31,7 +32,10 @@ def vector_file(storage_type: str, path_or_inline_dv: str) -> str | None:
         case "u" if len(path_or_inline_dv) >= _UUID_LETTERS:
             prefix, name = path_or_inline_dv[:-_UUID_LETTERS], path_or_inline_dv[-_UUID_LETTERS:]
             folder = f"{prefix}/" if prefix else ""
-            return f"{folder}deletion_vector_{uuid.UUID(bytes=z85_decoded(name, path_or_inline_dv))}.bin"
+            number = z85_decoded(name, path_or_inline_dv)
+            if len(number) != _UUID_BYTES:  # a padded chunk is a byte shorter
+                raise corrupt_vector(path_or_inline_dv, f"its name stands for {len(number)} bytes, not for a UUID")
+            return f"{folder}deletion_vector_{uuid.UUID(bytes=number)}.bin"
     shown = f"{storage_type}{path_or_inline_dv}"
     raise corrupt_vector(shown, f"storage type {storage_type!r} with a text of {len(path_or_inline_dv)} letters")
 
