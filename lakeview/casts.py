@@ -88,9 +88,10 @@ def _by_id(found: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | Non
         if int(number) in ids:
             raise pa.ArrowInvalid(f"it holds two columns with the field id {int(number)}")
         ids[int(number)] = i
-    if found and wanted and not ids:
+    if found and not ids and any(f.id is not None for f in wanted):
         raise pa.ArrowInvalid("it has no field ids, by which column mapping finds its columns")
-    return [None if f.id is None else ids.get(f.id) for f in wanted]
+    names = {f.name: i for i, f in enumerate(found)}  # a column that is not the table's, such as _change_type
+    return [names.get(f.physical_name or f.name) if f.id is None else ids.get(f.id) for f in wanted]
 
 
 def conformed(array: pa.Array, wanted: Field, target: pa.DataType, match: Match = "name") -> pa.Array:

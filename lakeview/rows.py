@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -164,8 +164,16 @@ def _batches(file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Itera
         yield pa.RecordBatch.from_arrays([empty], names=["_"])
 
 
-def lazy_rows(tasks: Callable[[pl.Expr | None], Sequence[FileTask]], schema: Schema, storage: Storage) -> pl.LazyFrame:
-    """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch."""
+def lazy_rows(
+    tasks: Callable[[pl.Expr | None], Iterable[FileTask]],
+    schema: Schema,
+    storage: Storage,
+    read: Callable[[FileTask, Storage], Iterator[pa.RecordBatch]] = read_task,
+) -> pl.LazyFrame:
+    """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch.
+
+    `read` gives the batches of one file, as `read_task` does.
+    """
     types = schema.to_polars()
 
     def source(
@@ -178,7 +186,7 @@ def lazy_rows(tasks: Callable[[pl.Expr | None], Sequence[FileTask]], schema: Sch
         for task in tasks(predicate):
             if left is not None and left <= 0:
                 return
-            for batch in read_task(task.select(names), storage):
+            for batch in read(task.select(names), storage):
                 if left is not None and left <= 0:
                     return
                 frame = _frame(batch, names, types)

@@ -123,6 +123,30 @@ collation, type change or clustering; `name`: a constraint's; `rule`: expression
 PLAN = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
 """One row a live file: would a filter read it; `reason` is partition, statistics or kept; `size` in bytes."""
 
+CHANGES = pl.Schema(
+    {
+        "_change_type": pl.String(),
+        "_commit_version": pl.Int64(),
+        "_commit_timestamp": pl.Datetime("us", "UTC"),
+    }
+)
+"""The columns that rows of changes have after the table's own (one of theirs that bears such a name is suffixed `_`).
+`_change_type`: insert, delete, update_preimage or update_postimage; `_commit_timestamp` is the one time travel uses."""
+
+CHANGES_PLAN = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "change_type": pl.String(),
+        "path": pl.String(),
+        "rows": pl.Int64(),
+        "size": pl.Int64(),
+        "source": pl.String(),
+    }
+)
+"""One row a file that reading changes reads, by version. `change_type`: insert or delete, null for a change data file,
+which says it row by row; `rows` it gives, null when unknown; `size` of the file in bytes; `source`: feed where writers
+recorded changes, derived where whole files are compared and rows that were only copied are deleted and inserted."""
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

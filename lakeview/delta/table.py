@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from lakeview.delta.data.change_range import change_scan, commit_range
+from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import partition_fields
@@ -127,6 +129,22 @@ class DeltaTable:
         self._require_parquet(state)
         return lazy_rows(self._scan(state).tasks, self._schema(state), self.storage)
 
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
+
+        The table's columns at `end`, then CHANGES. Where the table records a change feed it is read; elsewhere changes
+        are derived from files and deletion vectors, and an update is a delete and an insert: `changes_plan` says which.
+        Moments stand for the commits between them. Filters on versions, times, kinds and partition columns spare files.
+
+        VersionNotFoundError for commits that are not there, InvalidRequestError for a range that ends before it starts
+        or that a schema change cuts in two. Collecting raises DataFileMissingError, which names file and version.
+        """
+        return self._changes(start, end).rows(self.storage)
+
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
+        return self._changes(start, end).plan()
+
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
@@ -217,6 +235,14 @@ class DeltaTable:
         state = self._replay(wanted)
         check_readable(state.table_protocol, state.properties, self.address)
         return state
+
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> ChangeScan:
+        def times() -> pl.DataFrame:
+            return self._history.times(self._newest_properties())
+
+        first, last = commit_range(start, end, self._log.latest, times, self.address)
+        self._require_parquet(self._state(last))
+        return change_scan(self._log, self._state, first, last)
 
     def _replay(self, version: int) -> Replay:
         with self._lock:

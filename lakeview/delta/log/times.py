@@ -142,3 +142,13 @@ def version_at(times: pl.DataFrame, at: datetime, address: str) -> int:
             fix="ask for a later moment, or for a version by number",
         )
     return int(earlier["version"][-1])
+
+
+def first_version_from(times: pl.DataFrame, at: datetime) -> int:
+    """The first version committed at or after a moment; one above the latest if there is none.
+
+    InvalidRequestError for a naive moment.
+    """
+    milliseconds(at)  # refuses a naive moment
+    later = times.filter(pl.col("timestamp") >= at)
+    return int(later["version"][0] if later.height else times["version"][-1] + 1)

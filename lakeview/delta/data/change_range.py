@@ -1,0 +1,198 @@
+"""A log and two versions to a ChangeScan: which commits, what held when, what is a change, and may they be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.casts import Match
+from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
+from lakeview.delta.data.change_schema import incompatibility
+from lakeview.delta.data.changes import ChangeScan, Layout
+from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
+from lakeview.delta.log.actions import Metadata
+from lakeview.delta.log.commits import Commit, file_actions, only
+from lakeview.delta.log.paths import canonical
+from lakeview.delta.log.replay import Replay, table_protocol
+from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.log.times import CommitTimes, first_version_from, version_at
+from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
+from lakeview.schema import Schema
+from lakeview.snapshot import TableProtocol
+
+StateOf = Callable[[int], Replay]
+_CHUNK = 256
+_FEED = "delta.enableChangeDataFeed"
+
+
+@dataclass(slots=True)
+class _Walked:
+    """What the commits of a range hold, as far as changes need it."""
+
+    files: list[pl.DataFrame] = field(default_factory=lambda: [pl.DataFrame(schema=CHANGE_FILES)])
+    added: list[pl.DataFrame] = field(default_factory=list)
+    layouts: list[Layout] = field(default_factory=list)
+    times: dict[int, int | None] = field(default_factory=dict)
+    restructured: bool = False
+
+
+def commit_range(
+    start: int | datetime, end: int | datetime | None, latest: int, times: Callable[[], pl.DataFrame], address: str
+) -> tuple[int, int]:
+    """The first and the last commit of a range; the last is one before the first where none lies between two moments.
+
+    `times` gives TIMES. InvalidRequestError for a naive moment, what is no version, and a range that ends before it
+    starts; VersionNotFoundError for a version that the table has not.
+    """
+    first = first_version_from(times(), start) if isinstance(start, datetime) else start
+    last = latest if end is None else version_at(times(), end, address) if isinstance(end, datetime) else end
+    for given in (start, end):
+        if given is None or isinstance(given, datetime):
+            continue
+        if type(given) is not int:
+            raise InvalidRequestError(f"{given!r} is no version", fix="give whole numbers, or moments with a time zone")
+        if not 0 <= given <= latest:
+            raise VersionNotFoundError(
+                f"{address} has no version {given}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"
+            )
+    backwards = isinstance(start, datetime) and isinstance(end, datetime) and start > end
+    if backwards or last < first - isinstance(start, datetime):
+        raise InvalidRequestError(
+            f"changes from {start} to {end} end before they start", fix="give the earlier one first"
+        )
+    return first, last
+
+
+def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> ChangeScan:
+    """The changes of commits `start` to `end`, both included; none if `start` is `end + 1`.
+
+    The commits are read once; no data file is. VersionNotFoundError names commits that are gone,
+    InvalidRequestError (kind incompatible-schema-change) the version after which rows cannot be read as those of `end`.
+    """
+    _check_there(log, start, end)
+    last = state_of(end)
+    schema = _layout(log, end, last.table_protocol, last.metadata).schema
+    walked = _walk(log, state_of, min(start, end), start, end)
+    files = pl.concat(walked.files)
+    _check_schemas(log, state_of, walked, files, schema, start, end)
+    firsts = pl.Series("from", [layout.version for layout in walked.layouts], dtype=pl.Int64)
+    positions = pl.DataFrame([firsts, pl.Series("layout", range(firsts.len()), dtype=pl.Int64)])
+    times = CommitTimes(log, last.properties).frame(walked.times, {}).select("version", "timestamp")
+    files = files.join(times, on="version", how="left", maintain_order="left")
+    files = files.join_asof(positions.set_sorted("from"), left_on="version", right_on="from")
+    if any(layout.partition_columns for layout in walked.layouts):
+        files = _partitioned(log, state_of, walked, files, start)
+    match: Match = "id" if column_mapping_mode(last.table_protocol, last.properties) == "id" else "name"
+    return ChangeScan(files, walked.layouts, schema, match, log.storage.root)
+
+
+def _check_there(log: TableLog, start: int, end: int) -> None:
+    wanted = pl.Series(range(start, end + 1), dtype=pl.Int64)
+    there = log.commit_files()["version"]
+    gone = wanted.filter(~wanted.is_in(there.implode()))
+    if gone.len():
+        named = f"commit {gone[0]}" if gone.len() == 1 else f"{gone.len():,} commits from {gone[0]} to {gone[-1]}"
+        later = there.filter(there > gone[-1])
+        raise VersionNotFoundError(
+            f"the log of {log.storage.root} no longer has {named}: what changed there cannot be told",
+            fix=f"ask for changes from version {later[0]} on" if later.len() else "compare two versions by their rows",
+        )
+
+
+def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) -> _Walked:
+    state = state_of(first)
+    protocol, metadata = state.table_protocol, state.metadata
+    walked = _Walked(layouts=[_layout(log, start, protocol, metadata)])
+    for chunk in range(start, end + 1, _CHUNK):
+        commits = log.commits(range(chunk, min(chunk + _CHUNK, end + 1)))
+        actions = file_actions(commits, log.storage.root)
+        walked.files.append(change_files(commits, actions))
+        if metadata.partition_columns:
+            walked.added.append(actions.filter("added").select("key", "partition_values"))
+        for commit in commits:
+            walked.times[commit.version] = commit.info.in_commit_timestamp
+            changed, found = _newest(commit, protocol, metadata)
+            if commit.version == start:  # its state is what the first layout was made of
+                walked.restructured = found is not metadata
+            elif found is not metadata or changed is not protocol:
+                protocol, metadata = changed, found
+                walked.layouts.append(_layout(log, commit.version, protocol, metadata))
+    return walked
+
+
+def _newest(commit: Commit, protocol: TableProtocol, metadata: Metadata) -> tuple[TableProtocol, Metadata]:
+    for _, action in only("protocol", [commit]):
+        protocol = table_protocol(action)
+    for _, action in only("meta_data", [commit]):
+        metadata = action
+    return protocol, metadata
+
+
+def _layout(log: TableLog, version: int, protocol: TableProtocol, metadata: Metadata) -> Layout:
+    depth = log.storage.config.max_schema_depth
+    schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
+    return Layout(version, schema, tuple(metadata.partition_columns or ()), _feed(protocol, metadata))
+
+
+def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
+    """Whether writers have to record changes.
+
+    "For Writer Version 7, all writers must respect the delta.enableChangeDataFeed configuration flag in the metadata of
+    the table only if the feature changeDataFeed exists in the table protocol's writerFeatures", below 4 none need to.
+    """
+    version = protocol.min_writer_version or 0
+    first = next(v for v, features in LEGACY_WRITER_FEATURES.items() if "changeDataFeed" in features)
+    known = "changeDataFeed" in (protocol.writer_features or ()) if version >= MAX_WRITER_VERSION else version >= first
+    return known and metadata.properties.get(_FEED, "").lower() == "true"
+
+
+def _check_schemas(
+    log: TableLog, state_of: StateOf, walked: _Walked, files: pl.DataFrame, schema: Schema, start: int, end: int
+) -> None:
+    layouts = list(walked.layouts)
+    if walked.restructured and start > 0:
+        removed = files.filter(pl.col("version") == start, pl.col("change_type") == "delete")
+        if removed.height:  # these rows are older than the schema they were removed with
+            before = state_of(start - 1)
+            layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
+    for i, layout in enumerate(layouts):
+        if (why := incompatibility(layout.schema, schema)) is None:
+            continue
+        later = [x.version for x in layouts[i + 1 :] if incompatibility(layout.schema, x.schema) is not None]
+        since = later[0] if later else end
+        raise InvalidRequestError(
+            f"changes {start} to {end} of {log.storage.root} cannot be read with one schema: in version {since} {why}",
+            fix=f"ask for changes up to version {since - 1}, and then from {since + (since == start)} on",
+            place="metaData.schemaString",
+            kind="incompatible-schema-change",
+        )
+
+
+def _partitioned(log: TableLog, state_of: StateOf, walked: _Walked, files: pl.DataFrame, start: int) -> pl.DataFrame:
+    """With the partition values that removes leave out, as the first writers' did: those of the adds they undo."""
+    partitioned = [i for i, layout in enumerate(walked.layouts) if layout.partition_columns]
+    lacking = pl.col("layout").is_in(partitioned) & pl.col("partition_values").is_null()
+    if not files.select((lacking & (pl.col("change_type") == "delete")).any()).item():
+        return files
+    known = list(walked.added)
+    if start > 0:
+        known.insert(0, state_of(start - 1).adds(["partition_values"]).select("key", "partition_values"))
+    of_key = pl.concat(known).unique("key", keep="last").rename({"partition_values": "known"})
+    keyed = files.with_columns(canonical(files["path"], log.storage.root).alias("key"))
+    found = keyed.join(of_key, on="key", how="left", maintain_order="left").with_columns(
+        pl.when(lacking).then("known").otherwise("partition_values").alias("partition_values")
+    )
+    unknown = found.filter(lacking & (pl.col("change_type") == "delete"))
+    if unknown.height:
+        path, version = unknown["path"][0], unknown["version"][0]
+        raise CorruptTableError(
+            f"the remove of {path} in version {version} does not say in which partition it lay, and no add is left",
+            fix=f"ask for changes from version {version + 1} on",
+            place=path,
+            kind="missing-partition-values",
+        )
+    return found.select(files.columns)
