@@ -1,0 +1,253 @@
+"""A job's name to what lakeview or a peer does for it, and to the figures on which they must agree.
+
+A job is prepared (not measured), run (measured) and answered for (not measured). Whatever it gives is in memory when it
+ends: nothing lazy is left for later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from benches import trips
+from benches.make_tables import COMPACTED_EVERY
+
+ONE_COLUMN = "fare"
+LISTED = ["path", "size", "partition"]
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """`answer(run(prepare(address)))`, of which only `run` is measured."""
+
+    run: Callable[[Any], Any]
+    answer: Callable[[Any], Answer]
+    prepare: Callable[[str], Any] = str
+
+
+def middle(address: str) -> int:
+    """A version halfway between the oldest and the newest, not one that has just been compacted."""
+    log = Path(address) / "_delta_log"
+    bases = [int(path.name[:20]) for path in log.glob("*.checkpoint*.parquet")]
+    commits = [int(path.name[:20]) for path in log.glob("*.json") if path.name[:20].isdecimal()]
+    first = 0 if 0 in commits else min(bases)
+    return (first + max(commits)) // 2 // COMPACTED_EVERY * COMPACTED_EVERY + (COMPACTED_EVERY - 1 if first == 0 else 5)
+
+
+def at_middle(address: str) -> tuple[str, int]:
+    return address, middle(address)
+
+
+def columns_of(schema: Any) -> Answer:
+    """Schemas of lakeview and polars are counted, deltalake's holds a list."""
+    return {"columns": len(getattr(schema, "fields", schema))}
+
+
+# -- lakeview
+
+
+@cache
+def _lakeview() -> Any:
+    import lakeview as lv
+
+    return lv
+
+
+def _ours(address: str) -> Any:
+    return _lakeview().open_table(address)
+
+
+def _ours_open(address: str, version: int | None = None) -> Any:
+    snapshot = _ours(address).snapshot(version)
+    assert snapshot.protocol is not None
+    return snapshot.schema
+
+
+def _ours_statistics(address: str, columns: list[str] | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    table = _ours(address)
+    return table.files(columns=[*LISTED, "records"]), table.statistics(columns=columns)
+
+
+def _ours_bounds(found: tuple[pl.DataFrame, pl.DataFrame]) -> Answer:
+    files, statistics = found
+    column = statistics[ONE_COLUMN].struct
+    nulls = {name: statistics[name].struct.field("null_count").sum() for name in statistics.columns if name[0] != "_"}
+    answer = {
+        **_ours_listed(files),
+        "nulls in a column": nulls[ONE_COLUMN],
+        "least": column.field("min").min(),
+        "greatest": column.field("max").max(),
+    }
+    return answer if len(nulls) == 1 else {**answer, "nulls": sum(nulls.values())}
+
+
+def _ours_loaded(address: str) -> Any:
+    table = _ours(address)
+    assert table.files(columns=LISTED).height
+    return table
+
+
+def _ours_history(history: pl.DataFrame) -> Answer:
+    return {
+        "commits": history.height,
+        "newest": history["operation"][0],
+        "oldest": history["operation"][-1],
+        "written by": history["engine"].n_unique(),
+    }
+
+
+def _ours_listed(files: pl.DataFrame) -> Answer:
+    records = {"records": files["records"].sum()} if "records" in files.columns else {}
+    sizes = {"bytes": files["size"].sum(), "partitions": files["partition"].n_unique()}
+    return {"files": files.height, **sizes, **records}
+
+
+_OURS = {
+    "open": Job(_ours_open, columns_of),
+    "list": Job(lambda address: _ours(address).files(columns=LISTED), _ours_listed),
+    "records": Job(lambda address: _ours(address).files(columns=[*LISTED, "records"]), _ours_listed),
+    "one column": Job(lambda address: _ours_statistics(address, [ONE_COLUMN]), _ours_bounds),
+    "all columns": Job(lambda address: _ours_statistics(address, None), _ours_bounds),
+    "history": Job(lambda address: _ours(address).history(), _ours_history),
+    "history, loaded": Job(lambda table: table.history(), _ours_history, prepare=_ours_loaded),
+    "files before": Job(lambda asked: _ours(asked[0]).files(asked[1], LISTED), _ours_listed, prepare=at_middle),
+    "schema before": Job(lambda asked: _ours_open(*asked), columns_of, prepare=at_middle),
+}
+
+
+# -- delta-rs
+
+
+@cache
+def _deltalake() -> Any:
+    import deltalake
+
+    return deltalake
+
+
+def _theirs(address: str, version: int | None = None, **more: bool) -> Any:
+    return _deltalake().DeltaTable(address, version=version, **more)
+
+
+def _their_schema(table: Any) -> Any:
+    assert table.protocol() is not None
+    return table.schema()
+
+
+def _their_actions(address: str, version: int | None = None, **more: bool) -> Any:
+    return _theirs(address, version, **more).get_add_actions(flatten=True)
+
+
+def _their_files(batch: Any) -> Answer:
+    files = pl.DataFrame(batch)
+    nulls = {name: files[name].sum() for name in files.columns if name.startswith("null_count.")}
+    answer: Answer = {
+        "files": files.height,
+        "bytes": files["size_bytes"].sum(),
+        "partitions": files[f"partition.{trips.PARTITION}"].n_unique(),
+    }
+    if not nulls:  # it was told to leave statistics out
+        return answer
+    return answer | {
+        "records": files["num_records"].sum(),
+        "nulls": sum(nulls.values()),
+        "nulls in a column": nulls[f"null_count.{ONE_COLUMN}"],
+        "least": files[f"min.{ONE_COLUMN}"].min(),
+        "greatest": files[f"max.{ONE_COLUMN}"].max(),
+    }
+
+
+def _their_history(commits: list[dict[str, Any]]) -> Answer:
+    return {
+        "commits": len(commits),
+        "newest": commits[0]["operation"],
+        "oldest": commits[-1]["operation"],
+        "written by": len({commit.get("engineInfo") for commit in commits}),
+    }
+
+
+_DELTA_RS = {
+    "open": Job(lambda address: _their_schema(_theirs(address)), columns_of),
+    "open without_files": Job(lambda address: _their_schema(_theirs(address, without_files=True)), columns_of),
+    "list": Job(_their_actions, _their_files),
+    "list skip_stats": Job(lambda address: _their_actions(address, skip_stats=True), _their_files),
+    "history": Job(lambda address: _theirs(address).history(), _their_history),
+    "history, loaded": Job(lambda table: table.history(), _their_history, prepare=_theirs),
+    "files before": Job(lambda asked: _their_actions(*asked), _their_files, prepare=at_middle),
+    "schema before": Job(lambda asked: _their_schema(_theirs(*asked)), columns_of, prepare=at_middle),
+}
+
+
+# -- the kernel, in polars and in DuckDB
+
+
+def _kernel_schema(address: str, version: int | None = None) -> Any:
+    import polars_deltalake
+
+    return polars_deltalake.TableState(address, version).schema()
+
+
+@cache
+def duckdb_with_delta() -> Any:
+    """DuckDB with the delta extension of its package: nothing is fetched."""
+    import duckdb
+    import duckdb_extension_delta
+
+    connection = duckdb.connect()
+    (extension,) = Path(duckdb_extension_delta.__path__[0]).glob("extensions/*/delta.duckdb_extension")
+    connection.execute(f"LOAD '{extension}'")
+    return connection
+
+
+_KERNEL = {
+    "open": Job(_kernel_schema, columns_of),
+    "schema before": Job(lambda asked: _kernel_schema(*asked), columns_of, prepare=at_middle),
+}
+_DUCKDB = {
+    "list": Job(
+        lambda address: duckdb_with_delta().execute("FROM delta_list_files(?)", [address]).to_arrow_table(),
+        lambda files: {"files": files.num_rows},
+    )
+}
+
+
+# -- the limit: decoding the leaf columns that are needed, and nothing else
+
+
+def _decoded(address: str) -> int:
+    import pyarrow.parquet as pq
+
+    log, rows = Path(address) / "_delta_log", 0
+    columns = ["add.path", "add.size", "add.partitionValues"]
+    # one after the other, each read by all threads, as a table and then dropped
+    for path in sorted([*log.glob("*.checkpoint*.parquet"), *log.glob("_sidecars/*.parquet")]):
+        if "add" in pq.read_schema(path).names:
+            rows += pq.read_table(path, columns=columns).num_rows
+    return rows
+
+
+_PYARROW = {"list": Job(_decoded, lambda rows: {"rows decoded": rows})}
+
+JOBS: dict[str, dict[str, Job]] = {
+    "lakeview": _OURS,
+    "delta-rs": _DELTA_RS,
+    "kernel": _KERNEL,
+    "DuckDB": _DUCKDB,
+    "pyarrow": _PYARROW,
+}
+"""Engine -> job -> what it does. The kernel lists no files for polars; through DuckDB it does."""
+
+
+def disagreements(ours: Answer, theirs: Answer) -> list[str]:
+    """Figures that both tell and that differ; no figure in common is one too, unless only rows were decoded."""
+    common = ours.keys() & theirs.keys()
+    if not common and "rows decoded" not in theirs:
+        return [f"nothing to compare {sorted(ours)} with {sorted(theirs)}"]
+    return [f"{name}: {ours[name]}, they {theirs[name]}" for name in sorted(common) if ours[name] != theirs[name]]
