@@ -57,8 +57,9 @@ def located(found: Sequence[pa.Field], wanted: Sequence[Field], match: Match = "
     """Where in a file, or in one of its structs, each field lies; None for one that is not there.
 
     By name: exactly, else ignoring case ("unique ignoring case"). A physical name that column mapping made up is only
-    matched exactly. By id: the Parquet field id. ArrowInvalid for one that is there twice, and for fields without ids
-    ("readers must refuse to read that file or return nulls for each column": nulls would pass for data).
+    matched exactly. By id: the Parquet field id; a column of the format's own has none and goes by its name.
+    ArrowInvalid for one that is there twice, and for fields without ids ("readers must refuse to read that file or
+    return nulls for each column": nulls would pass for data).
     """
     if match == "id":
         return _by_id(found, wanted)
@@ -90,7 +91,7 @@ def _by_id(found: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | Non
         ids[int(number)] = i
     if found and not ids and any(f.id is not None for f in wanted):
         raise pa.ArrowInvalid("it has no field ids, by which column mapping finds its columns")
-    names = {f.name: i for i, f in enumerate(found)}  # a column that is not the table's, such as _change_type
+    names = {f.name: i for i, f in enumerate(found)}
     return [names.get(f.physical_name or f.name) if f.id is None else ids.get(f.id) for f in wanted]
 
 

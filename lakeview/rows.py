@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyroaring
 from polars.io.plugins import register_io_source
@@ -31,12 +32,21 @@ class RowPositions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """What a column holds where the file has null, or no such column: a number, or one plus the row's position."""
+
+    value: int | None
+    plus_position: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FileTask:
     """One data file to read, as a value that can travel to another process.
 
     `path`: decoded, relative to `root` or absolute; `schema`: the columns to yield, in order; `constants`: values of
     columns that the log records and the file need not hold, by name; `size` in bytes, `records` if known (physical).
     `deleted`: the rows at these positions are left out; `selected`: only the rows at these positions are given.
+    `fallbacks`: for columns of type long, by name, what takes the place of null.
     `match`: how columns are found in the file, at every level: by physical name, or by Parquet field id.
     """
 
@@ -49,6 +59,7 @@ class FileTask:
     deleted: RowPositions | None = None
     selected: RowPositions | None = None
     match: Match = "name"
+    fallbacks: Mapping[str, Fallback] = field(default_factory=dict, hash=False)
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
@@ -72,7 +83,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             columns = _Columns(task, file.schema_arrow, target)
             for batch in _batches(file, columns.read, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
-                yield columns.of(kept.of(batch))
+                yield columns.of(*kept.of(batch))
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {task.path} is in the log of {task.root} but not in the store",
@@ -111,20 +122,21 @@ class _Kept:
                     kind="corrupt-deletion-vector",
                 )
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of the next batch that are neither deleted nor left out of the selection."""
+    def of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Int64Array]:
+        """The rows of the next batch that are neither deleted nor left out of the selection, and their positions."""
         start = self._position
         self._position += batch.num_rows
         if self._deleted is None and self._selected is None:
-            return batch
+            return batch, pa.arange(start, self._position)
         rows = pyroaring.BitMap64(range(start, self._position))
         if self._selected is not None:
             rows &= self._selected
         if self._deleted is not None:
             rows -= self._deleted
+        positions = pa.array(rows.to_array(), pa.int64())
         if len(rows) == batch.num_rows:
-            return batch
-        return batch.take(pa.array(rows.shift(-start).to_array(), pa.int64()))
+            return batch, positions
+        return batch.take(pc.subtract(positions, start)), positions
 
 
 class _Columns:
@@ -138,10 +150,16 @@ class _Columns:
         self._sources = {f.name: held.names[i] for f, i in zip(wanted, places, strict=True) if i is not None}
         self.read = list(dict.fromkeys(self._sources.values()))
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The task's columns of one batch."""
-        fields = list(zip(self._task.schema, self._target.types, strict=True))
-        arrays = [self._array(field, type_, batch) for field, type_ in fields]
+    def of(self, batch: pa.RecordBatch, positions: pa.Int64Array) -> pa.RecordBatch:
+        """The task's columns of one batch, whose rows lie at these positions."""
+        arrays = []
+        for wanted, target in zip(self._task.schema, self._target.types, strict=True):
+            array = self._array(wanted, target, batch)
+            fallback = self._task.fallbacks.get(wanted.name)
+            if fallback is not None and array.null_count:
+                value = pa.scalar(fallback.value, pa.int64())
+                array = pc.coalesce(array, pc.add(positions, value) if fallback.plus_position else value)
+            arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
 
     def _array(self, wanted: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:

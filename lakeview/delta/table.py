@@ -15,6 +15,7 @@ from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
 from lakeview.delta.data.type_widening import check_type_changes
@@ -120,14 +121,44 @@ class DeltaTable:
         state = self._state(version)
         return self._scan(state).plan(self._checked(where, state))
 
-    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+    def scan(
+        self,
+        version: int | None = None,
+        *,
+        at: datetime | None = None,
+        ref: str | None = None,
+        row_tracking: bool = False,
+    ) -> pl.LazyFrame:
         """The rows at a version, pinned now; filters prune files by partition values and statistics.
 
+        `row_tracking` adds `_row_id` and `_row_commit_version` (i64; null where the log does not say):
+        InvalidRequestError if the table does not track its rows.
         Collecting raises DataFileMissingError for a file that is gone, UnsupportedTableError for a type without rows.
         """
         state = self._state(version, at, ref)
         self._require_parquet(state)
-        return lazy_rows(self._scan(state).tasks, self._schema(state), self.storage)
+        schema = self._schema(state)
+        if not row_tracking:
+            return lazy_rows(self._scan(state).tasks, schema, self.storage)
+        tracked = tracked_schema(schema, state.table_protocol, state.properties, self.address)
+        scan = Scan(state, schema, self._partitions(state), self.address, tracked=tracked)
+        return lazy_rows(scan.tasks, tracked, self.storage)
+
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
+
+        The table's columns at `end`, then CHANGES. Where the table records a change feed it is read; elsewhere changes
+        are derived from files and deletion vectors, and an update is a delete and an insert: `changes_plan` says which.
+        Moments stand for the commits between them. Filters on versions, times, kinds and partition columns spare files.
+
+        VersionNotFoundError for commits that are not there, InvalidRequestError for a range that ends before it starts
+        or that a schema change cuts in two. Collecting raises DataFileMissingError, which names file and version.
+        """
+        return self._changes(start, end).rows(self.storage)
+
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
+        return self._changes(start, end).plan()
 
     def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
         """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.

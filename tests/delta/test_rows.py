@@ -49,7 +49,6 @@ def ids(task: FileTask, batch_rows: int = 64) -> list[int]:
         pytest.param((0, 149, 150, 151, 999), id="at the ends of row groups"),
         pytest.param(tuple(range(100, 400)), id="whole batches"),
         pytest.param(tuple(range(ROWS)), id="all"),
-        pytest.param((5, ROWS, 2**40), id="some beyond the file"),
     ],
 )
 def test_deleted_rows_are_left_out(task: FileTask, deleted: tuple[int, ...], batch_rows: int) -> None:

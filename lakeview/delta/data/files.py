@@ -25,19 +25,26 @@ _NEEDS = {
     "partition_text": ["partition_values"],
     "deletion_vector": [],
     "tags": ["tags"],
+    "base_row_id": ["base_row_id"],
+    "default_row_commit_version": ["default_row_commit_version"],
 }
+_ASKED_BY_NAME = ("base_row_id", "default_row_commit_version")
+"""Columns beyond FILES, of Delta's own: of tables that track their rows."""
 
 
 def files_frame(replay: Replay, partitions: Sequence[Field], columns: Sequence[str] | None = None) -> pl.DataFrame:
     """FILES at a version with these columns, in this order; only what they need is read from the log.
 
+    `base_row_id` and `default_row_commit_version` (i64?) are there when asked for by name.
     InvalidRequestError for a column FILES does not have.
     """
     known = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
     wanted = known if columns is None else list(columns)
-    if unknown := [c for c in wanted if c not in known]:
+    if unknown := [c for c in wanted if c not in known and c not in _ASKED_BY_NAME]:
         raise InvalidRequestError(
-            f"a file listing has no column {unknown[0]}", fix=f"choose from {', '.join(known)}", kind="unknown-column"
+            f"a file listing has no column {unknown[0]}",
+            fix=f"choose from {', '.join([*known, *_ASKED_BY_NAME])}",
+            kind="unknown-column",
         )
     adds = replay.adds(sorted({need for c in wanted for need in _NEEDS[c]}))
     return pl.DataFrame([_column(adds, c, partitions) for c in wanted])

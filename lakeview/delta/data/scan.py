@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -10,6 +11,7 @@ from lakeview.casts import Match
 from lakeview.delta.data.column_rules import collation
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.row_tracking import tracking_fallbacks
 from lakeview.delta.data.statistics import ParsedStatistics, physical_leaves, statistics_frame
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.record_counts import records
@@ -25,9 +27,13 @@ _MILLISECOND = pl.duration(milliseconds=1)
 class Scan:
     """The live files of one version, ready to be pruned. Statistics are parsed for the columns of a filter only."""
 
-    def __init__(self, replay: Replay, schema: Schema, partitions: Sequence[Field], root: str) -> None:
+    def __init__(
+        self, replay: Replay, schema: Schema, partitions: Sequence[Field], root: str, *, tracked: Schema | None = None
+    ) -> None:
+        """`tracked`: the schema with the columns of row tracking, if rows are wanted with them."""
         self._replay = replay
         self._schema = schema
+        self._tracked = tracked
         self._partitions = partitions
         self._root = root
 
@@ -61,15 +67,24 @@ class Scan:
         match: Match = (
             "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
         )
-        return [
+        tasks = [
             FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector), match=match)
             for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
+        ]
+        if self._tracked is None:
+            return tasks
+        numbers = adds.select("base_row_id", "default_row_commit_version").rows()
+        return [
+            replace(task, schema=self._tracked, fallbacks=tracking_fallbacks(base, version))
+            for task, (base, version) in zip(tasks, numbers, strict=True)
         ]
 
     def _adds(self, node: Node | None) -> pl.DataFrame:
         partitions = {f.name for f in self._partitions}
         statistics = node is not None and any(path[0] not in partitions for path in paths(node))
         columns = ["size", "partition_values", "vector", *(["stats", "stats_parsed"] if statistics else [])]
+        if self._tracked is not None:
+            columns += ["base_row_id", "default_row_commit_version"]
         return self._replay.adds(columns)
 
 

@@ -1,0 +1,60 @@
+"""Row tracking: a table's properties and add actions to an id and a commit version for each row (delta protocol)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeview.errors import CorruptTableError, InvalidRequestError
+from lakeview.rows import Fallback
+from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.snapshot import TableProtocol
+
+ROW_ID, ROW_COMMIT_VERSION = "_row_id", "_row_commit_version"
+
+_MATERIALIZED = {
+    ROW_ID: "delta.rowTracking.materializedRowIdColumnName",
+    ROW_COMMIT_VERSION: "delta.rowTracking.materializedRowCommitVersionColumnName",
+}
+
+
+def tracked_schema(schema: Schema, protocol: TableProtocol, properties: Mapping[str, str], address: str) -> Schema:
+    """The schema with `_row_id` and `_row_commit_version` (long) behind its own columns.
+
+    InvalidRequestError if row tracking is not enabled at this version, or a column has one of the two names;
+    CorruptTableError if the table does not say in which columns rows that moved keep theirs.
+    """
+    # a table may support row tracking without having it enabled: then not every row has an id
+    known = protocol.min_writer_version == 7 and "rowTracking" in (protocol.writer_features or ())
+    if not known or properties.get("delta.enableRowTracking", "false").lower() != "true":
+        raise InvalidRequestError(
+            f"{address} does not track its rows: row tracking is not enabled at this version",
+            fix="read without row_tracking, or a version where delta.enableRowTracking is true",
+            kind="no-row-tracking",
+        )
+    if taken := [name for name in _MATERIALIZED if name in schema]:
+        raise InvalidRequestError(
+            f"{address} has a column {taken[0]} of its own",
+            fix="read without row_tracking, and select the column from the files if it is needed",
+            place=taken[0],
+            kind="column-name-taken",
+        )
+    return Schema((*schema.fields, *(_field(name, key, properties) for name, key in _MATERIALIZED.items())))
+
+
+def _field(name: str, key: str, properties: Mapping[str, str]) -> Field:
+    if not properties.get(key):
+        raise CorruptTableError(
+            f"the table tracks its rows but has no property {key}, which names the column that keeps {name}",
+            fix="the metaData action is broken; restore its commit from a backup",
+            place="metaData.configuration",
+            kind="corrupt-row-tracking",
+        )
+    return Field(name, PrimitiveType("long"), physical_name=properties[key])
+
+
+def tracking_fallbacks(base_row_id: int | None, default_version: int | None) -> dict[str, Fallback]:
+    """What the two columns hold for rows whose file does not say; unknown where the add action does not either.
+
+    Rows of a new file count on from its baseRowId, by their position in the file, and are of its commit.
+    """
+    return {ROW_ID: Fallback(base_row_id, plus_position=True), ROW_COMMIT_VERSION: Fallback(default_version)}

@@ -1,0 +1,133 @@
+"""Row tracking: ids and commit versions of rows, from their files and from the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.errors import CorruptTableError, InvalidRequestError
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.history import DeltaHistory
+from tests.builders.mapped import field, held, mapped
+
+ID_COLUMN, VERSION_COLUMN = "_row-id-col-1", "_row-commit-version-col-2"
+TRACKED: dict[str, str | None] = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": ID_COLUMN,
+    "delta.rowTracking.materializedRowCommitVersionColumnName": VERSION_COLUMN,
+}
+FEATURES = protocol(1, 7, writerFeatures=["rowTracking", "domainMetadata"])
+
+
+def tracked(history: DeltaHistory, columns: dict[str, Any] | None = None, **more: Any) -> DeltaHistory:
+    """A table that tracks its rows."""
+    return history.commit(FEATURES, metadata(columns or {"id": "long"}, properties=TRACKED, **more))
+
+
+def rows(history: DeltaHistory) -> list[tuple[Any, ...]]:
+    return lv.open_table(history.address).scan(row_tracking=True).collect().rows()
+
+
+def test_rows_of_new_files_count_on_from_their_base(history: DeltaHistory) -> None:
+    tracked(history)
+    history.commit(history.data("f", {"id": [10, 11]}, baseRowId=0, defaultRowCommitVersion=1))
+    history.commit(history.data("g", {"id": [12]}, baseRowId=2, defaultRowCommitVersion=2))
+    assert rows(history) == [(10, 0, 1), (11, 1, 1), (12, 2, 2)]
+    found = lv.open_table(history.address).scan(row_tracking=True)
+    assert found.collect_schema() == pl.Schema(
+        {"id": pl.Int64(), "_row_id": pl.Int64(), "_row_commit_version": pl.Int64()}
+    )
+    assert found.filter(pl.col("_row_id") >= 1).select("id").collect()["id"].to_list() == [11, 12]
+    assert found.select("_row_id").collect()["_row_id"].to_list() == [0, 1, 2]
+    assert found.filter(id=12).collect().rows() == [(12, 2, 2)]
+
+
+def test_rows_that_moved_keep_what_their_file_says(history: DeltaHistory) -> None:
+    tracked(history)
+    columns = {"id": [10, 11, 12], ID_COLUMN: [7, None, 3], VERSION_COLUMN: [1, None, 2]}
+    history.commit(history.data("f", columns, baseRowId=100, defaultRowCommitVersion=5))
+    assert rows(history) == [(10, 7, 1), (11, 101, 5), (12, 3, 2)]
+    assert lv.open_table(history.address).scan().collect().columns == ["id"], "these columns are none of the table's"
+
+
+def test_positions_count_deleted_rows_and_all_row_groups(history: DeltaHistory) -> None:
+    names = ["rowTracking", "deletionVectors"]
+    history.commit(
+        protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=names),
+        metadata({"id": "long"}, properties=TRACKED),
+    )
+    # the specification's own example: rows 3, 4, 7, 11, 18 and 29 are deleted
+    vector = {"storageType": "i", "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+              "sizeInBytes": 40, "cardinality": 6}  # fmt: skip
+    action = history.data(
+        "f", {"id": list(range(30))}, baseRowId=1000, defaultRowCommitVersion=1, deletionVector=vector
+    )
+    history.commit(action)
+    assert rows(history) == [(n, 1000 + n, 1) for n in range(30) if n not in (3, 4, 7, 11, 18, 29)]
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_under_column_mapping_they_go_by_their_recorded_names(history: DeltaHistory, mode: str) -> None:
+    _, described = mapped(mode, field("id", "long", 1))
+    described["metaData"]["configuration"] |= TRACKED
+    features = protocol(3, 7, readerFeatures=["columnMapping"], writerFeatures=["columnMapping", "rowTracking"])
+    history.commit(features, described)
+    schema = pa.schema([held(pa.int64(), 1), pa.field(ID_COLUMN, pa.int64())])
+    table = pa.Table.from_arrays([pa.array([5, 6]), pa.array([9, None], pa.int64())], schema=schema)
+    history.commit(history.data("f", table, baseRowId=20, defaultRowCommitVersion=1))
+    assert rows(history) == [(5, 9, 1), (6, 21, 1)]
+
+
+def test_what_the_log_does_not_say_is_unknown(history: DeltaHistory) -> None:
+    tracked(history)
+    history.commit(history.data("f", {"id": [1], ID_COLUMN: pa.array([None], pa.int64())}))
+    assert rows(history) == [(1, None, None)]
+
+
+def test_a_listing_shows_them_when_asked_by_name(history: DeltaHistory) -> None:
+    tracked(history).commit(add("f", baseRowId=3, defaultRowCommitVersion=1), add("g"))
+    table = lv.open_table(history.address)
+    found = table.files(columns=["path", "base_row_id", "default_row_commit_version"])
+    assert sorted(found.rows()) == [("f", 3, 1), ("g", None, None)]
+    assert "base_row_id" not in table.files().columns
+    with pytest.raises(InvalidRequestError, match="a file listing has no column row_id") as caught:
+        table.files(columns=["row_id"])
+    assert "base_row_id" in str(caught.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("features", "properties"),
+    [
+        pytest.param(protocol(1, 2), TRACKED, id="the protocol does not know it"),
+        pytest.param(FEATURES, TRACKED | {"delta.enableRowTracking": "false"}, id="it is off"),
+        pytest.param(FEATURES, {}, id="it is supported only"),
+    ],
+)
+def test_a_table_that_does_not_track_its_rows_says_so(
+    history: DeltaHistory, features: dict[str, Any], properties: dict[str, str | None]
+) -> None:
+    history.commit(features, metadata({"id": "long"}, properties=properties)).commit(history.data("f", {"id": [1]}))
+    table = lv.open_table(history.address)
+    assert table.scan().collect().rows() == [(1,)]
+    with pytest.raises(InvalidRequestError, match="does not track its rows: row tracking is not enabled") as caught:
+        table.scan(row_tracking=True)
+    assert caught.value.kind == "no-row-tracking"
+    assert caught.value.fix is not None
+
+
+def test_a_column_of_the_same_name_is_not_hidden(history: DeltaHistory) -> None:
+    tracked(history, {"_row_id": "string"}).commit(history.data("f", {"_row_id": ["mine"]}, baseRowId=0))
+    table = lv.open_table(history.address)
+    assert table.scan().collect().rows() == [("mine",)]
+    with pytest.raises(InvalidRequestError, match="has a column _row_id of its own"):
+        table.scan(row_tracking=True)
+
+
+def test_a_table_that_hides_where_ids_are_kept_is_corrupt(history: DeltaHistory) -> None:
+    history.commit(FEATURES, metadata({"id": "long"}, properties={"delta.enableRowTracking": "true"})).commit(add("f"))
+    with pytest.raises(CorruptTableError, match=r"has no property delta\.rowTracking\.materializedRowIdColumnName"):
+        lv.open_table(history.address).scan(row_tracking=True)
