@@ -160,22 +160,6 @@ class DeltaTable:
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
         return self._changes(start, end).plan()
 
-    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
-        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
-
-        The table's columns at `end`, then CHANGES. Where the table records a change feed it is read; elsewhere changes
-        are derived from files and deletion vectors, and an update is a delete and an insert: `changes_plan` says which.
-        Moments stand for the commits between them. Filters on versions, times, kinds and partition columns spare files.
-
-        VersionNotFoundError for commits that are not there, InvalidRequestError for a range that ends before it starts
-        or that a schema change cuts in two. Collecting raises DataFileMissingError, which names file and version.
-        """
-        return self._changes(start, end).rows(self.storage)
-
-    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
-        return self._changes(start, end).plan()
-
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
