@@ -1,0 +1,1 @@
+"""Apache Iceberg: a metadata file and the manifests below it to snapshots, history and rows."""

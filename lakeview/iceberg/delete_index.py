@@ -1,0 +1,98 @@
+"""Live data and delete entries to pairs: which delete file applies to which data file (iceberg spec, Scan Planning)."""
+
+from __future__ import annotations
+
+import polars as pl
+
+FILE_PATH_ID, POS_ID = 2147483546, 2147483545
+"""Reserved ids of the two columns of a position delete file."""
+
+PAIRS = pl.Schema({"data": pl.UInt32(), "delete": pl.UInt32(), "kind": pl.String()})
+"""One row a delete file that applies to a data file, by their row numbers; `kind`: vector, position or equality."""
+
+
+def bound(entries: pl.DataFrame, side: str, field_id: int) -> pl.Series:
+    """One column's bound of each file as bytes, null where there is none; `side`: lower or upper."""
+    return entries.select(
+        pl.col(f"{side}_bounds")
+        .list.eval(pl.element().filter(pl.element().struct.field("key") == field_id).struct.field("value"))
+        .list.first()
+        .alias(side)
+    ).to_series()
+
+
+def count(entries: pl.DataFrame, name: str, field_id: int) -> pl.Series:
+    """One column's count of each file (`null_value_counts`, ...), null where there is none."""
+    return entries.select(
+        pl.col(name)
+        .list.eval(pl.element().filter(pl.element().struct.field("key") == field_id).struct.field("value"))
+        .list.first()
+        .alias(name)
+    ).to_series()
+
+
+def is_vector(entries: pl.DataFrame) -> pl.Series:
+    """Whether each entry is a deletion vector: deletes by position, as a part of a Puffin file."""
+    return entries.select(
+        ((pl.col("content") == 1) & (pl.col("content_offset").is_not_null() | (pl.col("format") == "PUFFIN"))).alias(
+            "v"
+        )
+    ).to_series()
+
+
+def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) -> pl.DataFrame:
+    """PAIRS of live ENTRIES. `global_specs`: the unpartitioned specs, whose equality deletes apply to every file."""
+    if not data.height or not deletes.height:
+        return pl.DataFrame(schema=PAIRS)
+    left = _keyed(data).with_row_index("data").rename({"sequence_number": "data_sequence"})
+    right = _keyed(deletes).with_row_index("delete").rename({"path": "delete_path"})
+    keys = [c for c in left.columns if c.startswith("f") and c[1:].isdigit()]
+    same = ["spec_id", *keys]
+    vector = is_vector(deletes)
+    vectors = _vectors(left, right.filter(vector), same)
+    positions = _positions(left, right.filter(~vector & (deletes["content"] == 1)), same).join(
+        vectors.select("data"), on="data", how="anti"  # a deletion vector stands for all earlier position deletes
+    )  # fmt: skip
+    equality = right.filter(deletes["content"] == 2)
+    older = pl.col("data_sequence") < pl.col("sequence_number")
+    everywhere = pl.col("spec_id").is_in(global_specs)
+    local = left.join(equality.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
+    anywhere = left.join(equality.filter(everywhere).drop(same), how="cross").filter(older)
+    frames = [
+        frame.select("data", "delete", pl.lit(kind).alias("kind"))
+        for frame, kind in ((vectors, "vector"), (positions, "position"), (local, "equality"), (anywhere, "equality"))
+    ]
+    return pl.concat(frames).cast(PAIRS).sort("data", "delete")
+
+
+def _keyed(entries: pl.DataFrame) -> pl.DataFrame:
+    """What deciding takes, the partition's parts as columns: floats as text, since they are compared by their bits."""
+    frame = entries.select("path", "sequence_number", "spec_id", "referenced_data_file", "content")
+    low, high = bound(entries, "lower", FILE_PATH_ID), bound(entries, "upper", FILE_PATH_ID)
+    frame = frame.with_columns(low, high)
+    if "partition" not in entries.columns:
+        return frame
+    parts = entries["partition"].struct.unnest()
+    return frame.hstack([s.cast(pl.String) if s.dtype.is_float() else s for s in parts])
+
+
+def _vectors(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
+    found = left.join(
+        right, left_on=["path", *same], right_on=["referenced_data_file", *same], how="inner", nulls_equal=True
+    ).filter(pl.col("data_sequence") <= pl.col("sequence_number"))
+    return found.sort("sequence_number").unique("data", keep="last", maintain_order=True)
+
+
+def _positions(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
+    one = pl.when(pl.col("lower") == pl.col("upper")).then(pl.col("lower").cast(pl.String, strict=False))
+    right = right.with_columns(pl.coalesce("referenced_data_file", one).alias("target"))
+    age = pl.col("data_sequence") <= pl.col("sequence_number")
+    named = left.join(
+        right.filter(pl.col("target").is_not_null()),
+        left_on=["path", *same], right_on=["target", *same], how="inner", nulls_equal=True,
+    ).filter(age)  # fmt: skip
+    path = pl.col("path").cast(pl.Binary)
+    within = (path >= pl.col("lower_right")).fill_null(True) & (path <= pl.col("upper_right")).fill_null(True)
+    others = left.join(right.filter(pl.col("target").is_null()), on=same, how="inner", nulls_equal=True)
+    others = others.filter(age & within)
+    return pl.concat([named.select("data", "delete"), others.select("data", "delete")])

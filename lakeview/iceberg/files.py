@@ -1,0 +1,154 @@
+"""Live manifest entries to FILES and TableMetadata's counts, and the loader that fills an Iceberg snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from lakeview.errors import InvalidRequestError
+from lakeview.iceberg.column_rules import column_rules
+from lakeview.iceberg.delete_index import is_vector, pairs
+from lakeview.iceberg.metadata import Metadata, SnapshotEntry
+from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
+from lakeview.iceberg.tree import Tree, live
+from lakeview.snapshot import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
+
+OWN = pl.Schema(
+    {
+        "content": pl.String(),
+        "format": pl.String(),
+        "sequence_number": pl.Int64(),
+        "spec_id": pl.Int32(),
+        "added_version": pl.Int64(),
+    }
+)
+"""Iceberg's own columns of FILES. `content`: data, position deletes, equality deletes or deletion vector;
+`added_version`: the snapshot that added the file."""
+
+_CONTENT = {0: "data", 1: "position deletes", 2: "equality deletes"}
+
+
+class IcebergFiles:
+    """The files of one snapshot. Manifests are read on first touch, those of deletes only where deletes matter."""
+
+    def __init__(
+        self, tree: Tree, metadata: Metadata, snapshot: SnapshotEntry | None, columns: tuple[PartitionColumn, ...]
+    ) -> None:
+        self._tree = tree
+        self._metadata = metadata
+        self._snapshot = snapshot
+        self._columns = columns
+
+    def manifests(self) -> pl.DataFrame:
+        """MANIFESTS of the snapshot."""
+        return self._tree.manifests(self._snapshot)
+
+    def data_entries(self, manifests: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Live ENTRIES of data files, of these manifests or all."""
+        found = self.manifests() if manifests is None else manifests
+        return live(self._tree.entries(found.filter(pl.col("content") == 0)), [0])
+
+    def delete_entries(self) -> pl.DataFrame:
+        """Live ENTRIES of delete files and deletion vectors."""
+        return live(self._tree.entries(self.manifests().filter(pl.col("content") == 1)), [1, 2])
+
+    def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
+        """Which deletes apply to which of these data files."""
+        everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
+        return pairs(data, deletes, everywhere)
+
+    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
+        """FILES of the data files, with these columns or all; InvalidRequestError for one that FILES does not have."""
+        return self._frame(self.data_entries(), columns, self.delete_entries)
+
+    def delete_files(self) -> pl.DataFrame:
+        """FILES of the delete files: `records` is how many deletes they hold."""
+        return self._frame(self.delete_entries(), None, None)
+
+    def tombstones(self) -> pl.DataFrame:
+        """Empty: Iceberg forgets a removed file with the snapshots that still had it."""
+        return pl.DataFrame(schema=TOMBSTONES)
+
+    def transactions(self) -> pl.DataFrame:
+        """Empty: Iceberg has none."""
+        return pl.DataFrame(schema=TRANSACTIONS)
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """Empty: Iceberg has none."""
+        return pl.DataFrame(schema=DOMAIN_METADATA)
+
+    def rules(self) -> pl.DataFrame:
+        """RULES."""
+        return column_rules(self._metadata, self._metadata.schema_of(self._snapshot))
+
+    def _frame(self, entries: pl.DataFrame, columns: Sequence[str] | None, deletes: object) -> pl.DataFrame:
+        base = FILES.names()
+        parts = ["partition"] if self._columns else []
+        known = [*base[:5], *parts, *base[5:], *OWN.names()]
+        wanted = known if columns is None else list(columns)
+        if unknown := [c for c in wanted if c not in known]:
+            raise InvalidRequestError(
+                f"a file listing has no column {unknown[0]}",
+                fix=f"choose from {', '.join(known)}",
+                kind="unknown-column",
+            )
+        deleted = self._deleted(entries, wanted, deletes is not None)
+        return pl.DataFrame([self._column(entries, c, deleted) for c in wanted])
+
+    def _deleted(self, entries: pl.DataFrame, wanted: Sequence[str], data: bool) -> Mapping[str, pl.Series]:
+        """Rows deleted of each file where that is known: exact by deletion vectors alone, else null."""
+        height = entries.height
+        vectors = pl.Series("deletion_vector", [None] * height, dtype=pl.String)
+        rows = pl.Series("deleted_records", [0] * height, dtype=pl.Int64)
+        if not data:
+            own = is_vector(entries)
+            name = entries.select(pl.concat_str(["path", pl.lit("@"), "content_offset"]).alias("deletion_vector"))
+            return {"deletion_vector": name.to_series().set(~own, None), "deleted_records": rows}
+        if not {"deleted_records", "deletion_vector"} & set(wanted):
+            return {"deletion_vector": vectors, "deleted_records": rows}
+        deletes = self.delete_entries()
+        applied = self.pairs(entries, deletes)
+        if not applied.height:
+            return {"deletion_vector": vectors, "deleted_records": rows}
+        facts = deletes.select(
+            pl.int_range(pl.len(), dtype=pl.UInt32).alias("delete"),
+            pl.concat_str(["path", pl.lit("@"), "content_offset"]).alias("vector"),
+            pl.col("records").alias("rows"),
+        )
+        exact = pl.col("kind") == "vector"
+        per_file = applied.join(facts, on="delete").group_by("data").agg(
+            pl.when(exact.all()).then(pl.col("rows").sum()).alias("rows"),
+            pl.col("vector").filter(exact).first(),
+        )  # fmt: skip
+        joined = (
+            pl.DataFrame({"data": pl.int_range(height, dtype=pl.UInt32, eager=True)})
+            .join(per_file.with_columns(pl.lit(True).alias("hit")), on="data", how="left", maintain_order="left")
+            .select(
+                pl.when(pl.col("hit").fill_null(False)).then(pl.col("rows")).otherwise(0).alias("deleted_records"),
+                pl.col("vector").alias("deletion_vector"),
+            )
+        )
+        return {s.name: s for s in joined}
+
+    def _column(self, entries: pl.DataFrame, name: str, deleted: Mapping[str, pl.Series]) -> pl.Series:
+        match name:
+            case "deleted_records" | "deletion_vector":
+                return deleted[name]
+            case "modified":
+                times = {s.snapshot_id: s.timestamp_ms for s in self._metadata.snapshots.values()}
+                when = entries["snapshot_id"].replace_strict(times, default=None, return_dtype=pl.Int64)
+                return when.alias("modified").to_frame().select(moments("modified")).to_series()
+            case "partition":
+                return display_partition(entries, self._columns)
+            case "partition_text":
+                specs = {s.spec_id: tuple(f.field_id for f in s.fields) for s in self._metadata.specs.values()}
+                return partition_text(entries, self._columns, specs)
+            case "tags":
+                return pl.Series("tags", [None] * entries.height, dtype=pl.String)
+            case "content":
+                words = entries["content"].replace_strict(_CONTENT, default="unknown", return_dtype=pl.String)
+                return words.set(is_vector(entries), "deletion vector").alias("content")
+            case "added_version":
+                return entries["snapshot_id"].alias("added_version")
+        return entries[name]

@@ -1,0 +1,291 @@
+"""Snapshots, their logs and manifests to what happened: COMMITS, VERSIONS, SCHEMAS, LIFETIMES, ACTIONS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.errors import CorruptTableError, LakeviewError, VersionNotFoundError
+from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.tree import Tree
+from lakeview.snapshot import (
+    ACTIONS,
+    COMMITS,
+    LIFETIMES,
+    SCHEMAS,
+    VERSIONS,
+    milliseconds,
+    moments,
+)
+from lakeview.storage import Storage
+
+_METRICS = ("added-", "deleted-", "removed-", "total-", "changed-", "manifests-", "entries-", "replace-")
+_WRITER = ("operation", "engine-name", "engine-version", "iceberg-version", "app-name")
+
+
+def in_order(metadata: Metadata) -> list[SnapshotEntry]:
+    """All snapshots, oldest first: by sequence number, which version 1 has not, then by time, then as recorded."""
+    return sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
+
+
+def ancestors(metadata: Metadata, snapshot_id: int) -> list[SnapshotEntry]:
+    """A snapshot and those before it on its branch, newest first, as far back as they are still there."""
+    found: dict[int, SnapshotEntry] = {}
+    at: int | None = snapshot_id
+    while at is not None and at not in found and (entry := metadata.snapshots.get(at)) is not None:
+        found[at] = entry
+        at = entry.parent
+    return list(found.values())
+
+
+def commits(metadata: Metadata) -> pl.DataFrame:
+    """COMMITS, newest first: every snapshot of the table, those of branches included."""
+    rows = [_commit(position, s, metadata) for position, s in enumerate(in_order(metadata))]
+    rows.reverse()
+    plain = pl.Schema({**COMMITS, "timestamp": pl.Int64(), "recorded_timestamp": pl.Int64()})
+    return (
+        pl.DataFrame(rows, schema=plain).with_columns(moments("timestamp"), moments("recorded_timestamp")).cast(COMMITS)
+    )
+
+
+def _commit(position: int, snapshot: SnapshotEntry, metadata: Metadata) -> dict[str, Any]:
+    summary = {k: v for k, v in (snapshot.summary or {}).items() if isinstance(v, str)}
+    before = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
+    schema = metadata.schema_of(snapshot).schema_id
+    # writers leave zeros out: with totals there, a count that is missing is none
+    absent = 0 if "total-data-files" in summary else None
+    metrics = {k: v for k, v in summary.items() if k.startswith(_METRICS)}
+    return {
+        "version": snapshot.snapshot_id,
+        "position": position,
+        "parent": snapshot.parent,
+        "timestamp": snapshot.timestamp_ms,
+        "recorded_timestamp": snapshot.timestamp_ms,
+        "timestamp_source": "snapshot",
+        "operation": snapshot.operation,
+        "parameters": _json({k: v for k, v in summary.items() if k not in metrics and k not in _WRITER}),
+        "metrics": _json({k: whole(v, None) if whole(v, None) is not None else v for k, v in metrics.items()}),
+        "engine": " ".join(v for k in ("engine-name", "engine-version") if (v := summary.get(k))) or None,
+        "client_version": summary.get("iceberg-version"),
+        "user": None,
+        "files_added": whole(summary.get("added-data-files"), absent),
+        "files_removed": whole(summary.get("deleted-data-files"), absent),
+        "bytes_added": _data_bytes(summary, "added", absent),
+        "bytes_removed": _data_bytes(summary, "removed", absent),
+        "records_added": whole(summary.get("added-records"), absent),
+        "records_removed": _records_removed(summary, absent),
+        "schema_changed": before is not None and metadata.schema_of(before).schema_id != schema,
+        "protocol_changed": False,
+        "data_change": snapshot.operation != "replace",
+    }
+
+
+def whole(text: str | None, absent: int | None) -> int | None:
+    """A count of a summary: texts there, and not always numbers; `absent` where there is none."""
+    if text is None:
+        return absent
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def _data_bytes(summary: Mapping[str, str], side: str, absent: int | None) -> int | None:
+    """Bytes of data files: summaries count delete files in, so that with those it is unknown."""
+    deletes = whole(summary.get(f"{side}-delete-files"), 0)
+    return whole(summary.get(f"{side}-files-size"), absent) if deletes == 0 else None
+
+
+def _records_removed(summary: Mapping[str, str], absent: int | None) -> int | None:
+    """Rows gone: exact from removed files, unknown with row-level deletes, which may name a row twice."""
+    touched = [
+        k
+        for k in summary
+        if k.endswith(("-delete-files", "-position-deletes", "-equality-deletes")) and not k.startswith("total-")
+    ]
+    if any(whole(summary[k], None) != 0 for k in touched):
+        return None
+    return whole(summary.get("deleted-records"), absent)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def schemas(metadata: Metadata) -> pl.DataFrame:
+    """SCHEMAS: each snapshot of the main branch written with another schema than the one before it, oldest first."""
+    rows: list[tuple[int, int, str]] = []
+    last: int | None = None
+    for snapshot in reversed(ancestors(metadata, metadata.current_snapshot_id)):
+        recorded = metadata.schema_of(snapshot)
+        if recorded.schema_id != last:
+            rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, recorded.text))
+            last = recorded.schema_id
+    if not rows:
+        current = metadata.schemas[metadata.current_schema_id]
+        rows.append((NO_SNAPSHOT, metadata.last_updated_ms or 0, current.text))
+    frame = pl.DataFrame(
+        rows, schema={"version": pl.Int64(), "timestamp": pl.Int64(), "schema": pl.String()}, orient="row"
+    )
+    return frame.with_columns(moments("timestamp")).cast(SCHEMAS)
+
+
+def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
+    """The snapshot that was current at a moment, by the snapshot log; without one, by the main branch.
+
+    "Last in list order": entries may tie, and run backwards after a rollback or with clocks that disagree.
+    VersionNotFoundError before the first entry, and where the snapshot has expired since.
+    """
+    wanted = milliseconds(at)
+    log = [(e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log]
+    if not log:
+        log = [(s.timestamp_ms, s.snapshot_id) for s in reversed(ancestors(metadata, metadata.current_snapshot_id))]
+    earlier = [snapshot_id for when, snapshot_id in log if when <= wanted]
+    if not earlier:
+        raise VersionNotFoundError(
+            f"{address} has no snapshot at {at.isoformat(sep=' ')}: its log begins later",
+            fix="ask for a later moment, or for a snapshot by its id",
+        )
+    if earlier[-1] not in metadata.snapshots:
+        raise VersionNotFoundError(
+            f"the snapshot {earlier[-1]}, current at {at.isoformat(sep=' ')}, has expired",
+            fix="ask for a later moment; table.versions() lists what is there",
+        )
+    return earlier[-1]
+
+
+class TreeHistory:
+    """What the manifests of all snapshots tell. Each manifest is read once."""
+
+    def __init__(self, storage: Storage, locations: Locations, tree: Tree, metadata: Metadata) -> None:
+        self._storage = storage
+        self._locations = locations
+        self._tree = tree
+        self._metadata = metadata
+
+    def versions(self) -> pl.DataFrame:
+        """VERSIONS, newest first; one listing of the table's folder tells which files are gone.
+
+        Files outside the folder are taken to be there.
+        """
+        listing = set(self._storage.walk()["name"])
+        rows = []
+        gone: dict[str, str | None] = {}
+        for snapshot in reversed(in_order(self._metadata)):
+            reason = self._trouble(snapshot, listing, gone)
+            rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, reason is None, reason))
+        plain = pl.Schema({**VERSIONS, "timestamp": pl.Int64()})
+        return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(VERSIONS)
+
+    def _trouble(self, snapshot: SnapshotEntry, listing: set[str], gone: dict[str, str | None]) -> str | None:
+        """Why a snapshot cannot be read, None if it can. `gone`: what is known of manifests already."""
+        try:
+            manifests = self._tree.manifests(snapshot)
+            for i, path in enumerate(manifests["manifest_path"]):
+                if path not in gone:
+                    entries = self._tree.entries(manifests[i]).filter(pl.col("status") != 2)
+                    gone[path] = self._missing(entries["path"], listing)
+                if (missing := gone[path]) is not None:
+                    return f"the file {missing} is not in the store"
+        except LakeviewError as error:
+            return error.message
+        return None
+
+    def _missing(self, paths: pl.Series, listing: set[str]) -> str | None:
+        root = self._storage.root.rstrip("/") + "/"
+        for path in paths.unique(maintain_order=True):
+            try:
+                where = self._locations.resolve(path)
+            except CorruptTableError:
+                return str(path)
+            if where.startswith(root) and where[len(root) :] not in listing:
+                return str(path)
+        return None
+
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES of the data files of the main branch. A snapshot whose manifests are gone is passed over, the
+        current one not; `records` is unknown where deletes may apply."""
+        line = list(reversed(ancestors(self._metadata, self._metadata.current_snapshot_id)))
+        if not line:
+            return pl.DataFrame(schema=LIFETIMES)
+        spans, rows, deletes = self._spans(line)
+        if not spans:
+            return pl.DataFrame(schema=LIFETIMES)
+        frames = []
+        for key, (first, last) in spans.items():
+            entries = self._tree.entries(pl.DataFrame([rows[key]], schema=self._schema))
+            frames.append(
+                entries.filter((pl.col("status") != 2) & (pl.col("content") == 0)).select(
+                    "path", "snapshot_id", "size", "records", pl.lit(first).alias("first"), pl.lit(last).alias("last")
+                )
+            )
+        order = {s.snapshot_id: i for i, s in enumerate(line)}
+        ids = {i: s.snapshot_id for s, i in zip(line, range(len(line)), strict=True)}
+        own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
+        seen = pl.when(pl.col("first") > 0).then(pl.col("first"))
+        stays = pl.concat(frames).group_by("path", maintain_order=True).agg(
+            pl.col("snapshot_id").first(), pl.col("size").first(), pl.col("records").first(),
+            pl.col("first").min(), pl.col("last").max(),
+        )  # fmt: skip
+        return stays.select(
+            "path",
+            pl.lit(None, dtype=pl.String).alias("deletion_vector"),
+            pl.coalesce(pl.when(own <= pl.col("first")).then(own), seen)
+            .replace_strict(ids, default=None, return_dtype=pl.Int64)
+            .alias("added"),
+            (pl.col("last") + 1).replace_strict(ids, default=None, return_dtype=pl.Int64).alias("removed"),
+            "size",
+            (pl.lit(None, dtype=pl.Int64) if deletes else pl.col("records")).alias("records"),
+        ).cast(LIFETIMES)
+
+    @property
+    def _schema(self) -> pl.Schema:
+        return self._tree.manifests(None).schema
+
+    def _spans(self, line: list[SnapshotEntry]) -> tuple[dict[Any, tuple[int, int]], dict[Any, dict[str, Any]], bool]:
+        """From which to which snapshot each data manifest was listed, its row, and whether there are deletes."""
+        spans: dict[Any, tuple[int, int]] = {}
+        rows: dict[Any, dict[str, Any]] = {}
+        deletes = False
+        for i, snapshot in enumerate(line):
+            try:
+                manifests = self._tree.manifests(snapshot)
+            except LakeviewError:
+                if i == len(line) - 1:
+                    raise
+                continue
+            for row in manifests.iter_rows(named=True):
+                deletes = deletes or row["content"] == 1
+                key = (row["manifest_path"], row["first_row_id"])
+                if row["content"] == 0:
+                    spans[key] = (spans.get(key, (i, i))[0], i)
+                    rows[key] = row
+        return spans, rows, deletes
+
+    def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
+        """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""
+        document = msgspec.json.encode(snapshot).decode()
+        rows: list[tuple[str, str | None, str]] = [("snapshot", snapshot.manifest_list, document)]
+        manifests = self._tree.manifests(snapshot)
+        own = manifests.filter(pl.col("added_snapshot_id").fill_null(snapshot.snapshot_id) == snapshot.snapshot_id)
+        entries = self._tree.entries(own).filter(
+            (pl.col("snapshot_id") == snapshot.snapshot_id) & (pl.col("status") != 0)
+        )
+        rows.extend(_actions(entries))
+        return pl.DataFrame(rows, schema=ACTIONS, orient="row")
+
+
+_KINDS = {
+    (1, 0): "add data file", (1, 1): "add position deletes", (1, 2): "add equality deletes",
+    (2, 0): "remove data file", (2, 1): "remove position deletes", (2, 2): "remove equality deletes",
+}  # fmt: skip
+_LEFT_OUT = {"status", "content", "path", "lower_bounds", "upper_bounds", "key_metadata", "snapshot_id"}
+
+
+def _actions(entries: pl.DataFrame) -> Iterator[tuple[str, str | None, str]]:
+    for row in entries.iter_rows(named=True):
+        shown = {k: v for k, v in row.items() if k not in _LEFT_OUT and v is not None}
+        kind = _KINDS.get((row["status"], row["content"]), "entry")
+        yield kind, row["path"], msgspec.json.encode(shown, enc_hook=str).decode()

@@ -1,0 +1,215 @@
+"""Manifest lists and manifests to frames, every column by its field id (iceberg spec, Manifest Lists and Manifests)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.iceberg.avro import Container, corrupt, open_container, read_frame
+
+_I32, _I64 = pl.Int32(), pl.Int64()
+_COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
+_BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
+_SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
+
+MANIFESTS = pl.Schema(
+    {
+        "manifest_path": pl.String(),
+        "manifest_length": _I64,
+        "partition_spec_id": _I32,
+        "content": _I32,
+        "sequence_number": _I64,
+        "min_sequence_number": _I64,
+        "added_snapshot_id": _I64,
+        "added_files_count": _I64,
+        "existing_files_count": _I64,
+        "deleted_files_count": _I64,
+        "added_rows_count": _I64,
+        "existing_rows_count": _I64,
+        "deleted_rows_count": _I64,
+        "partitions": _SUMMARIES,
+        "key_metadata": pl.Binary(),
+        "first_row_id": _I64,
+    }
+)
+"""One row a manifest of a snapshot. `content`: 0 data, 1 deletes; counts are null where the writer left them out;
+`partitions`: for each field of the spec whether nulls (f509) and NaN (f518) occur, and its bounds (f510, f511)."""
+
+_LIST_IDS = {
+    "manifest_path": 500, "manifest_length": 501, "partition_spec_id": 502, "content": 517, "sequence_number": 515,
+    "min_sequence_number": 516, "added_snapshot_id": 503, "added_files_count": 504, "existing_files_count": 505,
+    "deleted_files_count": 506, "added_rows_count": 512, "existing_rows_count": 513, "deleted_rows_count": 514,
+    "partitions": 507, "key_metadata": 519, "first_row_id": 520,
+}  # fmt: skip
+
+ENTRIES = pl.Schema(
+    {
+        "status": _I32,
+        "snapshot_id": _I64,
+        "sequence_number": _I64,
+        "file_sequence_number": _I64,
+        "content": _I32,
+        "path": pl.String(),
+        "format": pl.String(),
+        "records": _I64,
+        "size": _I64,
+        "column_sizes": _COUNTS,
+        "value_counts": _COUNTS,
+        "null_value_counts": _COUNTS,
+        "nan_value_counts": _COUNTS,
+        "lower_bounds": _BOUNDS,
+        "upper_bounds": _BOUNDS,
+        "key_metadata": pl.Binary(),
+        "equality_ids": pl.List(_I32),
+        "sort_order_id": _I32,
+        "first_row_id": _I64,
+        "referenced_data_file": pl.String(),
+        "content_offset": _I64,
+        "content_size": _I64,
+    }
+)
+"""One row a manifest entry, inheritance applied. `status`: 0 existing, 1 added, 2 deleted; `sequence_number` is the
+data sequence number; `content`: 0 data, 1 position deletes (and deletion vectors), 2 equality deletes; metrics by field
+id, bounds as bytes. Beside these: `spec_id`, and `partition`: a struct of the tuple's values by field id (`f1000`),
+absent where the manifest has none."""
+
+_ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
+_FILE_IDS = {
+    "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "column_sizes": 108, "value_counts": 109,
+    "null_value_counts": 110, "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131,
+    "equality_ids": 135, "sort_order_id": 140, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144,
+    "content_size": 145,
+}  # fmt: skip
+
+# for files whose fields carry no ids; writers have spelled some of them in two ways
+_SPELLED = {
+    "added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506,
+    "contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511,
+    "data_file": 2, "file_path": 100, "file_format": 101, "partition": 102, "record_count": 103,
+    "file_size_in_bytes": 104, "content_size_in_bytes": 145,
+}  # fmt: skip
+_LIST_NAMES = {**_LIST_IDS, **_SPELLED}
+_ENTRY_NAMES = {
+    k: v for k, v in {**_FILE_IDS, **_ENTRY_IDS, **_SPELLED}.items() if k not in ("path", "size", "content_size")
+}
+
+
+def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
+    """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
+    container = open_container(data, path, _LIST_NAMES)
+    found = read_frame(container, path)
+    _require(found, ("f500",), path)
+    frame = pl.DataFrame(
+        [_column(found, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()]
+    )
+    frame = frame.with_columns(
+        pl.col("content").fill_null(0),
+        pl.col("sequence_number").fill_null(0),
+        pl.col("min_sequence_number").fill_null(0),
+        pl.col("partition_spec_id").fill_null(0),
+    )
+    if frame["manifest_path"].has_nulls():
+        raise corrupt(path, "a manifest has no path")
+    return frame
+
+
+def inline_manifests(paths: list[str]) -> pl.DataFrame:
+    """MANIFESTS of a version 1 snapshot that lists its manifests in the metadata: nothing but paths is known."""
+    columns: dict[str, Any] = {name: [None] * len(paths) for name in MANIFESTS}
+    zeros = [0] * len(paths)
+    columns |= {"manifest_path": paths, "content": zeros, "sequence_number": zeros, "min_sequence_number": zeros}
+    return pl.DataFrame(columns, schema=MANIFESTS)
+
+
+def read_manifest(data: bytes, path: str) -> tuple[pl.DataFrame, int | None]:
+    """The entries of a manifest as recorded, nothing inherited yet, and its partition spec's id where it says one.
+
+    CorruptTableError ("corrupt-file") if the file is no manifest, UnsupportedTableError if it names an encrypted file.
+    """
+    container = open_container(data, path, _ENTRY_NAMES)
+    found = read_frame(container, path)
+    _require(found, ("f0", "f2"), path)
+    if not isinstance(found["f2"].dtype, pl.Struct):
+        raise corrupt(path, "its entries name no files")
+    files = found["f2"].struct.unnest()
+    _require(files, ("f100",), path)
+    entry = [_column(found, f"f{i}", name, ENTRIES[name], path) for name, i in _ENTRY_IDS.items()]
+    file = [_column(files, f"f{i}", name, ENTRIES[name], path) for name, i in _FILE_IDS.items()]
+    frame = pl.DataFrame([*entry, *file]).select(ENTRIES.names())
+    if frame["path"].has_nulls() or not frame["status"].is_in([0, 1, 2]).all():
+        raise corrupt(path, "an entry has no path, or a status that is none")
+    if frame["key_metadata"].drop_nulls().len():
+        raise UnsupportedTableError(
+            f"{path} names encrypted files, and encryption is not read",
+            fix="read the table with an engine that holds its keys", place=path, kind="unsupported-encryption",
+        )  # fmt: skip
+    frame = frame.with_columns(pl.col("content").fill_null(0), pl.col("format").str.to_uppercase().fill_null("PARQUET"))
+    if "f102" in files.columns and isinstance(files["f102"].dtype, pl.Struct) and files["f102"].dtype.fields:
+        frame = frame.with_columns(files["f102"].alias("partition"))
+    return frame, _spec_id(container)
+
+
+def _spec_id(container: Container) -> int | None:
+    text = container.metadata.get("partition-spec-id", b"").decode(errors="replace")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def inherited(entries: pl.DataFrame, manifest: Mapping[str, Any], spec_id: int, path: str) -> pl.DataFrame:
+    """Entries with what a null takes from the manifest's row in the list (Sequence Number Inheritance, First Row ID
+    Inheritance), and their `spec_id`. CorruptTableError where an entry that is not new has no number of its own."""
+    sequence = manifest["sequence_number"] or 0
+    added = pl.col("status") == 1
+    if sequence:  # from version 1 everything has the number 0, written or not
+        lacking = entries.filter(~added & pl.col("sequence_number").is_null() & (pl.col("status") != 2))
+        if lacking.height:
+            raise CorruptTableError(
+                f"{path}: the existing file {lacking['path'][0]} has no sequence number of its own",
+                fix="have the table's manifests rewritten by the engine that owns it",
+                place=path,
+                kind="corrupt-file",
+            )
+    first, own = manifest["first_row_id"], pl.col("first_row_id")
+    counted = pl.when(own.is_null() & (pl.col("content") == 0)).then(pl.col("records").fill_null(0)).otherwise(0)
+    rows = own if first is None else pl.coalesce(own, first + counted.cum_sum() - counted)
+    return entries.with_columns(
+        pl.col("snapshot_id").fill_null(pl.lit(manifest["added_snapshot_id"], dtype=_I64)),
+        pl.col("sequence_number").fill_null(sequence),
+        pl.col("file_sequence_number").fill_null(sequence),
+        pl.when(pl.col("content") == 0).then(rows).otherwise(None).cast(_I64).alias("first_row_id"),
+        pl.lit(spec_id, dtype=_I32).alias("spec_id"),
+    )
+
+
+def _require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
+    if missing := [c for c in columns if c not in frame.columns]:
+        raise corrupt(path, f"it lacks the field {missing[0].removeprefix('f')}, which every such file has")
+
+
+def _column(frame: pl.DataFrame, found: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
+    """A column by its id in the declared type; nulls where the file does not have it."""
+    if found not in frame.columns:
+        return pl.Series(name, [None] * frame.height, dtype=dtype)
+    series = frame[found].alias(name)
+    if series.dtype == dtype:
+        return series
+    try:
+        return _shaped(series, dtype)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise corrupt(path, f"its field {found.removeprefix('f')} is {series.dtype}, not {dtype}") from error
+
+
+def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """A series in a declared type; fields of structs that it lacks are null."""
+    if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct) and isinstance(series.dtype, pl.List):
+        inner = series.dtype.inner
+        if isinstance(inner, pl.Struct):
+            held = {f.name for f in inner.fields}
+            parts = [
+                (pl.element().struct.field(f.name) if f.name in held else pl.lit(None)).cast(f.dtype).alias(f.name)
+                for f in dtype.inner.fields
+            ]
+            return series.list.eval(pl.struct(parts))
+    return series.cast(dtype)

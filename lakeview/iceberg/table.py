@@ -1,0 +1,233 @@
+"""An Iceberg table: its metadata file to snapshots, history and rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from lakeview.config import Config, settings
+from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
+from lakeview.expressions import check_columns, predicate
+from lakeview.iceberg import history
+from lakeview.iceberg.files import IcebergFiles
+from lakeview.iceberg.locate import Found, Place, locate, place_of, read_metadata
+from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry, parse_metadata
+from lakeview.iceberg.partitions import partition_columns
+from lakeview.iceberg.tree import Tree
+from lakeview.schema import Schema
+from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, moments
+from lakeview.storage import Storage, open_storage
+
+
+class _State:
+    """One metadata file and what hangs below it; replaced as a whole by a refresh."""
+
+    def __init__(self, storage: Storage, place: Place, found: Found, relocate: Mapping[str, str]) -> None:
+        self.found = found
+        self.metadata: Metadata = parse_metadata(
+            read_metadata(storage, found.path), found.path, storage.config.max_schema_depth
+        )
+        self.place = place
+        self.locations = Locations(storage.root, self.metadata, relocate)
+        self.columns = partition_columns(self.metadata)
+        self.tree = Tree(storage, self.locations, self.columns)
+        self.history = history.TreeHistory(storage, self.locations, self.tree, self.metadata)
+
+
+def open_iceberg(
+    address: str,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+    relocate: Mapping[str, str] | None = None,
+) -> IcebergTable:
+    """The Iceberg table at an address: its folder, the metadata folder in it, or one `*.metadata.json`.
+
+    `relocate`: recorded prefixes to where they lie now; where no roots are configured, naming a place here is trust
+    enough for this table to read from it. NotATableError, AccessDeniedError, CorruptTableError, UnsupportedTableError.
+    """
+    config = config or settings()
+    place = place_of(address)
+    storage = open_storage(place.root, options=storage_options, config=config)
+    if relocate and not config.roots:
+        trusted = replace(config, roots=(storage.root, *relocate.values()))
+        storage = open_storage(place.root, options=storage_options, config=trusted)
+    return IcebergTable(storage, place, relocate)
+
+
+class IcebergTable:
+    """An Iceberg table at one address. Implements `lakeview.table.Table`; safe to use from several threads.
+
+    Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
+    where they lie now, for files that were moved apart from the table's folder.
+    """
+
+    format = "iceberg"
+
+    def __init__(self, storage: Storage, place: Place, relocate: Mapping[str, str] | None = None) -> None:
+        self.storage = storage
+        self._place = place
+        self._relocate = dict(relocate or {})
+        self._lock = threading.Lock()
+        self._state = _State(storage, place, locate(storage, place), self._relocate)
+
+    @property
+    def address(self) -> str:
+        """Where it was opened, normalised, without credentials."""
+        if self._place.explicit is None:
+            return self.storage.root
+        return f"{self.storage.root.rstrip('/')}/{self._state.found.path}"
+
+    @property
+    def latest_version(self) -> int:
+        """The current snapshot's id at the last refresh; -1 where there is none."""
+        return self._state.metadata.current_snapshot_id
+
+    @property
+    def metadata(self) -> Metadata:
+        """Everything the metadata file says: schemas, specs, refs, logs."""
+        return self._state.metadata
+
+    @property
+    def metadata_file(self) -> Found:
+        """The metadata file this is read from, and how it was found."""
+        return self._state.found
+
+    def refresh(self) -> bool:
+        """True if there is a newer metadata file; costs one listing. One opened by its own address never changes.
+
+        CorruptTableError if the folder now holds another table.
+        """
+        if self._place.explicit is not None:
+            return False
+        found = locate(self.storage, self._place)
+        with self._lock:
+            before = self._state
+            if found.path == before.found.path:
+                return False
+            after = _State(self.storage, self._place, found, self._relocate)
+            if before.metadata.table_uuid != after.metadata.table_uuid:
+                raise CorruptTableError(
+                    f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
+                    fix="open it again, if the new one is the one you mean",
+                    place=found.path,
+                    kind="another-table",
+                )
+            self._state = after
+        return True
+
+    def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
+        """The table at a snapshot id, a moment or a ref; the current snapshot without any.
+
+        The current one and branches have the table's current schema, ids, moments and tags the schema they were written
+        with. VersionNotFoundError, InvalidRequestError (a naive moment, several of the three).
+        """
+        state = self._state
+        entry, schema = self._chosen(state, version, at, ref)
+        return Snapshot(self._describe(state, entry, schema), self._files(state, entry))
+
+    def history(self, limit: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first, at most `limit`: every snapshot, those of branches included."""
+        found = history.commits(self._state.metadata)
+        return found if limit is None else found.head(limit)
+
+    def versions(self) -> pl.DataFrame:
+        """VERSIONS, newest first; one listing of the table's folder tells which files are gone."""
+        return self._state.history.versions()
+
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS of the main branch, oldest first."""
+        return history.schemas(self._state.metadata)
+
+    def commit(self, version: int) -> pl.DataFrame:
+        """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
+        state = self._state
+        return state.history.commit(self._entry(state, version))
+
+    def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """FILES at a snapshot with these columns."""
+        state = self._state
+        entry, _ = self._chosen(state, version)
+        return self._files(state, entry).files(columns)
+
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES of the data files of the main branch."""
+        return self._state.history.lifetimes()
+
+    # -- inside
+
+    def _files(self, state: _State, entry: SnapshotEntry | None) -> IcebergFiles:
+        return IcebergFiles(state.tree, state.metadata, entry, state.columns)
+
+    def _entry(self, state: _State, version: int) -> SnapshotEntry:
+        found = state.metadata.snapshots.get(version)
+        if found is None:
+            raise VersionNotFoundError(
+                f"{self.address} has no snapshot {version}; it holds {len(state.metadata.snapshots)}",
+                fix="choose one from table.history()",
+            )
+        return found
+
+    def _chosen(
+        self, state: _State, version: int | None = None, at: datetime | None = None, ref: str | None = None
+    ) -> tuple[SnapshotEntry | None, Schema]:
+        """A snapshot and the schema to read it with."""
+        metadata = state.metadata
+        if sum(x is not None for x in (version, at, ref)) > 1:
+            raise InvalidRequestError(
+                "more than one of a version, a moment and a ref was given", fix="give one of them"
+            )
+        if ref is not None:
+            found = metadata.refs.get(ref)
+            if found is None:
+                raise VersionNotFoundError(
+                    f"{self.address} has no branch or tag {ref}",
+                    fix=f"choose from {', '.join(sorted(metadata.refs)) or 'none: the table has no snapshot'}",
+                )
+            entry = self._entry(state, found.snapshot_id)
+            return entry, metadata.schema if found.type == "branch" else metadata.schema_of(entry).schema
+        if at is not None:
+            version = history.at_moment(metadata, at, self.address)
+        if version is None:
+            return metadata.snapshots.get(metadata.current_snapshot_id), metadata.schema
+        if version == NO_SNAPSHOT == metadata.current_snapshot_id:
+            return None, metadata.schema
+        entry = self._entry(state, version)
+        return entry, metadata.schema_of(entry).schema
+
+    def _describe(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
+        metadata = state.metadata
+        millis = metadata.last_updated_ms if entry is None else entry.timestamp_ms
+        when = pl.DataFrame({"t": [millis]}, schema={"t": pl.Int64()}).select(moments("t"))["t"][0]
+        mine = {f.field_id for f in metadata.spec.fields}
+        return TableMetadata(
+            address=self.address,
+            format=self.format,
+            version=NO_SNAPSHOT if entry is None else entry.snapshot_id,
+            timestamp=when,
+            schema=schema,
+            partition_columns=tuple(c.name for c in state.columns if c.field.field_id in mine),
+            properties=metadata.properties,
+            protocol=TableProtocol(format_version=metadata.format_version),
+            id=metadata.table_uuid,
+            description=metadata.properties.get("comment"),
+            data_format=metadata.properties.get("write.format.default", "parquet").lower(),
+        )
+
+    def _checked(self, where: str | pl.Expr, schema: Schema) -> pl.Expr:
+        expression = predicate(where)
+        check_columns(expression, schema)
+        return expression
+
+    def __repr__(self) -> str:
+        return f"IcebergTable({self.address!r}, latest={self.latest_version})"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.address)}</b> · Iceberg · current snapshot {self.latest_version}</p>"

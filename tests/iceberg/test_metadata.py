@@ -1,0 +1,170 @@
+"""Metadata files: what every version may leave out, and what none may."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, parse_metadata
+from lakeview.schema import ArrayType, DecimalType, MapType, PrimitiveType, StructType
+from tests.builders.iceberg_metadata import ABSENT, SCHEMA, document, snapshot, text, version_1
+
+
+def parsed(found: dict[str, Any]) -> Metadata:
+    return parse_metadata(text(found), "v1.metadata.json")
+
+
+def schema_of(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return document(schemas=[{"type": "struct", "schema-id": 0, "fields": list(fields), **more}])
+
+
+def test_version_1_has_its_schema_and_spec_in_the_singular() -> None:
+    metadata = parsed(version_1())
+    assert metadata.schema.names == ["id", "day"]
+    assert [(f.field_id, f.name, f.transform.text) for f in metadata.spec.fields] == [
+        (1000, "day", "identity"),
+        (1001, "b", "bucket[4]"),
+    ]
+    assert metadata.current_snapshot_id == NO_SNAPSHOT
+
+
+@pytest.mark.parametrize("none", [None, -1, ABSENT], ids=["null", "minus one", "absent"])
+def test_no_current_snapshot_is_spelled_in_three_ways(none: Any) -> None:
+    metadata = parsed(document(current_snapshot_id=none))
+    assert metadata.current_snapshot_id == NO_SNAPSHOT
+    assert metadata.refs == {}
+
+
+def test_the_main_branch_is_the_current_snapshot_where_no_refs_are_recorded() -> None:
+    metadata = parsed(document(current_snapshot_id=7, snapshots=[snapshot(7)]))
+    assert metadata.refs["main"].snapshot_id == 7
+
+
+def test_gzip_is_known_by_its_first_bytes() -> None:
+    assert parse_metadata(gzip.compress(text(document())), "v1.metadata.json").format_version == 2
+
+
+def test_unknown_keys_operations_types_and_transforms_are_kept() -> None:
+    fields = [{"id": 1, "name": "shape", "required": False, "type": "hyperbole(7)"}]
+    found = document(
+        schemas=[{"type": "struct", "schema-id": 0, "fields": fields}],
+        partition_specs=[
+            {"spec-id": 0, "fields": [{"field-id": 1000, "name": "z", "transform": "zorder[7]", "source-id": 1}]}
+        ],
+        snapshots=[snapshot(1, summary={"operation": "ponder"})],
+        current_snapshot_id=1,
+        something_new={"a": 1},
+    )
+    metadata = parsed(found)
+    assert metadata.schema["shape"].type == PrimitiveType("hyperbole(7)")
+    assert metadata.spec.fields[0].transform.name == "unknown"
+    assert metadata.snapshots[1].operation == "ponder"
+
+
+def test_types_at_every_level_and_ids_of_fields() -> None:
+    nested = {
+        "type": "list", "element-id": 3, "element-required": False,
+        "element": {
+            "type": "map", "key-id": 4, "key": "string", "value-id": 5, "value-required": True,
+            "value": {"type": "struct", "fields": [{"id": 6, "name": "d", "required": True, "type": "decimal(9, 2)"}]},
+        },
+    }  # fmt: skip
+    schema = parsed(schema_of({"id": 2, "name": "n", "required": False, "type": nested, "doc": "why"})).schema
+    field = schema["n"]
+    assert (field.id, field.comment) == (2, "why")
+    assert isinstance(field.type, ArrayType)
+    assert isinstance(field.type.element, MapType)
+    assert not field.type.element.value_contains_null
+    value = field.type.element.value
+    assert isinstance(value, StructType)
+    assert (value.fields[0].id, value.fields[0].type, value.fields[0].nullable) == (6, DecimalType(9, 2), False)
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [
+        ("int", "integer"),
+        ("timestamp", "timestamp_ntz"),
+        ("timestamptz", "timestamp"),
+        ("unknown", "void"),
+        ("fixed[16]", "fixed"),
+    ],
+)
+def test_words_for_types(word: str, ours: str) -> None:
+    assert parsed(schema_of({"id": 1, "name": "c", "type": word})).schema["c"].type == PrimitiveType(ours)
+
+
+TWICE = [{"id": 1, "name": "a", "type": "int"}, {"id": 1, "name": "b", "type": "int"}]
+
+INVALID: dict[str, tuple[dict[str, Any], str]] = {
+    "no format version": (document(format_version=ABSENT), "missing required field `format-version`"),
+    "version 0": (document(format_version=0), "the format version is 0"),
+    "no schemas": (document(schemas=ABSENT), "it has no schemas"),
+    "version 1 without a schema": (version_1(schema=None), "it has no schemas"),
+    "no current schema": (document(current_schema_id=ABSENT), "it has no current-schema-id"),
+    "a dangling current schema": (document(current_schema_id=5), "current-schema-id is 5"),
+    "no specs": (document(partition_specs=ABSENT), "it has no partition-specs"),
+    "a dangling default spec": (document(default_spec_id=3), "default-spec-id is 3"),
+    "a current snapshot that is not there": (document(current_snapshot_id=5), "current-snapshot-id is 5"),
+    "a snapshot id beyond 64 bits": (document(snapshots=[snapshot(2**63)]), "9223372036854775807"),
+    "a snapshot id that is no whole number": (document(current_snapshot_id=1.5), "Expected `int"),
+    "an id twice": (schema_of(*TWICE), "the field id 1 occurs twice"),
+    "a field without a name": (schema_of({"id": 1, "type": "int"}), "the name None"),
+    "a field without a type": (schema_of({"id": 1, "name": "a"}), "None is no type"),
+    "a struct without fields": (
+        schema_of({"id": 1, "name": "a", "type": {"type": "struct"}}),
+        "a struct has no fields",
+    ),
+    "a partition field without a transform": (
+        document(partition_specs=[{"spec-id": 0, "fields": [{"name": "p", "source-id": 1}]}]),
+        "a partition field cannot be understood",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_metadata_says_what_is_wrong(case: str) -> None:
+    found, message = INVALID[case]
+    with pytest.raises(CorruptTableError) as caught:
+        parsed(found)
+    assert caught.value.kind == "invalid-metadata"
+    assert caught.value.place == "v1.metadata.json"
+    assert caught.value.fix
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, gzip.compress(b"{}" * 50)[:20]], ids=repr)
+def test_what_is_no_json_is_corrupt(data: bytes) -> None:
+    with pytest.raises(CorruptTableError):
+        parse_metadata(data[:100_000], "v1.metadata.json")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [document(format_version=4), {"format-version": 4, "schemas": "elsewhere"}],
+    ids=["alike", "of another shape"],
+)
+def test_a_newer_version_is_refused_by_its_number(found: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedTableError, match="format version 4") as caught:
+        parsed(found)
+    assert caught.value.kind == "unsupported-version"
+
+
+def test_a_schema_nested_too_deep_is_refused() -> None:
+    type_: Any = "int"
+    for i in range(80):
+        type_ = {"type": "list", "element-id": i + 2, "element": type_, "element-required": False}
+    with pytest.raises(UnsupportedTableError, match="nested deeper"):
+        parsed(schema_of({"id": 1, "name": "deep", "type": type_}))
+
+
+def test_a_snapshot_without_a_schema_id_has_the_current_schema() -> None:
+    later = {**SCHEMA, "schema-id": 1, "fields": SCHEMA["fields"][:1]}
+    metadata = parsed(
+        document(schemas=[SCHEMA, later], current_schema_id=1, snapshots=[snapshot(1), snapshot(2, schema_id=0)])
+    )
+    assert metadata.schema_of(metadata.snapshots[1]).schema.names == ["id"]
+    assert metadata.schema_of(metadata.snapshots[2]).schema.names == ["id", "day"]
