@@ -12,6 +12,7 @@ LAKEVIEW_DEMO ?= demo-lake
 VENV          ?= .venv
 PYTHON        ?=
 PYTEST_FLAGS  ?=
+FUZZ_SECONDS  ?= 60
 
 export LAKEVIEW_DEMO
 
@@ -20,13 +21,13 @@ PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
 SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
 FAST    := not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests help
+.PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests fuzz help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
-	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, pins, clean."
+	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, fuzz, pins, clean."
 
 # ------------------------------------------------------------------------------------------- the app
 
@@ -69,6 +70,10 @@ chromium: install-test
 bench: install-test demo
 	@set -e; for bench in $(sort $(wildcard benches/bench_*.py)); do echo "== $$bench"; PYTHONPATH=. $(PY) "$$bench"; done
 
+# Each target for FUZZ_SECONDS; what breaks one is kept in fuzz-findings/ and stops the run.
+fuzz: install-test
+	$(PY) -m tests.fuzz.run all --seconds $(FUZZ_SECONDS)
+
 # ------------------------------------------------------------------------------------- the environment
 
 install: $(VENV)/run.stamp
@@ -93,6 +98,6 @@ pins:
 
 # Only what stands at its usual place inside this folder: a lake elsewhere is yours.
 clean:
-	rm -rf .venv demo-lake build dist test-results spark-warehouse metastore_db derby.log
+	rm -rf .venv demo-lake build dist test-results fuzz-findings spark-warehouse metastore_db derby.log
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
 	find app.py lakeview pages tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -302,7 +302,7 @@ def _there(raw: msgspec.Raw) -> bool:
 def _object(data: bytes) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

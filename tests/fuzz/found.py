@@ -1,0 +1,13 @@
+"""Inputs that once ended in something else than a value or a LakeviewError, each under what was wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FOUND: Mapping[str, tuple[str, bytes]] = {
+    "an operation that is no UTF-8": ("commit", b'{"commitInfo":{"operation":"\xff"}}\n'),
+    "an action nobody knows, and no UTF-8": ("commit", b'{"\xe8":1}\n{"future":{"path":"\xe8"}}\n'),
+    "a table whose history is no UTF-8": ("table", b'\x00{"commitInfo":{"operation":"\xff"}}\n'),
+    "a vector's name a byte short": ("inline_vector", b"uab^-aqEH.-t@S}K{#b[*k"),
+}
+"""What it is -> (target, input)."""

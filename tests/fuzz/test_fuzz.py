@@ -1,0 +1,41 @@
+"""Every target under the fuzzer for a moment, on its seeds, and on what fuzzing has found so far."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.found import FOUND
+from tests.fuzz.seeds import SEEDS
+from tests.fuzz.targets import TARGETS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RUNS = {"statistics": 20, "partition_value": 60, "table": 20, "path": 1000}
+"""Runs of targets that are slow; the others take twenty thousand in a second."""
+
+
+@pytest.mark.parametrize(("target", "data"), FOUND.values(), ids=FOUND)
+def test_what_was_found_stays_answered(target: str, data: bytes) -> None:
+    TARGETS[target](data)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sound_inputs_are_answered(target: str) -> None:
+    for seed in SEEDS[target]:
+        TARGETS[target](seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_moment_under_the_fuzzer(target: str, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "tests.fuzz.run", target, "--runs", str(RUNS.get(target, 5000)), "--seed", "7",
+        "--findings", str(tmp_path),
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list(tmp_path.iterdir()) == []
