@@ -13,7 +13,7 @@ MAX_WRITER_VERSION = 7
 
 READER_FEATURES = frozenset(
     {
-        "columnMapping", "deletionVectors", "geospatial", "timestampNtz", "vacuumProtocolCheck",
+        "columnMapping", "deletionVectors", "geospatial", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck",
         "typeWidening", "typeWidening-preview",
         "variantType", "variantType-preview", "variantShredding", "variantShredding-preview",
     }

@@ -9,11 +9,11 @@ from typing import Any
 from lakeview.addresses import below, is_local, normalise
 from lakeview.config import Config, settings
 from lakeview.errors import AccessDeniedError
-from lakeview.storage.interface import LISTING, Storage, back_off
+from lakeview.storage.interface import LISTING, Entry, Storage, back_off
 from lakeview.storage.local import LocalStorage
 from lakeview.storage.remote import FsspecStorage
 
-__all__ = ["LISTING", "FsspecStorage", "LocalStorage", "Storage", "back_off", "open_storage"]
+__all__ = ["LISTING", "Entry", "FsspecStorage", "LocalStorage", "Storage", "back_off", "open_storage"]
 
 
 def open_storage(

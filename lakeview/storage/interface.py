@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, TypeAlias
 
 import polars as pl
 
@@ -25,6 +25,9 @@ from lakeview.snapshot import UTC_MILLIS, moments
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
 """One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""
+
+Entry: TypeAlias = tuple[str, int, int | None]
+"""One file: name, bytes, milliseconds since 1970 (None where the store does not tell)."""
 
 
 class Storage(ABC):
@@ -48,6 +51,15 @@ class Storage(ABC):
     @abstractmethod
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
         """LISTING of the files in a folder whose names are >= start, folders inside it left out."""
+
+    def entries_from(self, folder: str, start: str = "") -> list[Entry]:
+        """What `list_from` lists, as plain values: a small log is read faster without frames."""
+        found = self.list_from(folder, start).with_columns(pl.col("modified").dt.epoch("ms"))
+        return list(found.iter_rows())
+
+    def read_all(self, folder: str, names: Sequence[str]) -> list[bytes]:
+        """Several files of one folder, in the order named; each as `read`."""
+        return [self.read(f"{folder}/{name}") for name in names]
 
     @abstractmethod
     def walk(self) -> pl.DataFrame:

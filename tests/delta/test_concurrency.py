@@ -20,7 +20,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.transaction import Transaction
 from lakeview.errors import CommitConflictError, StoreUnavailableError
 from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.storage import LocalStorage
+from lakeview.storage import Entry, LocalStorage
 from tests.builders.actions import add, info, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
@@ -243,10 +243,10 @@ def test_a_refresh_that_fails_after_the_commit_does_not_fail_it(tmp_path: Path) 
     class Tired(FarStorage):
         tired = False
 
-        def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+        def entries_from(self, folder: str, start: str = "") -> list[Entry]:
             if self.tired:
                 raise StoreUnavailableError("no listing", place=folder)
-            return super().list_from(folder, start)
+            return super().entries_from(folder, start)
 
         def put_if_absent(self, path: str, data: bytes) -> None:
             super().put_if_absent(path, data)

@@ -108,7 +108,7 @@ def test_a_checkpoint_without_files_has_no_add_column(history: DeltaHistory) -> 
 @pytest.mark.parametrize("kind", ["protocol", "metaData", "txn", "domainMetadata"])
 def test_an_action_that_is_no_struct_is_a_corrupt_checkpoint(history: DeltaHistory, kind: str) -> None:
     table = checkpoint_of(history, pa.table(base(**{kind: [1, 2, 3]})))
-    with pytest.raises(CorruptTableError, match=f"{kind} is Int64, a struct was expected"):
+    with pytest.raises(CorruptTableError, match=f"{kind} is int64, a struct was expected"):
         (table.snapshot().transactions, table.snapshot().domain_metadata)
     assert table.history().height == 0
 

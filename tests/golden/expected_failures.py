@@ -6,7 +6,5 @@ feature out. So does a feature that no golden table needs.
 
 from __future__ import annotations
 
-EXPECTED_FAILURES = {
-    "v2Checkpoint": "V2 checkpoints and their sidecars are not read yet",
-}
+EXPECTED_FAILURES: dict[str, str] = {}
 """Reader feature, as the protocol names it, to the reason why it is not implemented yet."""

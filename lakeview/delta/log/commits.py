@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
@@ -60,6 +60,8 @@ FILE_ACTIONS = pl.Schema(
 the file. `path` is decoded once. `modified`: an add's modificationTime, a remove's deletionTimestamp, in milliseconds.
 `deleted_records`: the deletion vector's cardinality, 0 without one. `vector`: its descriptor, null without one."""
 
+T = TypeVar("T")
+
 _DECODER = msgspec.json.Decoder(Action)
 
 
@@ -97,26 +99,31 @@ def parse_commit(data: bytes, version: int, name: str) -> Commit:
     Each line is one JSON object. Blank lines and a byte-order mark are let pass, and so are commits that some hand
     or tool has pretty-printed: objects one after the other.
     """
+    return Commit(version, tuple(parse_lines(_DECODER, data, name)))
+
+
+def parse_lines(decoder: msgspec.json.Decoder[T], data: bytes, name: str) -> list[T]:
+    """The lines of a commit file, each by this decoder; errors and tolerance as `parse_commit`."""
     data = data.removeprefix(_BOM)
     try:
-        return Commit(version, tuple(_DECODER.decode_lines(data)))
+        return decoder.decode_lines(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        actions = _parse_stream(data)
+        actions = _parse_stream(decoder, data)
         if actions is None:
-            line, reason = _first_bad_line(data, error)
+            line, reason = _first_bad_line(decoder, data, error)
             raise CorruptTableError(
                 f"commit {name} cannot be read at line {line}: {reason}",
                 fix="restore the file from a backup or another copy of the table; versions before it still open",
                 place=f"{name}:{line}",
                 kind="corrupt-commit",
             ) from error
-        return Commit(version, actions)
+        return actions
 
 
-def _parse_stream(data: bytes) -> tuple[Action, ...] | None:
+def _parse_stream(decoder: msgspec.json.Decoder[T], data: bytes) -> list[T] | None:
     """Objects one after the other whatever the white space between them; None if that is not what this is."""
     try:
-        return tuple(_DECODER.decode(part) for part in _parts(data))
+        return [decoder.decode(part) for part in _parts(data)]
     except (ValueError, RecursionError):  # msgspec's and json's errors are ValueErrors
         return None
 
@@ -130,11 +137,11 @@ def _parts(data: bytes) -> Iterator[str]:
         at = end
 
 
-def _first_bad_line(data: bytes, error: Exception) -> tuple[int, str]:
+def _first_bad_line(decoder: msgspec.json.Decoder[T], data: bytes, error: Exception) -> tuple[int, str]:
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:
-                _DECODER.decode(line)
+                decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as bad:
                 return number, str(bad)
     return 1, str(error)
@@ -189,13 +196,14 @@ def _file_frame(versions: Sequence[int], actions: Sequence[AddFile | RemoveFile]
         "deleted_records": [0 if d is None else d.cardinality for d in vectors],
         "base_row_id": [a.base_row_id for a in actions],
         "default_row_commit_version": [a.default_row_commit_version for a in actions],
-        "vector": [_vector(d) for d in vectors],
+        "vector": [vector_value(d) for d in vectors],
     }
     schema = {name: type_ for name, type_ in FILE_ACTIONS.items() if name != "key"}
     return with_keys(pl.DataFrame(columns, schema=schema), root).select(FILE_ACTIONS.names())
 
 
-def _vector(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] | None:
+def vector_value(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] | None:
+    """A value of VECTOR."""
     return None if descriptor is None else {name: getattr(descriptor, name) for name in VECTOR.to_schema()}
 
 

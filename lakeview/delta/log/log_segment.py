@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.paths import commit_name
+from lakeview.delta.log.paths import LogFile, commit_name
 from lakeview.errors import CorruptTableError, NotATableError, VersionNotFoundError
 
 
@@ -22,11 +24,11 @@ class CheckpointFiles:
 
 @dataclass(frozen=True, slots=True)
 class LogSegment:
-    """What has to be read for one version: `commits` (LOG_FILES) are contiguous and end at `version`."""
+    """What has to be read for one version: the checkpoint it starts from, and the commits after it, without a gap."""
 
     version: int
     checkpoint: CheckpointFiles | None
-    commits: pl.DataFrame
+    commits: range
 
 
 class _Hint(msgspec.Struct, frozen=True):
@@ -45,20 +47,28 @@ def checkpoint_hint(data: bytes | None) -> int | None:
 
 
 def complete_checkpoints(log: pl.DataFrame) -> list[CheckpointFiles]:
-    """Every complete checkpoint in LOG_FILES, oldest first; at one version the one to prefer comes last.
+    """`checkpoints_of` over LOG_FILES."""
+    few = log.filter(pl.col("kind").is_in(list(_PREFERENCE)))
+    rows = few.select("version", "name", "kind", "part", "parts", "size", pl.lit(None)).iter_rows()
+    return checkpoints_of(LogFile._make(row) for row in rows)
+
+
+def checkpoints_of(files: Iterable[LogFile]) -> list[CheckpointFiles]:
+    """Every complete checkpoint among these files, oldest first; at one version the one to prefer comes last.
 
     "readers must only use a complete checkpoint, wherein all fragments are present" (delta protocol, Checkpoints)
     """
-    columns = ["kind", "version", "part", "parts", "name"]
-    files = log.filter(pl.col("kind") != "commit").select(columns).sort("version", "part")  # few beside the commits
-    sets: dict[tuple[int, int, str], list[str]] = {}
-    for kind, version, part, parts, name in files.iter_rows():
-        if kind != "part":
-            sets[version, _PREFERENCE[kind], name] = [name]
-        elif 1 <= part <= parts:
-            sets.setdefault((version, _PREFERENCE[kind], f"{parts:010d}"), []).append(name)
+    sets: dict[tuple[int, int, str], list[tuple[int, str]]] = {}
+    for file in files:
+        rank = _PREFERENCE.get(file.kind)
+        if rank is None:
+            continue
+        if file.part is None or file.parts is None:
+            sets[file.version, rank, file.name] = [(0, file.name)]
+        elif 1 <= file.part <= file.parts:
+            sets.setdefault((file.version, rank, f"{file.parts:010d}"), []).append((file.part, file.name))
     return [
-        CheckpointFiles(version, tuple(names), is_v2=rank == _PREFERENCE["v2"])
+        CheckpointFiles(version, tuple(name for _, name in sorted(names)), is_v2=rank == _PREFERENCE["v2"])
         for (version, rank, group), names in sorted(sets.items())
         if rank != _PREFERENCE["part"] or len(names) == int(group)  # ordinals are distinct: they are part of the name
     ]
@@ -67,27 +77,26 @@ def complete_checkpoints(log: pl.DataFrame) -> list[CheckpointFiles]:
 _PREFERENCE = {"part": 0, "checkpoint": 1, "v2": 2}
 
 
-def latest_version(log: pl.DataFrame, address: str) -> int:
-    """The newest version the log tells about. NotATableError if there is neither commit nor complete checkpoint."""
-    versions = [c.version for c in complete_checkpoints(log)[-1:]]
-    versions += log.filter(pl.col("kind") == "commit")["version"].tail(1).to_list()
-    if not versions:
-        raise NotATableError(
-            f"{address} is no Delta table: its _delta_log holds neither commits nor a complete checkpoint",
-            fix="check the address; if the table was copied, copy its _delta_log as well",
-            place=address,
-        )
-    return max(versions)
+def no_log(address: str) -> NotATableError:
+    """The error for a log that holds neither commit nor complete checkpoint."""
+    return NotATableError(
+        f"{address} is no Delta table: its _delta_log holds neither commits nor a complete checkpoint",
+        fix="check the address; if the table was copied, copy its _delta_log as well",
+        place=address,
+    )
 
 
-def build_segment(log: pl.DataFrame, version: int, address: str) -> LogSegment:
-    """The segment for one version. VersionNotFoundError outside the log, CorruptTableError at a gap."""
-    checkpoints = complete_checkpoints(log)
-    commits = log.filter(pl.col("kind") == "commit")
-    present = [c.version for c in checkpoints] + commits["version"].to_list()
-    if not present:
-        latest_version(log, address)  # raises: this is no table
-    low, high = min(present), max(present)
+def build_segment(
+    commits: Sequence[int], checkpoints: Sequence[CheckpointFiles], version: int, address: str
+) -> LogSegment:
+    """The segment for one version, of the commits' versions and the complete checkpoints, both in ascending order.
+
+    VersionNotFoundError outside the log, CorruptTableError at a gap, NotATableError if there is nothing.
+    """
+    ends = [*commits[:1], *commits[-1:], *(c.version for c in (*checkpoints[:1], *checkpoints[-1:]))]
+    if not ends:
+        raise no_log(address)
+    low, high = min(ends), max(ends)
     if not low <= version <= high:
         raise VersionNotFoundError(
             f"version {version} of {address} is not in the log, which holds {low} to {high}",
@@ -95,19 +104,19 @@ def build_segment(log: pl.DataFrame, version: int, address: str) -> LogSegment:
         )
     base = next((c for c in reversed(checkpoints) if c.version <= version), None)
     start = 0 if base is None else base.version + 1
-    tail = commits.filter(pl.col("version").is_between(start, version))
-    missing = _first_missing(tail["version"], start, version)
+    missing = _first_missing(commits, start, version)
     if missing is not None:
         raise _gap(missing, version, base is None, low if base is None else base.version, address)
-    return LogSegment(version, base, tail)
+    return LogSegment(version, base, range(start, version + 1))
 
 
-def _first_missing(versions: pl.Series, start: int, end: int) -> int | None:
+def _first_missing(versions: Sequence[int], start: int, end: int) -> int | None:
     """The first version of start..end that is not there, without walking the range: numbers may be absurd."""
-    if versions.len() == end - start + 1:
+    low, high = bisect_left(versions, start), bisect_right(versions, end)
+    if high - low == end - start + 1:  # distinct numbers in ascending order
         return None
     expected = start
-    for version in versions:
+    for version in versions[low:high]:
         if version != expected:
             break
         expected += 1

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 import polars as pl
+
+from lakeview.snapshot import moments
+from lakeview.storage import Entry
 
 LOG_FOLDER = "_delta_log"
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
@@ -22,16 +27,32 @@ LOG_FILES = pl.Schema(
     }
 )
 """One row a file that belongs to the log. `kind`: commit, checkpoint (single file), part (of a multi-part checkpoint),
-v2 (checkpoint under a UUID name). Other names in the folder are not part of the protocol and are left out."""
+v2 (checkpoint under a UUID name); and, of no consequence to what is read, crc (version checksum, JSON) and compaction
+(`part` is then the last version it covers, `version` the first). Other names in the folder are not part of the protocol
+and are left out."""
 
-_NAME = (
-    r"^(?<version>[0-9]{20})\.(?:"
-    r"(?<commit>json)"
-    r"|(?<checkpoint>checkpoint\.parquet)"
-    r"|checkpoint\.(?<part>[0-9]{10})\.(?<parts>[0-9]{10})\.parquet"
-    r"|(?<v2>checkpoint\.[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\.(?:json|parquet))"
-    r")$"
+
+class LogFile(NamedTuple):
+    """One file of the log; sorts by version, then name. `modified` in milliseconds since 1970. `kind` as LOG_FILES."""
+
+    version: int
+    name: str
+    kind: str
+    part: int | None
+    parts: int | None
+    size: int
+    modified: int | None
+
+
+_DIGITS = "([0-9]{20})"
+_UUID = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_NAME = re.compile(
+    rf"{_DIGITS}\.(?:(?P<commit>json)|(?P<checkpoint>checkpoint\.parquet)"
+    r"|checkpoint\.(?P<part>[0-9]{10})\.(?P<parts>[0-9]{10})\.parquet"
+    rf"|(?P<v2>checkpoint\.{_UUID}\.(?:json|parquet))"
+    rf"|(?P<crc>crc)|(?P<compaction>[0-9]{{20}})\.compacted\.json)"
 )
+_LAST_VERSION = 2**63 - 1  # a number beyond 64 bits is no version anyone could have written
 
 
 def commit_name(version: int) -> str:
@@ -44,26 +65,31 @@ def checkpoint_name(version: int) -> str:
     return f"{version:020d}.checkpoint.parquet"
 
 
-def classify(listing: pl.DataFrame) -> pl.DataFrame:
-    """A LISTING of `_delta_log` to LOG_FILES, by version; names that only resemble the protocol's are left out."""
-    groups = pl.col("name").str.extract_groups(_NAME).alias("groups")
-    return (
-        listing.with_columns(groups)
-        .unnest("groups")
-        .with_columns(
-            pl.coalesce(
-                pl.when(pl.col("commit").is_not_null()).then(pl.lit("commit")),
-                pl.when(pl.col("checkpoint").is_not_null()).then(pl.lit("checkpoint")),
-                pl.when(pl.col("parts").is_not_null()).then(pl.lit("part")),
-                pl.when(pl.col("v2").is_not_null()).then(pl.lit("v2")),
-            ).alias("kind"),
-            # a number beyond 64 bits is no version anyone could have written
-            *(pl.col(c).cast(pl.Int64, strict=False) for c in ("version", "part", "parts")),
-        )
-        .filter(pl.col("kind").is_not_null() & pl.col("version").is_not_null())
-        .select(LOG_FILES.names())
-        .sort("version", "name")
-    )
+def log_files(entries: Iterable[Entry]) -> list[LogFile]:
+    """The files of a listing of `_delta_log` that belong to the log, by version; names that only resemble the
+    protocol's are left out."""
+    found = []
+    for name, size, modified in entries:
+        match = _NAME.fullmatch(name)
+        if match is None or (version := int(match[1])) > _LAST_VERSION:
+            continue
+        kind = str(match.lastgroup)
+        part, parts = None, None
+        if kind == "parts":
+            kind, part, parts = "part", int(match["part"]), int(match["parts"])
+        elif kind == "compaction":
+            part = int(match["compaction"])
+            if part > _LAST_VERSION:
+                continue
+        found.append(LogFile(version, name, kind, part, parts, size, modified))
+    found.sort()
+    return found
+
+
+def log_frame(files: Sequence[LogFile]) -> pl.DataFrame:
+    """LOG_FILES."""
+    columns = {name: [getattr(f, name) for f in files] for name in LOG_FILES}
+    return pl.DataFrame(columns, schema={**LOG_FILES, "modified": pl.Int64()}).with_columns(moments("modified"))
 
 
 def decode_path(path: str) -> str:
@@ -85,17 +111,29 @@ def encode_path(path: str) -> str:
 
 
 def decoded(paths: pl.Series) -> pl.Series:
-    """`decode_path` over a column; only values with a `%` are touched."""
-    if not paths.str.contains("%", literal=True).any():
-        return paths
+    """`decode_path` over a column; only values with a `%` are touched, and each folder is decoded once."""
     odd = paths.str.contains("%", literal=True)
-    return (
-        paths.to_frame("p")
-        .select(
-            pl.when(odd).then(pl.col("p").map_elements(decode_path, pl.String)).otherwise(pl.col("p")).alias(paths.name)
-        )
-        .to_series()
-    )
+    where = odd.arg_true()
+    if not where.len():
+        return paths
+    return paths.clone().scatter(where, pl.Series(decoded_paths(paths.gather(where).to_list()), dtype=pl.String))
+
+
+def decoded_paths(paths: Sequence[str]) -> list[str]:
+    """`decode_path` of each; partitioned tables repeat few folders."""
+    folders: dict[str, str | None] = {}
+    found = []
+    for path in paths:
+        if "%" not in path:
+            found.append(path)
+            continue
+        folder, slash, name = path.rpartition("/")
+        if folder not in folders:
+            plain = decode_path(folder)
+            folders[folder] = None if plain == folder and "%" in folder else plain  # None: decode the path as a whole
+        known = folders[folder]
+        found.append(decode_path(path) if known is None or "%" in name else known + slash + name)
+    return found
 
 
 def canonical(paths: pl.Series, root: str) -> pl.Series:
@@ -104,20 +142,23 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
     Relative paths stay as they are; an absolute one below the root becomes relative, `file:/p`, `file:///p` and `/p`
     become `/p`. Two spellings of one file in one log do occur: a raw comparison leaves a removed file alive.
     """
-    odd = paths.str.contains(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.?(/|$)|//")
-    if not odd.any():
+    odd = paths.str.contains_any(_ODD) | paths.str.contains(r"^[./]|/\.\.?$")
+    where = odd.arg_true()
+    if not where.len():
         return paths
-    prefix = root.rstrip("/") + "/"
-    return (
-        paths.to_frame("p")
-        .select(
-            pl.when(odd)
-            .then(pl.col("p").map_elements(lambda p: _canonical(p, prefix), pl.String))
-            .otherwise(pl.col("p"))
-            .alias(paths.name)
-        )
-        .to_series()
+    return paths.clone().scatter(
+        where, pl.Series(canonical_paths(paths.gather(where).to_list(), root), dtype=pl.String)
     )
+
+
+def canonical_paths(paths: Sequence[str], root: str) -> list[str]:
+    """`canonical` of each decoded path, in plain Python: a few are done before a frame is made."""
+    prefix = root.rstrip("/") + "/"
+    return [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths]
+
+
+_ODD = ["//", "/./", "/../", ":"]
+_SPELLED_OTHERWISE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.\.?(?:/|$)|//")
 
 
 def _canonical(path: str, prefix: str) -> str:

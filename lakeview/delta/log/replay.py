@@ -3,61 +3,83 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import polars as pl
 
-from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.file_lines import LogLine, log_lines, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError
 from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, TableProtocol, moments
 
+_T = TypeVar("_T")
 _KEY = ["key", "deletion_vector"]
+_HELD = frozenset(
+    {"size", "modified", "data_change", "partition_values", "records", "tags", "base_row_id",
+     "default_row_commit_version"}
+)  # fmt: skip
+"""Columns worth keeping for the next version: statistics are not, they are most of a log."""
 
 
 class Replay:
     """The state of a table at one version (delta protocol, Action Reconciliation).
 
     Each part is read on first touch: the newest protocol and metaData without any file action, the files by column.
-    Safe to use from several threads.
+    `earlier`: the state at an earlier version of the same log, all commits between still there: what it has loaded
+    is carried on instead of being read from the checkpoint again. Safe to use from several threads.
     """
 
-    def __init__(self, log: TableLog, segment: LogSegment) -> None:
+    def __init__(self, log: TableLog, segment: LogSegment, earlier: Replay | None = None) -> None:
         self._log = log
         self._lock = threading.RLock()
+        self._earlier = earlier
+        self._held: list[pl.DataFrame] = []
         self.segment = segment
         self.version = segment.version
         self._checkpoint = None if segment.checkpoint is None else log.checkpoint(segment.checkpoint)
 
-    @cached_property
-    def _commits(self) -> list[Commit]:
-        return self._log.commits(self.segment.commits["version"])
+    # -- protocol and metadata
 
     @cached_property
     def _protocol_and_metadata(self) -> tuple[Protocol, Metadata]:
         with self._lock:
-            protocol: Protocol | None = None
-            metadata: Metadata | None = None
-            # "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both
-            for version in reversed(self.segment.commits["version"].to_list()):
-                if protocol is not None and metadata is not None:
-                    break
-                data = self._log.commit_bytes(version)
-                if b'"protocol"' in data or b'"metaData"' in data:
-                    commit = self._log.commit(version)
-                    protocol = protocol or next((a for _, a in only("protocol", [commit])), None)
-                    metadata = metadata or next((a for _, a in only("meta_data", [commit])), None)
-            if self._checkpoint is not None and (protocol is None or metadata is None):
-                older_protocol, older_metadata = self._checkpoint.protocol_and_metadata()
-                protocol, metadata = protocol or older_protocol, metadata or older_metadata
+            base = self._earlier
+            start = self.segment.commits.start if base is None else base.version + 1
+            protocol, metadata = self._newest(range(start, self.version + 1))
+            if protocol is None or metadata is None:
+                if base is not None:
+                    older: tuple[Protocol | None, Metadata | None] = base.protocol, base.metadata
+                elif self._checkpoint is not None:
+                    older = self._checkpoint.protocol_and_metadata()
+                else:
+                    older = None, None
+                protocol, metadata = protocol or older[0], metadata or older[1]
             if protocol is None:
                 raise self._missing("protocol")
             if metadata is None:
                 raise self._missing("metaData")
             return protocol, metadata
+
+    def _newest(self, versions: range) -> tuple[Protocol | None, Metadata | None]:
+        """ "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both.
+
+        Commits are searched as bytes first: inside a JSON string these quotes would be escaped.
+        """
+        protocol: Protocol | None = None
+        metadata: Metadata | None = None
+        for version in reversed(versions):
+            data = self._log.commit_bytes(version)
+            if b'"protocol"' in data or b'"metaData"' in data:
+                lines = log_lines(data, version)
+                protocol = protocol or next((line.protocol for line in lines if line.protocol is not None), None)
+                metadata = metadata or next((line.meta_data for line in lines if line.meta_data is not None), None)
+                if protocol is not None and metadata is not None:
+                    break
+        return protocol, metadata
 
     def _missing(self, action: str) -> CorruptTableError:
         where = "its commits" if self._checkpoint is None else f"checkpoint {self._checkpoint.version} and what follows"
@@ -83,50 +105,95 @@ class Replay:
         """The table's properties."""
         return self.metadata.properties
 
-    @property
+    @cached_property
     def table_protocol(self) -> TableProtocol:
         """The protocol as the neutral value a Snapshot holds."""
         return table_protocol(self.protocol)
 
-    @cached_property
-    def _tail(self) -> pl.DataFrame:
-        """The newest action of each file that the commits after the checkpoint touch."""
-        with self._lock:
-            actions = file_actions(self._commits, self._log.storage.root)
-            return actions.unique(_KEY, keep="last", maintain_order=True)
+    # -- files
 
     def adds(self, columns: Sequence[str]) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns.
 
-        `stats_parsed` and `parsed_records` may be asked for; they are there if a checkpoint has them.
+        `records` (physical rows), `stats_parsed` and `parsed_records` may be asked for; the last two are there if a
+        checkpoint has them.
         """
-        own = [c for c in FILE_ACTIONS.names() if c in {*_KEY, "path", "deleted_records", *columns}]
+        wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
         with self._lock:
-            live = self._tail.filter("added").select(own)
-            if self._checkpoint is None:
-                return live
-            old = self._checkpoint.adds([c for c in columns if c not in {"version", "added"}])
-            # a newer add or remove of the same key takes the checkpoint's place
-            kept = old.join(self._tail.select(_KEY), on=_KEY, how="anti", nulls_equal=True)
-            return pl.concat([kept.select(pl.exclude("added", "version")), live], how="diagonal")
+            for held in self._held:
+                if set(wanted) <= set(held.columns):
+                    return held.select(wanted)
+            found = self._adds(columns)
+            if _HELD.issuperset(columns):
+                self._held = [h for h in self._held if not set(h.columns) <= set(found.columns)] + [found]
+                self._earlier = None  # carried on: a table that is refreshed for weeks holds no chain of states
+            return found
+
+    def _adds(self, columns: Sequence[str]) -> pl.DataFrame:
+        earlier = self._carried(columns)
+        old: pl.DataFrame | None = None
+        start = self.segment.commits.start
+        if earlier is not None:
+            start, old = earlier[0].version + 1, earlier[1]
+        elif self._checkpoint is not None:
+            old = self._checkpoint.adds(columns)
+        tail = self._tail(columns, range(start, self.version + 1))
+        live = _where(tail, tail["added"]).drop("added")
+        if old is None:
+            return live
+        if not tail.height:
+            return old
+        return pl.concat([_replaced(old, tail), live], how="diagonal", rechunk=False)
+
+    def _carried(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
+        """The state to go on from, and what it holds; None to start from the checkpoint."""
+        earlier = self._earlier
+        if earlier is None:
+            return None
+        wanted = {"key", "path", "deletion_vector", "deleted_records", *columns}
+        held = next((h for h in earlier.held() if wanted <= set(h.columns)), None)
+        return None if held is None else (earlier, held.select([c for c in held.columns if c in wanted]))
+
+    def held(self) -> list[pl.DataFrame]:
+        """The listings loaded so far, for a later version to go on from."""
+        with self._lock:
+            return list(self._held)
+
+    @property
+    def base(self) -> Replay | None:
+        """What a later version should go on from: this state once it has loaded anything, else what it goes on from."""
+        return self if self._held else self._earlier
+
+    def _tail(self, columns: Iterable[str], versions: Sequence[int]) -> pl.DataFrame:
+        """The newest action of each file that these commits touch."""
+        return newest_actions(self._log.each_bytes(versions), self._log.storage.root, columns)
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector` and these columns (modified: the deletion's
         time); `partition_values`, `vector` and the row tracking columns may be asked for."""
-        wanted = columns
-        columns = [*_KEY, "path", *wanted]
+        wanted = [*_KEY, "path", *columns]
         with self._lock:
-            gone = self._tail.filter(~pl.col("added")).select(columns)
+            tail = self._tail(columns, self.segment.commits)
+            gone = _where(tail, ~tail["added"]).select(wanted)
             if self._checkpoint is None:
                 return gone
-            kept = self._checkpoint.removes(wanted).join(self._tail.select(_KEY), on=_KEY, how="anti", nulls_equal=True)
-            return pl.concat([kept.select(columns), gone])
+            kept = _replaced(self._checkpoint.removes(columns), tail)
+            return pl.concat([kept.select(wanted), gone])
+
+    # -- what else the log keeps
+
+    def _told(self, kind: str, base: list[_T], pick: Callable[[LogLine], _T | None]) -> list[_T]:
+        found = list(base)
+        for version, data in self._log.each_bytes(self.segment.commits):
+            if kind.encode() in data:
+                found += [action for action in map(pick, log_lines(data, version)) if action is not None]
+        return found
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""
         with self._lock:
-            txns = [] if self._checkpoint is None else self._checkpoint.txns()
-            txns += [txn for _, txn in only("txn", self._commits)]
+            base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
+            txns = self._told('"txn"', base, lambda line: line.txn)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))
@@ -134,12 +201,31 @@ class Replay:
     def domain_metadata(self) -> pl.DataFrame:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""
         with self._lock:
-            domains = [] if self._checkpoint is None else self._checkpoint.domains()
-            domains += [domain for _, domain in only("domain_metadata", self._commits)]
+            base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
+            domains = self._told('"domainMetadata"', base, lambda line: line.domain_metadata)
         rows = {d.domain: d for d in domains}
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
         )
+
+
+def _replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
+    """The older actions, those left out whose file (key and deletion vector) a newer action names."""
+    # few of many files: the keys first, and both halves of the identity only where a key is met
+    met = old["key"].is_in(tail["key"].implode())
+    if not met.any():
+        return old
+    newer = set(zip(tail["key"], tail["deletion_vector"], strict=True))
+    where = met.arg_true()
+    both = zip(old["key"].gather(where), old["deletion_vector"].gather(where), strict=True)
+    replaced = pl.Series([identity in newer for identity in both], dtype=pl.Boolean)
+    kept = pl.Series([True], dtype=pl.Boolean).new_from_index(0, old.height)
+    return _where(old, kept.scatter(where.filter(replaced), False))
+
+
+def _where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
+    """The rows where a mask is true."""
+    return frame if mask.all() else pl.DataFrame([s.filter(mask) for s in frame.get_columns()])
 
 
 def table_protocol(protocol: Protocol) -> TableProtocol:

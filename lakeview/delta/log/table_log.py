@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
+from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commits import Commit, parse_commit
+from lakeview.delta.log.file_lines import info_of, log_lines
 from lakeview.delta.log.log_segment import (
     CheckpointFiles,
     LogSegment,
     build_segment,
     checkpoint_hint,
-    complete_checkpoints,
-    latest_version,
+    checkpoints_of,
+    no_log,
 )
-from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, classify, commit_name
+from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, LogFile, commit_name, log_files, log_frame
 from lakeview.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
 
 _CACHE_BYTES = 64 << 20
 _THREADS = 8
+_BATCH = 256
+
+
+class _Listed:
+    """What one state of the listing says, put in order once. Immutable."""
+
+    def __init__(self, files: Sequence[LogFile]) -> None:
+        self.files = files
+        self.commits = [f for f in files if f.kind == "commit"]
+        self.versions = [f.version for f in self.commits]
+        self.checkpoints = checkpoints_of(f for f in files if f.kind != "commit")
+
+    @property
+    def latest(self) -> int | None:
+        """The newest version told about; None where there is neither commit nor complete checkpoint."""
+        return max([*self.versions[-1:], *(c.version for c in self.checkpoints[-1:])], default=None)
 
 
 class TableLog:
     """The files of one table's log.
 
-    Opening costs the hint and one listing that starts at it; what lies before is listed once, when it is asked for.
-    Commits are immutable: their bytes are cached, the newest 64 MiB of them.
+    Opening costs the hint and one listing that starts at it (a local folder is listed whole: its names come at once
+    anyway); what lies before is listed once, when it is asked for. Commits are immutable: their bytes are cached, the
+    newest 64 MiB of them. NotATableError if there is neither commit nor complete checkpoint.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -40,17 +60,20 @@ class TableLog:
         self._bytes: OrderedDict[int, bytes] = OrderedDict()
         self._cached_bytes = 0
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
-        self._files, self._from = self._open()
-        self.latest = latest_version(self._files, storage.root)
+        self._listed, self._from = self._open()
+        latest = self._listed.latest
+        if latest is None:
+            raise no_log(storage.root)
+        self.latest = latest
 
-    def _open(self) -> tuple[pl.DataFrame, int]:
+    def _open(self) -> tuple[_Listed, int]:
         hint = checkpoint_hint(self._read_hint()) if self.storage.remote else None
         if hint:
-            files = self._list(hint)
+            listed = _Listed(self._list(hint))
             # "Last Checkpoint File": a hint; stale or broken, a listing from the start takes its place
-            if any(c.version >= hint for c in complete_checkpoints(files)):
-                return files, hint
-        return self._list(0), 0
+            if any(c.version >= hint for c in listed.checkpoints):
+                return listed, hint
+        return _Listed(self._list(0)), 0
 
     def _read_hint(self) -> bytes | None:
         try:
@@ -58,45 +81,57 @@ class TableLog:
         except FileNotFoundError:
             return None
 
-    def _list(self, start: int) -> pl.DataFrame:
-        return classify(self.storage.list_from(LOG_FOLDER, f"{start:020d}" if start else ""))
+    def _list(self, start: int) -> list[LogFile]:
+        return log_files(self.storage.entries_from(LOG_FOLDER, f"{start:020d}" if start else ""))
 
     def refresh(self) -> bool:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
             newer = self._list(self.latest)
-            self._files = (
-                pl.concat([self._files, newer]).unique("name", keep="last", maintain_order=True).sort("version", "name")
-            )
-            known, self.latest = (
-                self.latest,
-                max(self.latest, latest_version(newer, self.storage.root) if newer.height else 0),
-            )
-            return self.latest > known
+            known = {f.name: f for f in self._listed.files}
+            if any(known.get(f.name) != f for f in newer):
+                self._listed = _Listed(sorted((known | {f.name: f for f in newer}).values()))
+            before, self.latest = self.latest, max(self.latest, self._listed.latest or 0)
+            return self.latest > before
+
+    def _whole(self) -> _Listed:
+        with self._lock:
+            if self._from > 0:
+                self._listed, self._from = _Listed(self._list(0)), 0
+            return self._listed
 
     @property
     def files(self) -> pl.DataFrame:
         """LOG_FILES from the first version on."""
-        with self._lock:
-            if self._from > 0:
-                self._files, self._from = self._list(0), 0
-            return self._files
+        return log_frame(self._whole().files)
 
     def segment(self, version: int) -> LogSegment:
         """What has to be read for a version; errors as `build_segment`."""
         with self._lock:
-            checkpoints = complete_checkpoints(self._files) if self._from else []
-            reaches = not self._from or any(c.version <= version for c in checkpoints)
-            return build_segment(self._files if reaches else self.files, version, self.storage.root)
+            reaches = not self._from or any(c.version <= version for c in self._listed.checkpoints)
+            listed = self._listed if reaches else self._whole()
+            return build_segment(listed.versions, listed.checkpoints, version, self.storage.root)
 
     def commit_files(self) -> pl.DataFrame:
         """LOG_FILES of the commits, oldest first, whatever lies between them."""
-        return self.files.filter(pl.col("kind") == "commit")
+        return log_frame(self._whole().commits)
 
-    def listed_commits(self) -> pl.DataFrame:
-        """LOG_FILES of the commits that the last listing told of: costs nothing, and may begin late."""
+    def commit_list(self) -> list[LogFile]:
+        """The commits, oldest first, whatever lies between them. Not to be changed."""
+        return self._whole().commits
+
+    def versions(self) -> list[int]:
+        """The versions that have a commit file, in ascending order. Not to be changed."""
+        return self._whole().versions
+
+    def listed_commits(self) -> list[LogFile]:
+        """The commits that the last listing told of, oldest first: costs nothing, and may begin late."""
         with self._lock:
-            return self._files.filter(pl.col("kind") == "commit")
+            return self._listed.commits
+
+    def checkpoints(self) -> list[CheckpointFiles]:
+        """Every complete checkpoint, oldest first; at one version the one to prefer comes last."""
+        return self._whole().checkpoints
 
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
@@ -108,7 +143,7 @@ class TableLog:
         return parse_commit(self.commit_bytes(version), version, commit_name(version))
 
     def commit_bytes(self, version: int) -> bytes:
-        """The bytes of one commit file."""
+        """The bytes of one commit file; errors as `commit`."""
         with self._lock:
             if version in self._bytes:
                 self._bytes.move_to_end(version)
@@ -117,7 +152,7 @@ class TableLog:
         try:
             data = self.storage.read(f"{LOG_FOLDER}/{name}")
         except FileNotFoundError as error:
-            if version in self.listed_commits()["version"]:
+            if self._is_listed(version):
                 raise CorruptTableError(
                     f"commit {name} was listed and is gone", fix="refresh: a clean-up may be running", place=name,
                     kind="versions-not-contiguous",
@@ -127,18 +162,57 @@ class TableLog:
                 fix="its file was cleaned up or never written; table.versions() lists what is there",
                 place=name,
             ) from error
+        self._keep(version, data)
+        return data
+
+    def _is_listed(self, version: int) -> bool:
+        with self._lock:
+            versions = self._listed.versions
+            at = bisect_left(versions, version)
+            return at < len(versions) and versions[at] == version
+
+    def _keep(self, version: int, data: bytes) -> None:
         with self._lock:
             if version not in self._bytes and len(data) <= _CACHE_BYTES:
                 self._bytes[version] = data
                 self._cached_bytes += len(data)
             while self._cached_bytes > _CACHE_BYTES:
                 self._cached_bytes -= len(self._bytes.popitem(last=False)[1])
-        return data
+
+    def each_bytes(self, versions: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """(version, bytes) of several commits in the order asked for, a batch in memory at a time; errors as `commit`.
+
+        From a remote store several are read at once.
+        """
+        for start in range(0, len(versions), _BATCH):
+            batch = versions[start : start + _BATCH]
+            with self._lock:
+                known = {v: self._bytes[v] for v in batch if v in self._bytes}
+            known |= self._read_all([v for v in batch if v not in known])
+            yield from ((v, known[v]) for v in batch)
+
+    def _read_all(self, versions: Sequence[int]) -> dict[int, bytes]:
+        if len(versions) < 2:
+            return {v: self.commit_bytes(v) for v in versions}
+        if self.storage.remote:
+            with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-log") as pool:
+                return dict(zip(versions, pool.map(self.commit_bytes, versions), strict=True))
+        try:
+            found = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
+        except FileNotFoundError:  # one of them is gone: the way that says which
+            return {v: self.commit_bytes(v) for v in versions}
+        for version, data in zip(versions, found, strict=True):
+            self._keep(version, data)
+        return dict(zip(versions, found, strict=True))
+
+    def infos(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
+        """What each of these commits says about itself; nothing for one that is corrupt. Other errors as `commit`."""
+        for version, data in self.each_bytes(versions):
+            try:
+                yield version, info_of(log_lines(data, version))
+            except CorruptTableError:
+                yield version, CommitInfo()
 
     def commits(self, versions: Iterable[int]) -> list[Commit]:
-        """Several commits in the order asked for; from a remote store several at a time."""
-        wanted = list(versions)
-        if not self.storage.remote or len(wanted) < 2:
-            return [self.commit(v) for v in wanted]
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-log") as pool:
-            return list(pool.map(self.commit, wanted))
+        """Several commits in the order asked for; errors as `commit`."""
+        return [parse_commit(data, v, commit_name(v)) for v, data in self.each_bytes(list(versions))]

@@ -8,12 +8,14 @@ the file times, so that a table copied yesterday does not seem to have begun and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
 from lakeview.delta.log.actions import CommitInfo
+from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError, VersionNotFoundError
 from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, milliseconds, moments
@@ -22,7 +24,7 @@ TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_so
 """One row a commit file, oldest first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FLAT = timedelta(hours=1)
+_FLAT = 3_600_000
 _FLATTENED = 100
 
 
@@ -44,17 +46,21 @@ class CommitTimes:
     def of(self, version: int) -> datetime | None:
         """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
         # a listing that began at the checkpoint hint is enough: one version's time is not worth another listing
-        files = self._log.listed_commits()
-        if version not in files["version"]:
-            files = self._log.commit_files()
-            if version not in files["version"]:
+        commits = self._log.listed_commits()
+        at = _position(commits, version)
+        if at is None:
+            commits = self._log.commit_list()
+            at = _position(commits, version)
+            if at is None:
                 return None
         if self._start is not None and version >= self._start:
             own = moment(self._info(version).in_commit_timestamp)
             if own is not None:
                 return own
-        times = self._by_file(files).filter(pl.col("version") == version)["timestamp"]
-        return moment(times.dt.epoch("ms")[0])
+        if not self._flattened(commits, None):
+            return moment(_monotone([c.modified for c in commits[: at + 1]])[-1])
+        said = self._said(commits, None)
+        return moment(_monotone([c.modified for c in commits] if said is None else said)[at])
 
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
@@ -65,49 +71,45 @@ class CommitTimes:
 
     def frame(self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None]) -> pl.DataFrame:
         """TIMES from what the commits say: `in_commit` and `recorded` are milliseconds by version."""
-        files = self._log.commit_files()
-        base = self._by_file(files, recorded)
-        if self._start is None:
-            return base
-        own = pl.DataFrame(
-            {"version": list(in_commit), "own": list(in_commit.values())},
-            schema={"version": pl.Int64(), "own": pl.Int64()},
-        )
-        own = own.filter(pl.col("version") >= self._start).with_columns(moments("own"))
-        return (
-            base.join(own, on="version", how="left", maintain_order="left")
-            .with_columns(
-                pl.coalesce("own", "timestamp").alias("timestamp"),
-                pl.when(pl.col("own").is_not_null())
-                .then(pl.lit("in-commit"))
-                .otherwise(pl.col("timestamp_source"))
-                .alias("timestamp_source"),
-            )
-            .select(TIMES.names())
-        )
+        commits = self._log.commit_list()
+        said = self._said(commits, recorded) if self._flattened(commits, recorded) else None
+        times = _monotone([c.modified for c in commits] if said is None else said)
+        sources = ["file" if said is None else "commitInfo"] * len(commits)
+        if self._start is not None:
+            for i in range(bisect_left(commits, self._start, key=lambda c: c.version), len(commits)):
+                own = in_commit.get(commits[i].version)
+                if moment(own) is not None:
+                    times[i], sources[i] = own, "in-commit"
+        return pl.DataFrame(
+            {"version": [c.version for c in commits], "timestamp": times, "timestamp_source": sources},
+            schema={**TIMES, "timestamp": pl.Int64()},
+        ).with_columns(moments("timestamp"))
 
-    def _by_file(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None = None) -> pl.DataFrame:
-        if self._flattened(files, recorded):
-            known = recorded or {v: self._info(v).timestamp for v in files["version"]}
-            said = pl.Series("timestamp", [known.get(v) for v in files["version"]], dtype=pl.Int64)
-            own = files.select("version", said).with_columns(moments("timestamp"))
-            if not own["timestamp"].has_nulls():
-                return _monotone(own, "commitInfo")
-        return _monotone(files.select("version", pl.col("modified").alias("timestamp")), "file")
+    def _said(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> list[int | None] | None:
+        """What each commit's writer says of its time; None where one of them says nothing."""
+        if recorded is None:
+            recorded = {v: info.timestamp for v, info in self._log.infos([c.version for c in commits])}
+        said = [recorded.get(c.version) for c in commits]
+        return None if any(moment(t) is None for t in said) else said
 
-    def _flattened(self, files: pl.DataFrame, recorded: Mapping[int, int | None] | None) -> bool:
+    def _flattened(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> bool:
         """Whether a copy gave every commit file about the same time, while their writers worked for much longer."""
-        times = files["modified"].drop_nulls().dt.epoch("ms").sort()
-        if times.len() < 2:
+        times = [c.modified for c in commits if c.modified is not None]
+        if len(times) < 2:
             return False
-        width = timedelta(milliseconds=times[-1] - times[0])
+        width = max(times) - min(times)
         if width >= _FLAT:
             return False
-        ends = (files["version"][0], files["version"][-1])
+        ends = (commits[0].version, commits[-1].version)
         first, last = (recorded.get(v) if recorded else self._info(v).timestamp for v in ends)
         if first is None or last is None:
             return False
-        return timedelta(milliseconds=max(0, min(last - first, 10**14))) > max(width * _FLATTENED, _FLAT)
+        return last - first > max(width * _FLATTENED, _FLAT)
+
+
+def _position(commits: Sequence[LogFile], version: int) -> int | None:
+    at = bisect_left(commits, version, key=lambda c: c.version)
+    return at if at < len(commits) and commits[at].version == version else None
 
 
 def moment(milliseconds: int | None) -> datetime | None:
@@ -117,14 +119,17 @@ def moment(milliseconds: int | None) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-def _monotone(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """ "if ts[i+1] <= ts[i] then ts[i+1] = ts[i] + 1 ms", as one running maximum over ts - position."""
-    position = pl.int_range(pl.len(), dtype=pl.Int64)
-    millis = pl.col("timestamp").dt.epoch("ms")
-    return frame.with_columns(
-        ((millis - position).cum_max() + position).cast(UTC_MILLIS).alias("timestamp"),
-        pl.lit(source).alias("timestamp_source"),
-    ).select(TIMES.names())
+def _monotone(times: Sequence[int | None]) -> list[int | None]:
+    """ "if ts[i+1] <= ts[i] then ts[i+1] = ts[i] + 1 ms"; one that is not known stays unknown and moves no other."""
+    found: list[int | None] = []
+    last: int | None = None
+    at = 0
+    for i, time in enumerate(times):
+        if time is not None:
+            time, at = (time if last is None else max(time, last + i - at)), i
+            last = time
+        found.append(time)
+    return found
 
 
 def version_at(times: pl.DataFrame, at: datetime, address: str) -> int:

@@ -1,0 +1,164 @@
+"""Leaves of the add or remove column of a Parquet file to columns of FILE_ACTIONS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions
+from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
+from lakeview.delta.log.file_lines import RECORDS
+from lakeview.delta.log.record_counts import records
+
+_ADD_LEAVES = {
+    "path": "path",
+    "size": "size",
+    "modified": "modificationTime",
+    "data_change": "dataChange",
+    "partition_values": "partitionValues",
+    "stats": "stats",
+    "tags": "tags",
+    "base_row_id": "baseRowId",
+    "default_row_commit_version": "defaultRowCommitVersion",
+}
+_REMOVE_LEAVES = {n: leaf for n, leaf in _ADD_LEAVES.items() if n != "stats"} | {"modified": "deletionTimestamp"}
+"""Column of FILE_ACTIONS to leaf of the action."""
+
+_VECTOR_LEAVES = {
+    "storage_type": "storageType",
+    "path_or_inline_dv": "pathOrInlineDv",
+    "offset": "offset",
+    "size_in_bytes": "sizeInBytes",
+    "cardinality": "cardinality",
+}
+_PARSED = {"stats_parsed": "stats_parsed", "parsed_records": "stats_parsed.numRecords"}
+_COUNT = "stats_parsed.numRecords"
+
+
+def file_actions_of(file: ParquetActions, kind: str, columns: Sequence[str], root: str) -> pl.DataFrame:
+    """FILE_ACTIONS of the actions of one kind (add, remove) with a path: `key`, `path`, `deletion_vector`,
+    `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts are never
+    held: each batch's are counted and dropped."""
+    names = _ADD_LEAVES if kind == "add" else _REMOVE_LEAVES
+    wanted = {c: names[c] for c in ("path", *columns) if c in names}
+    extra = {c: leaf for c, leaf in _PARSED.items() if c in columns and kind == "add"}
+    counts = "records" in columns and kind == "add"
+    leaves = list(dict.fromkeys([*wanted.values(), *extra.values()]))
+    parse = False
+    if counts:
+        if file.has_values(f"{kind}.{_COUNT}"):
+            leaves.append(_COUNT)
+        if not file.covers(f"{kind}.{_COUNT}", f"{kind}.path") and file.has_values(f"{kind}.stats"):
+            parse = True
+            leaves.append("stats")
+    has_vectors = file.has_values(f"{kind}.deletionVector.storageType")
+    if has_vectors:
+        leaves += [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()]
+    keep_stats = "stats" in wanted
+    leaves = list(dict.fromkeys(leaves))
+
+    def consume(arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        if parse:
+            found = records(pl.Series("stats", arrays["stats"]), None)
+            arrays["records"] = found.to_arrow()
+            if not keep_stats:
+                del arrays["stats"]
+        return arrays
+
+    found, rows = file.leaves(
+        kind, [leaf for leaf in leaves if leaf == "path" or file.has_values(f"{kind}.{leaf}")], consume
+    )
+    frame = _Columns(found, rows)
+    series = [frame.conformed(column, leaf) for column, leaf in wanted.items()]
+    series += frame.vectors(whole="vector" in columns, present=has_vectors)
+    if "parsed_records" in extra:
+        series.append(frame.whole_numbers("parsed_records", _COUNT))
+    if "stats_parsed" in extra and "stats_parsed" in found:
+        series.append(frame.raw("stats_parsed", "stats_parsed"))
+    if counts:
+        series.append(frame.first_known("records", "records", _COUNT))
+    there = series[0].is_not_null()
+    if not there.all():
+        series = [s.filter(there) for s in series]
+    return with_keys(pl.DataFrame(series), root)
+
+
+class _Columns:
+    """Lists of arrays to series; a leaf that was not read is null."""
+
+    def __init__(self, arrays: Arrays, rows: int) -> None:
+        self._arrays = arrays
+        self._rows = rows
+
+    def raw(self, name: str, leaf: str) -> pl.Series:
+        """A leaf as it is."""
+        return pl.Series(name, pa.chunked_array(self._arrays[leaf]))
+
+    def _nulls(self, name: str, type_: pl.DataType) -> pl.Series:
+        return pl.Series(name, [None], dtype=type_).new_from_index(0, self._rows)
+
+    def conformed(self, name: str, leaf: str) -> pl.Series:
+        """A leaf as the column of FILE_ACTIONS that it is."""
+        if leaf not in self._arrays:
+            return self._nulls(name, FILE_ACTIONS[name])
+        series = self.raw(name, leaf)
+        if name == "partition_values":
+            return _as_map(series)
+        if name == "tags":
+            if series.null_count() == series.len():
+                return self._nulls(name, pl.String())
+            maps = _as_map(series).to_list()
+            texts = [None if m is None else json.dumps(m if isinstance(m, dict) else dict(m)) for m in maps]
+            return pl.Series(name, texts, dtype=pl.String)
+        return series if series.dtype == FILE_ACTIONS[name] else series.cast(FILE_ACTIONS[name])
+
+    def whole_numbers(self, name: str, leaf: str) -> pl.Series:
+        """A leaf as 64-bit numbers."""
+        return self.raw(name, leaf).cast(pl.Int64()) if leaf in self._arrays else self._nulls(name, pl.Int64())
+
+    def first_known(self, name: str, *leaves: str) -> pl.Series:
+        """The first of these leaves that is known, row by row."""
+        known = [self.whole_numbers(name, leaf) for leaf in leaves if leaf in self._arrays]
+        if len(known) < 2:
+            return known[0] if known else self._nulls(name, RECORDS["records"])
+        return pl.select(pl.coalesce(*known).alias(name)).to_series()
+
+    def vectors(self, *, whole: bool, present: bool) -> list[pl.Series]:
+        """`deletion_vector` and `deleted_records`, and `vector` if the whole is asked for."""
+        if not present or "deletionVector.storageType" not in self._arrays:
+            zero = pl.Series("deleted_records", [0], dtype=pl.Int64).new_from_index(0, self._rows)
+            found = [self._nulls("deletion_vector", pl.String()), zero]
+            return [*found, self._nulls("vector", VECTOR)] if whole else found
+        types = pl.Schema(VECTOR.to_schema())
+        parts = []
+        for name, leaf in _VECTOR_LEAVES.items():
+            place = f"deletionVector.{leaf}"
+            known = place in self._arrays
+            parts.append(self.raw(name, place).cast(types[name]) if known else self._nulls(name, types[name]))
+        frame = pl.DataFrame(parts)
+        found = frame.select(
+            pl.concat_str(
+                "storage_type",
+                "path_or_inline_dv",
+                pl.when(pl.col("offset").is_null()).then(pl.lit("")).otherwise(pl.format("@{}", "offset")),
+            ).alias("deletion_vector"),
+            pl.col("cardinality").fill_null(0).alias("deleted_records"),
+        ).get_columns()
+        if whole:
+            found.append(frame.to_struct("vector").set(frame["storage_type"].is_null(), None))
+        return found
+
+
+def _as_map(series: pl.Series) -> pl.Series:
+    if series.dtype == PARTITION_VALUES:
+        return series
+    if isinstance(series.dtype, pl.Map):
+        return series.cast(PARTITION_VALUES)
+    if isinstance(series.dtype, pl.List):  # a two-level or renamed encoding of a map
+        return series.cast(pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))).cast(PARTITION_VALUES)
+    if series.dtype == pl.Null:
+        return series.cast(PARTITION_VALUES)
+    raise TypeError(f"{series.name} is {series.dtype}, a map was expected")

@@ -1,0 +1,253 @@
+"""One Parquet file of actions to the rows and columns asked for: a checkpoint, a part of one, or a sidecar.
+
+A checkpoint of a million files is read leaf by leaf, and the footer's null counts say which row groups to leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import IO, Any, TypeAlias
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.storage import Storage
+
+Arrays: TypeAlias = dict[str, list[pa.Array]]
+Consumer: TypeAlias = Callable[[dict[str, pa.Array]], dict[str, pa.Array]]
+"""Takes the arrays of a batch, gives those to keep, of the same length."""
+
+_BATCH_ROWS = 65_536
+_WIDE_BATCH_ROWS = 8_192  # with statistics, a row is a kilobyte or two
+_SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
+
+
+class ParquetActions:
+    """One file of actions. Nothing is read before it is asked for; the footer is read once.
+
+    `path` below the table's root; `name` for messages, and `beside`: the checkpoint whose sidecar this is.
+    CorruptTableError for what cannot be read.
+    """
+
+    def __init__(self, storage: Storage, path: str, name: str, beside: str | None = None) -> None:
+        self._storage = storage
+        self._path = path
+        self.name = name
+        self.beside = beside
+        self._footer: pq.FileMetaData | None = None
+        self._leaves: dict[str, int] = {}
+        self._size = 0
+
+    def structs(self, kind: str, keys: Sequence[str], *, first: bool = False) -> list[dict[str, Any]]:
+        """The actions of one kind, where one of `keys` is not null; nulls are left out: absent and null are the same.
+
+        `first`: only the first, and nothing is read after it.
+        """
+        found: list[dict[str, Any]] = []
+        with self._open() as file:
+            known = [leaf for key in keys if (leaf := f"{kind}.{key}") in self._leaves]
+            groups = [g for g in range(file.num_row_groups) if not all(self._no_values(g, leaf) for leaf in known)]
+            if not known or not groups:
+                self._require_struct(file, kind)
+                return found
+            self._require_once(file, [kind])
+            for batch in file.iter_batches(self._batch_rows(_BATCH_ROWS), row_groups=groups, columns=[kind]):
+                column = batch.column(0)
+                column.validate(full=True)
+                rows = pl.Series(kind, column)
+                for key in keys:
+                    if key in rows.struct.fields:
+                        there = rows.struct.field(key).is_not_null().arg_true()
+                        found += [{k: v for k, v in row.items() if v is not None} for row in rows.gather(there)]
+                        if there.len():
+                            break
+                if first and found:
+                    return found[:1]
+        return found
+
+    def leaves(self, kind: str, wanted: Sequence[str], consume: Consumer | None = None) -> tuple[Arrays, int]:
+        """The leaves of the rows whose `path` is in a row group at all, as lists of arrays, and how many rows.
+
+        A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives those
+        worth keeping: what it drops is never held.
+        """
+        kept: Arrays = {}
+        rows = 0
+        with self._open() as file:
+            present = [w for w in wanted if self._has(kind, w)]
+            groups = [g for g in range(file.num_row_groups) if not self._no_values(g, f"{kind}.path")]
+            self._require_struct(file, kind)
+            if "path" not in present or not groups:
+                return kept, 0
+            self._require_once(file, [kind])
+            allowed = self._allowance([f"{kind}.{w}" for w in present], groups)
+            size = self._batch_rows(_WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS)
+            decoded = 0
+            for batch in file.iter_batches(size, row_groups=groups, columns=[f"{kind}.{w}" for w in present]):
+                decoded += batch.nbytes
+                if decoded > allowed:
+                    raise self._inflates(decoded)
+                batch.validate(full=True)  # text that is no UTF-8 would bring polars down
+                arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
+                for leaf, array in (arrays if consume is None else consume(arrays)).items():
+                    kept.setdefault(leaf, []).append(array)
+                rows += batch.num_rows
+        return kept, rows
+
+    def has_values(self, leaf: str) -> bool:
+        """Whether a leaf (`add.stats`), or a struct above leaves, is there and not known to be null throughout."""
+        footer = self._known()
+        kind, _, rest = leaf.partition(".")
+        return self._has(kind, rest) and not all(self._no_values(g, leaf) for g in range(footer.num_row_groups))
+
+    def covers(self, leaf: str, other: str) -> bool:
+        """Whether a leaf is known to have a value wherever another one has."""
+        for group in range(self._known().num_row_groups):
+            nulls, others = self._nulls(group, leaf), self._nulls(group, other)
+            if nulls is None or others is None or nulls > others:
+                return False
+        return True
+
+    def check(self) -> None:
+        """CorruptTableError if even the footer cannot be read."""
+        self._known()
+
+    # -- inside
+
+    def _known(self) -> pq.FileMetaData:
+        if self._footer is None:
+            with self._open() as file:
+                return file.metadata
+        return self._footer
+
+    @contextmanager
+    def _open(self) -> Iterator[pq.ParquetFile]:
+        with (
+            readable(self.name, self.beside),
+            self._storage.open(self._path) as handle,
+            _native(handle) as source,
+        ):
+            file = pq.ParquetFile(source, metadata=self._footer)
+            if self._footer is None:
+                self._size = handle.seek(0, 2)
+                self._learn(file.metadata)
+            yield file
+
+    def _learn(self, footer: pq.FileMetaData) -> None:
+        # an action takes more than a byte, however well it is compressed: a footer that claims more is made to exhaust
+        if footer.num_rows > max(100_000, self._size):
+            raise CorruptTableError(
+                f"{self.name} claims {footer.num_rows:,} rows in {self._size:,} bytes",
+                fix="restore the file from a backup; do not open tables of writers you do not trust",
+                place=self.name,
+                kind="corrupt-checkpoint",
+            )
+        schema = footer.schema
+        self._leaves = {schema.column(i).path: i for i in range(len(schema))}
+        self._footer = footer
+
+    def _has(self, kind: str, leaf: str) -> bool:
+        prefix = f"{kind}.{leaf}"
+        return prefix in self._leaves or any(path.startswith(prefix + ".") for path in self._leaves)
+
+    def _nulls(self, group: int, leaf: str) -> int | None:
+        index = self._leaves.get(leaf)
+        if index is None or self._footer is None:
+            return None
+        statistics = self._footer.row_group(group).column(index).statistics
+        return statistics.null_count if statistics is not None and statistics.has_null_count else None
+
+    def _no_values(self, group: int, leaf: str) -> bool:
+        assert self._footer is not None
+        return bool(self._nulls(group, leaf) == self._footer.row_group(group).num_rows)
+
+    def _batch_rows(self, most: int) -> int:
+        """Few rows at a time of a small file: one whose dictionary inflates is stopped early."""
+        return max(64, min(most, self._size // 512))
+
+    def _allowance(self, leaves: Sequence[str], groups: Sequence[int]) -> int:
+        """How many bytes these leaves may decode to: far beyond what any honest file does."""
+        assert self._footer is not None
+        prefixes = tuple(f"{leaf}." for leaf in leaves)
+        read = [i for path, i in self._leaves.items() if path in leaves or path.startswith(prefixes)]
+        chunks = [self._footer.row_group(g) for g in groups]
+        declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in read)
+        rows = sum(group.num_rows for group in chunks)
+        return 16 * min(int(declared), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(read) * int(rows)
+
+    def _inflates(self, decoded: int) -> UnsupportedTableError:
+        return UnsupportedTableError(
+            f"{self.name} holds {self._size:,} bytes and inflates to more than {decoded:,}",
+            fix="do not open tables of writers you do not trust",
+            place=self.name,
+            kind="too-large",
+        )
+
+    def _require_once(self, file: pq.ParquetFile, tops: Sequence[str]) -> None:
+        names = file.schema_arrow.names
+        if twice := next((n for n in tops if names.count(n) > 1), None):
+            raise TypeError(f"it has two columns called {twice}")
+
+    def _require_struct(self, file: pq.ParquetFile, kind: str) -> None:
+        schema = file.schema_arrow
+        for field in (schema.field(i) for i, name in enumerate(schema.names) if name == kind):
+            if not pa.types.is_struct(field.type):
+                raise TypeError(f"{kind} is {field.type}, a struct was expected")
+
+
+def _field(struct: pa.Array, leaf: str) -> pa.Array:
+    """A leaf of a struct, `deletionVector.offset` for a nested one; null where a struct above it is: some writers
+    declare the leaves of an optional action as required, and then they have values where there is no action."""
+    for part in leaf.split("."):
+        struct = struct.flatten()[struct.type.get_field_index(part)]
+    return struct
+
+
+def _native(handle: IO[bytes]) -> AbstractContextManager[Any]:
+    """A local file as Arrow's own, which reads without the interpreter's lock; any other handle as it is."""
+    name = getattr(handle, "name", None)
+    if isinstance(name, str) and hasattr(handle, "fileno") and type(handle).__module__ in ("io", "_io"):
+        native: AbstractContextManager[Any] = pa.OSFile(name, "rb")
+        return native
+    return nullcontext(handle)
+
+
+@contextmanager
+def readable(name: str, beside: str | None = None) -> Iterator[None]:
+    """Errors of the Parquet and frame libraries over one file of a checkpoint, or a sidecar of one, become ours."""
+    what = f"checkpoint {name}" if beside is None else f"sidecar {name} of checkpoint {beside}"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorruptTableError(
+            f"{what} was listed and is gone" if beside is None else f"{what} is missing",
+            fix="refresh: a clean-up may be running" if beside is None else "restore the file from a backup",
+            place=name,
+            kind="corrupt-checkpoint",
+        ) from error
+    except (
+        pa.ArrowException,
+        pl.exceptions.PolarsError,
+        msgspec.ValidationError,
+        OSError,
+        TypeError,
+        KeyError,
+        OverflowError,
+        UnicodeDecodeError,
+    ) as error:
+        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
+            raise
+        raise CorruptTableError(
+            f"{what} cannot be read: {_first_line(error)}",
+            fix="restore the file from a backup; if every commit is still there, deleting the checkpoint is enough",
+            place=name,
+            kind="corrupt-checkpoint",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
