@@ -1,0 +1,42 @@
+"""Histories that deltalake writes, at every version, as three other readers see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.differential.oracles import compare_history, compare_version, opened, readable
+from tests.differential.told import STEPS, Step, Story, stories, tell
+
+FEW = settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(FEW, max_examples=50)
+
+
+def told(story: Story, address: str) -> None:
+    """Tell it, and compare everything."""
+    tell(story, address)
+    table = opened(address)
+    for version in readable(table):
+        compare_version(table, address, version)
+    compare_history(table, address)
+
+
+@FEW
+@given(story=stories(5))
+def test_a_short_story_is_read_as_others_read_it(tmp_path_factory: pytest.TempPathFactory, story: Story) -> None:
+    told(story, str(tmp_path_factory.mktemp("story")))
+
+
+@pytest.mark.slow
+@MANY
+@given(story=stories(14))
+def test_long_stories_are_read_as_others_read_them(tmp_path_factory: pytest.TempPathFactory, story: Story) -> None:
+    told(story, str(tmp_path_factory.mktemp("story")))
+
+
+@pytest.mark.parametrize("partitioned", [True, False], ids=["partitioned", "unpartitioned"])
+def test_a_story_in_which_everything_happens(tmp_path: Any, partitioned: bool) -> None:
+    steps = tuple(Step(what, 3 + 5 * number) for number, what in enumerate(dict.fromkeys(STEPS)))
+    told(Story(partitioned, True, steps), str(tmp_path))
