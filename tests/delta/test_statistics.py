@@ -104,6 +104,52 @@ def test_no_digit_of_a_decimal_is_lost(history: DeltaHistory) -> None:
     assert found["exact"] is True
 
 
+OLD_BOUNDS: list[tuple[str, Any, Any]] = [
+    ("decimal(12,2)", 7, Decimal("7.00")),
+    ("decimal(22,1)", -(2**63), Decimal(-(2**63))),
+    ("double", 7, 7.0),
+    ("long", 2**31 - 1, 2**31 - 1),
+    ("timestamp_ntz", "2026-01-31", datetime.fromisoformat("2026-01-31T00:00:00")),
+    ("timestamp", "2026-01-31 01:02:03", datetime(2026, 1, 31, 1, 2, 3, tzinfo=UTC)),
+    ("date", "2026-01-31T00:00:00.000Z", date(2026, 1, 31)),
+]
+
+
+@pytest.mark.parametrize(("type_", "bound", "value"), OLD_BOUNDS, ids=[f"{b} as {t}" for t, b, _ in OLD_BOUNDS])
+def test_bounds_from_before_a_type_was_widened_are_read(
+    history: DeltaHistory, type_: str, bound: Any, value: Any
+) -> None:
+    found = statistics(history, {"x": type_}, bounds(bound, bound))["x"]
+    assert (found["min"], found["max"]) == (value, value)
+
+
+def test_bounds_of_floats_that_became_doubles_reach_what_the_float_was(history: DeltaHistory) -> None:
+    change = [{"fromType": "float", "toType": "double"}]
+    field = {"name": "x", "type": "double", "nullable": True, "metadata": {"delta.typeChanges": change}}
+    schema = json.dumps({"type": "struct", "fields": [field]})
+    history.create(schema=schema).commit(add("f", stats=bounds(0.1, 0.1)), add("g", stats=bounds(0.5, 0.7)))
+    rows = {r["_path"]: r["x"] for r in lv.open_table(history.address).statistics().to_dicts()}
+    assert (rows["f"]["min"], rows["f"]["max"], rows["f"]["exact"]) == (0.1, 0.10000000149011612, False)
+    assert (rows["g"]["min"], rows["g"]["max"], rows["g"]["exact"]) == (0.5, 0.7, False)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [("double", "1e400"), ("double", "-1e400"), ("float", "1e39"), ("decimal(5,2)", "1e400"), ("decimal(5,2)", "9999"),
+     ("long", "1.5"), ("long", "99999999999999999999"), ("byte", "128"), ("date", '"today"'), ("timestamp", '"now"'),
+     ("timestamp", '"12026-01-01T00:00:00Z"')],
+)  # fmt: skip
+def test_bounds_beyond_their_type_are_unknown(history: DeltaHistory, type_: str, text: str) -> None:
+    stats = f'{{"numRecords":3,"minValues":{{"x":{text}}},"maxValues":{{"x":{text}}},"nullCount":{{"x":0}}}}'
+    found = statistics(history, {"x": type_}, stats)["x"]
+    assert found == {"min": None, "max": None, "null_count": 0, "exact": False, "null_count_exact": True}
+
+
+def test_an_offset_is_no_fraction(history: DeltaHistory) -> None:
+    moment = "2026-01-01T00:00:00.123+01:00"
+    assert statistics(history, {"x": "timestamp"}, bounds(moment, moment))["x"]["exact"] is False
+
+
 UNKNOWN: dict[str, Any] = {
     "none at all": None,
     "no JSON": "{",

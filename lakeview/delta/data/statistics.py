@@ -3,30 +3,37 @@ Statistics). What is missing or cannot be read is unknown: null."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 import polars as pl
+import pyarrow as pa
 
+from lakeview.delta.data.documents import decoded
 from lakeview.delta.data.partition_values import calendar, instants
-from lakeview.delta.log.record_counts import records, whole
+from lakeview.delta.data.templates import Columns, Kind
+from lakeview.delta.data.type_widening import type_changes
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
 
 Path = tuple[str, ...]
+Leaf = tuple[Path, Path, Field]
+"""A leaf's path, its path in data files and statistics, and its field."""
 
 _STRING_PREFIX = 32
 """Spark cuts string bounds to 32 characters, so a bound that long only bounds."""
 
-_COMPARABLE = {
-    "string", "long", "integer", "short", "byte", "float", "double", "boolean", "date", "timestamp", "timestamp_ntz",
-}  # fmt: skip
+_WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
+
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("long", "integer", "short", "byte"), Kind.INTEGER),
+    **dict.fromkeys(("float", "double"), Kind.FLOAT),
+    **dict.fromkeys(("string", "date", "timestamp", "timestamp_ntz"), Kind.TEXT),
+    "boolean": Kind.BOOLEAN,
+}
+"""Types whose bounds can be compared."""
 
 
-def physical_leaves(
-    schema: Schema, columns: Sequence[str] | None, skip: Iterable[str]
-) -> list[tuple[Path, Path, Field]]:
+def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterable[str]) -> list[Leaf]:
     """(path, path in data files and statistics, field) of the leaves asked for, partition columns left out.
 
     `columns`: leaf names as in STATISTICS, or names of top-level structs; InvalidRequestError for one that is neither.
@@ -56,101 +63,124 @@ def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, P
         yield path, physical, field
 
 
-def statistics_frame(adds: pl.DataFrame, leaves: Sequence[tuple[Path, Path, Field]]) -> pl.DataFrame:
+def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
     """STATISTICS from FILE_ACTIONS with `stats` and, where a checkpoint had it, `stats_parsed`."""
-    documents = _decode(adds["stats"])
     parsed = ParsedStatistics(adds["stats_parsed"] if "stats_parsed" in adds.columns else None)
-    tight = pl.Series([_reach(d, ("tightBounds",)) is not False for d in documents], dtype=pl.Boolean)
-    tight = tight & parsed.find(("tightBounds",), pl.Boolean()).fill_null(True)
-    count = records(adds["stats"], parsed.find(("numRecords",), pl.Int64()))
-    columns = [adds["path"].alias("_path"), adds["deletion_vector"].alias("_deletion_vector")]
-    for path, physical, field in leaves:
-        columns.append(_column(documents, parsed, physical, field.type, tight, count).alias(leaf_name(path)))
+    keys = [adds["path"].alias("_path"), adds["deletion_vector"].alias("_deletion_vector")]
+    columns = [*keys, *statistics_columns(adds["stats"], parsed, leaves)]
     return pl.DataFrame({series.name: series for series in columns})  # a list would rename a column without a name
 
 
+def statistics_columns(stats: pl.Series, parsed: ParsedStatistics, leaves: Sequence[Leaf]) -> list[pl.Series]:
+    """The struct columns of STATISTICS, one a leaf, from documents and from structs; the document is asked first."""
+    known = decoded(stats, wanted(leaves))
+    tight = _first_known(known[_TIGHT], parsed.find(_TIGHT, pl.Boolean())).fill_null(value=True)
+    count = _first_known(known[_RECORDS], parsed.find(_RECORDS, pl.Int64()))
+    return [
+        _column(known, parsed, physical, field, tight, count).alias(leaf_name(path)) for path, physical, field in leaves
+    ]
+
+
+_TIGHT, _RECORDS = ("tightBounds",), ("numRecords",)
+_SIDES = (("min", "minValues"), ("max", "maxValues"))
+
+
+def wanted(leaves: Sequence[Leaf]) -> dict[Path, Kind]:
+    """Places in a statistics document that these leaves need, and what has to be there."""
+    places: dict[Path, Kind] = {_TIGHT: Kind.BOOLEAN, _RECORDS: Kind.COUNT}
+    for _, physical, field in leaves:
+        kind = _kind(field.type)
+        if kind is not None:
+            places |= {(key, *physical): kind for _, key in _SIDES}
+        places["nullCount", *physical] = Kind.COUNT
+    return places
+
+
+def _kind(type_: DataType) -> Kind | None:
+    """What a bound of this type is in JSON; None for a type that has none, or none that can be compared."""
+    if isinstance(type_, DecimalType):
+        return Kind.NUMBER
+    return _KINDS.get(type_.name) if isinstance(type_, PrimitiveType) else None
+
+
 def _column(
-    documents: list[Any], parsed: ParsedStatistics, path: Path, type_: DataType, tight: pl.Series, count: pl.Series
+    known: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series, count: pl.Series
 ) -> pl.Series:
-    nulls = pl.Series([whole(_reach(d, ("nullCount", *path))) for d in documents], dtype=pl.Int64)
     nulls = _first_known(
-        nulls, parsed.find(("nullCount", *path), pl.Int64()), parsed.find(("nullCounts", *path), pl.Int64())
+        known["nullCount", *path],
+        parsed.find(("nullCount", *path), pl.Int64()),
+        parsed.find(("nullCounts", *path), pl.Int64()),
     )
     parts = {"null_count": nulls, "null_count_exact": nulls.is_not_null() & (tight | (nulls == 0) | (nulls == count))}
-    if isinstance(type_, DecimalType) or (isinstance(type_, PrimitiveType) and type_.name in _COMPARABLE):
-        dtype = polars_type(type_)
-        sides = {}
-        precise = tight
-        for side, key in (("min", "minValues"), ("max", "maxValues")):
-            text = [_reach(d, (key, *path)) for d in documents]
-            bound = _first_known(_values(text, type_), parsed.find((key, *path), dtype))
-            sides[side] = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
-            precise = precise & _precise(sides[side], text, type_)
-        known = sides["min"].is_not_null() & sides["max"].is_not_null()
-        parts = {**sides, **parts, "exact": known & precise.fill_null(False)}
+    if _kind(field.type) is None:
+        parts["min"] = parts["max"] = pl.Series([None], dtype=pl.Null).new_from_index(0, nulls.len())
+        parts["exact"] = pl.repeat(False, nulls.len(), dtype=pl.Boolean, eager=True)
     else:
-        empty = pl.Series([None] * len(documents), dtype=pl.Null)
-        parts = {"min": empty, "max": empty, **parts, "exact": pl.Series([False] * len(documents), dtype=pl.Boolean)}
+        dtype, precise = polars_type(field.type), tight
+        for side, key in _SIDES:
+            raw = known[key, *path]
+            bound = _first_known(_typed(raw, field.type), parsed.find((key, *path), dtype))
+            bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
+            precise = precise & _precise(bound, raw, field.type)
+            if _was_float(field):
+                single = bound.cast(pl.Float32).cast(pl.Float64)
+                precise = precise & (single == bound)
+                bound = pl.select(
+                    pl.min_horizontal(bound, single) if side == "min" else pl.max_horizontal(bound, single)
+                ).to_series()
+            parts[side] = bound
+        parts["exact"] = parts["min"].is_not_null() & parts["max"].is_not_null() & precise.fill_null(value=False)
     order = ("min", "max", "null_count", "exact", "null_count_exact")
     return pl.DataFrame([parts[name].alias(name) for name in order]).to_struct("column")
 
 
 def _first_known(*series: pl.Series) -> pl.Series:
-    return pl.select(pl.coalesce(*series)).to_series()
+    return pl.select(pl.coalesce(*series)).to_series() if series[0].null_count() else series[0]
 
 
-def _precise(values: pl.Series, text: list[Any], type_: DataType) -> pl.Series:
+def _was_float(field: Field) -> bool:
+    """Whether bounds of older files may be those of 32-bit floats: 0.1 there is a little more than 0.1 as a double."""
+    return any(change.get("fromType") == "float" for change in type_changes(field))
+
+
+def _precise(values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series:
     """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds."""
     match type_:
         case PrimitiveType("string"):
             return values.str.len_chars() < _STRING_PREFIX
         case PrimitiveType("timestamp" | "timestamp_ntz"):
-            fractions = [isinstance(t, str) and len(t.rpartition(".")[2].rstrip("Zz")) >= 6 and "." in t for t in text]
-            return pl.Series(fractions, dtype=pl.Boolean)
+            longest = raw.str.len_bytes().max()
+            if not isinstance(longest, int) or longest < _WITH_MICROSECONDS:
+                return pl.repeat(False, raw.len(), dtype=pl.Boolean, eager=True)
+            return raw.str.contains(r"\.\d{6}")
     return values.is_not_null()
 
 
-def _decode(stats: pl.Series) -> list[Any]:
-    """Each document as dicts, None where there is none or no JSON. Fractions stay text, so that no digit is lost."""
-    decoder = msgspec.json.Decoder(float_hook=str)
-    documents: list[Any] = []
-    for text in stats:
-        try:
-            documents.append(None if text is None else decoder.decode(text))
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-            documents.append(None)
-    return documents
-
-
-def _reach(document: Any, path: Path) -> Any:
-    for part in path:
-        if not isinstance(document, dict):
-            return None
-        document = document.get(part)
-    return document
-
-
-def _values(values: list[Any], type_: DataType) -> pl.Series:
+def _typed(raw: pl.Series, type_: DataType) -> pl.Series:
     """Bounds as JSON gives them to the column's type; what does not fit is unknown."""
-    dtype = polars_type(type_)
-    if dtype == pl.Boolean:
-        return pl.Series([v if isinstance(v, bool) else None for v in values], dtype=pl.Boolean)
-    if dtype.is_integer():
-        whole_numbers = [v if isinstance(v, int) and not isinstance(v, bool) else None for v in values]
-        fitting = [v if v is not None and -(2**63) <= v < 2**63 else None for v in whole_numbers]
-        return pl.Series(fitting, dtype=pl.Int64).cast(dtype, strict=False)
-    if isinstance(type_, DecimalType) or dtype.is_float():
-        text = [str(v) if isinstance(v, int | str) and not isinstance(v, bool) else None for v in values]
-        return pl.Series(text, dtype=pl.String).cast(dtype, strict=False)
-    strings = pl.Series([v if isinstance(v, str) else None for v in values], dtype=pl.String)
     match type_:
+        case PrimitiveType("string" | "boolean"):
+            return raw
         case PrimitiveType("date"):
-            return strings.str.head(10).str.to_date("%Y-%m-%d", strict=False)
+            return raw.str.head(10).str.to_date("%Y-%m-%d", strict=False)
         case PrimitiveType("timestamp"):
-            return instants(strings)
+            return _instants(raw)
         case PrimitiveType("timestamp_ntz"):
-            return instants(strings).dt.replace_time_zone(None)
-    return strings
+            return _instants(raw).dt.replace_time_zone(None)
+        case PrimitiveType("float"):
+            return raw.cast(pl.Float32).set(raw.is_finite() & raw.cast(pl.Float32).is_infinite(), None)
+    return raw.cast(polars_type(type_), strict=False)
+
+
+def _instants(raw: pl.Series) -> pl.Series:
+    """As `instants`, twenty times as fast for what most writers write: all with a zone, or all without."""
+    for zone in ("UTC", None):
+        try:
+            found = pl.Series(raw.to_arrow().cast(pa.timestamp("us", zone)))
+        except pa.ArrowInvalid:
+            continue
+        return found.dt.replace_time_zone("UTC")
+    return instants(raw)
 
 
 class ParsedStatistics:

@@ -1,0 +1,187 @@
+"""Statistics documents: three ways to decode them, which say the same of every document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakeview.delta.data import documents
+from lakeview.delta.data.documents import DTYPES, Ways, decoded, exact
+from lakeview.delta.data.templates import Columns, Kind, Place, Template, Wanted
+
+DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
+WANTED: dict[Place, Kind] = {
+    ("numRecords",): Kind.COUNT,
+    ("tightBounds",): Kind.BOOLEAN,
+    ("minValues", "i"): Kind.INTEGER,
+    ("minValues", "f"): Kind.FLOAT,
+    ("minValues", "d"): Kind.NUMBER,
+    ("minValues", "t"): Kind.TEXT,
+    ("minValues", "b"): Kind.BOOLEAN,
+    ("minValues", "s", "i"): Kind.INTEGER,
+    ("minValues", "s", "u", "t"): Kind.TEXT,
+    ("nullCount", "i"): Kind.COUNT,
+    ("nullCount", "s", "i"): Kind.COUNT,
+    ("nullCount", ""): Kind.COUNT,
+}
+NUMBERS = st.sampled_from([
+    "0", "-0", "1", "-17", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+    "12345678901234567890123", "0.1", "-0.0", "1.0", "1.50", "1e5", "1E+2", "2.5e-3", "1e400", "-1e400", "1e-400",
+    "9007199254740993", "0.30000000000000004",
+    "99999999999999999.99999999999999999999", "123456789012345678", "4.35", "1e22", "1e23", "5e-324",
+    "2.2250738585072011e-308",
+])  # fmt: skip
+WORDS = st.sampled_from([
+    '""', '"a"', '"NaN"', '"Infinity"', '"-Infinity"', '"12"', '"1.5"', '"true"', '"null"', '"\\u0041\\n"', '"x\\":1"',
+    '"a,\\"i\\":3"', '"},"', '"\u00e9\u20ac\U0001f600"', '"{"', '"\\\\"', '"2026-01-01T00:00:00.123Z"',
+    '"a b"', '"\u007f"',
+])  # fmt: skip
+SCALARS = NUMBERS | WORDS | st.sampled_from(["null", "true", "false"])
+KEYS = st.sampled_from(
+    ["i", "f", "d", "t", "b", "s", "u", "", "x", "minValues", "numRecords", "tightBounds", "nullCount", "\u00e9"]
+)
+BLANKS = st.sampled_from(["", "", "", " ", "\n\t "])
+
+
+@st.composite
+def objects(draw: st.DrawFn, depth: int = 3) -> str:
+    """A JSON object as text, spelled in any way; keys may come twice."""
+    value = SCALARS if depth == 0 else SCALARS | objects(depth - 1) | st.sampled_from(["[]", "[1]", "{}", '[{"i":1}]'])
+    blank = draw(BLANKS)
+    pairs = draw(st.lists(st.tuples(KEYS, value), max_size=4))
+    return "{" + f",{blank}".join(f'{blank}"{k}"{blank}:{blank}{v}' for k, v in pairs) + blank + "}"
+
+
+RIGHT: dict[str, Any] = {
+    "i": NUMBERS, "f": NUMBERS | WORDS, "d": NUMBERS, "t": WORDS, "b": st.sampled_from(["true", "false"]),
+}  # fmt: skip
+
+
+@st.composite
+def statistics(draw: st.DrawFn) -> str:
+    """A document much as writers write it."""
+
+    def section(names: list[str], values: dict[str, Any], inner: str) -> str:
+        return "{" + ",".join([*(f'"{n}":{draw(values[n])}' for n in names), *([inner] if inner else [])]) + "}"
+
+    names = draw(st.lists(st.sampled_from(list(RIGHT)), unique=True))
+    nested = draw(st.sampled_from(["", '"s":{"i":3}', '"s":{"i":3,"u":{"t":"x"}}', '"s":{"u":{}}', '"s":{}']))
+    low = section(names, RIGHT, nested)
+    counts = section(names, dict.fromkeys(RIGHT, NUMBERS), draw(st.sampled_from(["", '"s":{"i":1}', '"":2'])))
+    tail = draw(
+        st.sampled_from(["", ',"tightBounds":true', ',"tightBounds":false', ',"extra":[1]', ',"extra":{"a":"b"}'])
+    )
+    return f'{{"numRecords":{draw(NUMBERS)},"minValues":{low},"maxValues":{low},"nullCount":{counts}{tail}}}'
+
+
+def same(found: Columns, expected: Columns, wanted: Wanted) -> None:
+    for place in wanted:
+        assert found[place].dtype == DTYPES[wanted[place]]
+        assert found[place].equals(expected[place], null_equal=True), (place, found[place], expected[place])
+
+
+TEXTS = st.lists(st.none() | statistics() | objects() | SCALARS, min_size=1, max_size=12)
+ONE: dict[Place, Kind] = {("minValues", "i"): Kind.INTEGER}
+
+
+@given(TEXTS, st.booleans())
+@settings(max_examples=50)
+def test_every_way_says_the_same(texts: list[str | None], repeated: bool) -> None:
+    stats = pl.Series(texts * 3 if repeated else texts, dtype=pl.String)
+    for wanted in (WANTED, ONE):
+        expected = exact(stats.to_list(), wanted)
+        same(Ways(wanted).by_structs(stats), expected, wanted)
+        same(Ways(wanted).by_template(stats), expected, wanted)
+        same(decoded(stats, wanted), expected, wanted)
+
+
+def valid(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+@given(st.lists(statistics(), min_size=1, max_size=3), DAMAGE)
+@settings(max_examples=50)
+def test_damaged_documents_are_decoded_alike_or_unknown(texts: list[str], damage: tuple[int, str, int]) -> None:
+    at, inserted, cut = damage
+    broken = [text[: at % len(text)] + inserted + text[at % len(text) + cut :] for text in texts]
+    both = pl.Series([*texts, *broken], dtype=pl.String)
+    expected = exact(both.to_list(), WANTED)
+    for found in (Ways(WANTED).by_structs(both), Ways(WANTED).by_template(both)):
+        for place, column in found.items():
+            for text, value, right in zip(both, column, expected[place], strict=True):
+                # of what is no JSON a value may be known all the same: the one that is written there
+                assert value == right or value != value or not valid(text), (place, text)
+
+
+MANY = [
+    pytest.param(['{"numRecords":1}'] * 5, id="one shape"),
+    pytest.param([f'{{"numRecords":{i},"minValues":{{"{"ift"[i % 3]}":{i}}}}}' for i in range(30)], id="three shapes"),
+    pytest.param([f'{{"numRecords":{i},"k{i}":1}}' for i in range(30)], id="a shape for each document"),
+    pytest.param(['{"minValues":{"t":"a"}}', '{"minValues":{"t":"a\\u0062"}}'] * 9, id="escapes"),
+    pytest.param([' { "numRecords" : 1 , "minValues" : { "i" : 2 } } '] * 3, id="blanks"),
+    pytest.param(['{"numRecords":1,"minValues":{"t":"x\\":1"}}'] * 3, id="text that looks like a key"),
+    pytest.param(['{"numRecords":1}', "{", None, "[" * 5_000, '{"numRecords":1}x'], id="no JSON"),
+    pytest.param(['{"numRecords":1,"numRecords":2}', '{"minValues":{"i":1},"minValues":{"t":"a"}}'], id="keys twice"),
+    pytest.param(['{"a":1,"minValues":{"i":5}}', '{"a":1},"minValues":{"i":5}}'], id="a brace too many"),
+    pytest.param([None, None], id="none at all"),
+    pytest.param([], id="no file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("texts", MANY)
+@pytest.mark.parametrize("batch", [1, 7, 8_192])
+def test_batches_and_shapes_change_nothing(
+    texts: list[str | None], batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "BATCH", batch)
+    stats = pl.Series(texts, dtype=pl.String)
+    for narrow in (0, 100):
+        monkeypatch.setattr(documents, "_NARROW", narrow)
+        same(decoded(stats, WANTED), exact(texts, WANTED), WANTED)
+
+
+LONG = "12345678901234567890123.456"
+SHAPELESS = [
+    "", "1", "{}", "[]", '{"a":[1]}', '{"a":1,"a":2}', '{"a\\n":1}', '{"a":"\\n"}', '{"a":1', '{"a":1}}',
+    '{"a":{"b":1}', '{"a":1,}', '{"a" 1}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SHAPELESS)
+def test_what_only_a_json_decoder_can_tell_has_no_shape(text: str) -> None:
+    assert Template.of(text, ONE) is None
+
+
+def test_keys_that_json_escapes_are_found_too() -> None:
+    wanted: dict[Place, Kind] = {("minValues", 'a"b\\c\n'): Kind.INTEGER}
+    stats = pl.Series([json.dumps({"minValues": {'a"b\\c\n': 7}})] * 3)
+    assert decoded(stats, wanted)["minValues", 'a"b\\c\n'].to_list() == [7, 7, 7]
+
+
+def test_numbers_keep_every_digit_and_lose_their_exponents() -> None:
+    place: Place = ("minValues", "d")
+    texts = [
+        "0.10",
+        "1E+3",
+        "1e-7",
+        LONG,
+        "1e99",
+        "1e999999999",
+        '"7.5"',
+        "true",
+        "0." + "1" * 90,
+    ]
+    stats = pl.Series([f'{{"minValues":{{"d":{text}}}}}' for text in texts])
+    expected = ["0.10", "1000", "0.0000001", LONG, None, None, "7.5", None, None]
+    wanted: dict[Place, Kind] = {place: Kind.NUMBER}
+    assert decoded(stats, wanted)[place].to_list() == expected
+    assert Ways(wanted).by_template(stats)[place].to_list() == expected
