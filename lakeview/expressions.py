@@ -328,8 +328,7 @@ def _membership(node: IsIn, known: Bounds) -> pl.Series:
     if node.negated:
         if known.low.dtype.is_float():  # bounds leave NaN out, and NaN is in no list without it
             return unknown
-        if node.values.has_nulls():  # x not in (..., null) is never true
-            return pl.Series([False] * known.low.len(), dtype=pl.Boolean)
+        # a null in the list is no reason: polars, which filters the rows, passes it over
         one = (known.low == known.high) & known.exact
         return ~(one & known.low.is_in(values.implode()))
     verdict = pl.Series([False] * known.low.len(), dtype=pl.Boolean)

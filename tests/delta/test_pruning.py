@@ -485,3 +485,14 @@ def test_a_file_of_many_batches_is_read_whole(history: DeltaHistory) -> None:
     rows = lv.open_table(history.address).scan()
     assert rows.select(pl.col("x").sum()).collect().item() == sum(range(200_000))
     assert rows.filter(pl.col("x") >= 199_990).head(3).collect()["x"].to_list() == [199_990, 199_991, 199_992]
+
+
+@pytest.mark.parametrize("nulls_equal", [True, False])
+def test_a_null_in_a_list_spares_no_file_that_polars_would_find_rows_in(tmp_path: Path, nulls_equal: bool) -> None:
+    rows = pl.DataFrame({"i": [0]}, schema={"i": pl.Int32()})
+    table = lv.create_table(str(tmp_path / "t"), rows.to_arrow().schema)
+    assert isinstance(table, DeltaTable)
+    table.append(rows)
+    for chosen in ([None], [1, None], [0, None]):
+        where = ~pl.col("i").is_in(pl.Series(chosen, dtype=pl.Int32).implode(), nulls_equal=nulls_equal)
+        _same(table.scan().filter(where).collect(), rows.filter(where))
