@@ -16,9 +16,27 @@ _GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
 
 
 def tree(now: Opened) -> pl.DataFrame:
-    """SCHEMA_TREE of the version shown, with what its statistics tell."""
+    """SCHEMA_TREE of the version shown, with what its statistics tell, and `rules`: what the table says beside."""
     snapshot = now.snapshot
-    return views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
+    columns = views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
+    return columns.join(views.column_rules(snapshot.rules), on="path", how="left", maintain_order="left")
+
+
+def constraints(now: Opened) -> pl.DataFrame:
+    """CONSTRAINTS of the version shown."""
+    return views.constraints(now.snapshot.rules)
+
+
+def constraints_note(rules: pl.DataFrame) -> str:
+    """How many constraints there are, and what a row has to do with them."""
+    return f"{views.counted(rules.height, 'constraint')} · a write that breaks one is refused"
+
+
+def constraints_table(rules: pl.DataFrame) -> None:
+    """One row a constraint of the table: its name and its expression."""
+    column = st.column_config
+    shown = {"name": column.TextColumn("constraint", width=200), "rule": column.TextColumn("every row", width=600)}
+    frame(rules, shown, key="constraints")
 
 
 def tree_note(now: Opened, columns: pl.DataFrame) -> str:
@@ -47,6 +65,7 @@ def tree_table(columns: pl.DataFrame) -> None:
         maximum="max_text",
         range="range_is",
         required=pl.when("nullable").then(pl.lit("")).otherwise(pl.lit("not null")),
+        rules="rules",
         comment="comment",
     )
     shown = {
@@ -60,12 +79,14 @@ def tree_table(columns: pl.DataFrame) -> None:
         "minimum": column.TextColumn("min", width=130),
         "maximum": column.TextColumn("max", width=130),
         "range": column.TextColumn("range is", width=70, help="exact, a bound, or partial: some files do not tell"),
+        "rules": column.TextColumn(
+            "rules", width=260, help="defaults, generated and identity columns, clustering, ..."
+        ),
         "comment": column.TextColumn("comment", width=200),
     }
-    if rows["id"].null_count() == rows.height:
-        del shown["id"]
-    if rows["comment"].null_count() == rows.height:
-        del shown["comment"]
+    for name in ("id", "rules", "comment"):
+        if rows[name].null_count() == rows.height:
+            del shown[name]
     frame(rows, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 

@@ -45,6 +45,7 @@ from lakeview.views.readability import (
     runs_text,
     versions_behind,
 )
+from lakeview.views.rules import COLUMN_RULES, CONSTRAINTS, column_rules, constraints
 from lakeview.views.schema_diff import SCHEMA_DIFF, diff_schemas
 from lakeview.views.thinned import THINNED, flow_sums, lane_marks, state_points
 from lakeview.views.timeline import LANES, TIMELINE, timeline
@@ -65,6 +66,8 @@ from lakeview.views.units import (
 __all__ = [
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
+    "COLUMN_RULES",
+    "CONSTRAINTS",
     "EVENTS",
     "FILE_PAGE",
     "FILE_SIZES",
@@ -94,6 +97,8 @@ __all__ = [
     "cadence",
     "column_history",
     "column_lives",
+    "column_rules",
+    "constraints",
     "counted",
     "diff_schemas",
     "events",

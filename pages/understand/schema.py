@@ -24,6 +24,10 @@ if columns.open:
                 )
             else:
                 schemas.tree_table(tree)
+        constraints = schemas.constraints(now)
+        if not constraints.is_empty():
+            with card("Constraints", schemas.constraints_note(constraints)):
+                schemas.constraints_table(constraints)
 
 if difference.open:
     with difference, errors.shown(here="schema"):

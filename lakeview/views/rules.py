@@ -1,0 +1,45 @@
+"""RULES to what a schema page says of them: a few words beside each column, and the constraints of the table."""
+
+from __future__ import annotations
+
+import polars as pl
+
+COLUMN_RULES = pl.Schema({"path": pl.String(), "rules": pl.String()})
+"""One row a column that has rules, all of them in one line."""
+
+CONSTRAINTS = pl.Schema({"name": pl.String(), "rule": pl.String()})
+"""One row a rule that the whole table keeps, in the order declared."""
+
+RULE_LENGTH = 400
+"""Rules longer than this are cut, with an ellipsis."""
+
+_WORDS = {
+    "default": "default ",
+    "generated": "generated as ",
+    "identity": "identity ",
+    "invariant": "always ",
+    "length": "",
+    "collation": "collation ",
+    "type change": "was widened from ",
+    "clustering": "clustering column ",
+}
+
+
+def column_rules(rules: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_RULES from RULES. A kind without words of its own is told by its name."""
+    of_columns = rules.filter(pl.col("column").is_not_null())
+    words = pl.col("kind").replace_strict(_WORDS, default=pl.col("kind") + " ", return_dtype=pl.String)
+    told = of_columns.select(path="column", rules=words + _cut("rule"))
+    return told.group_by("path", maintain_order=True).agg(pl.col("rules").str.join(" · ")).cast(COLUMN_RULES)
+
+
+def constraints(rules: pl.DataFrame) -> pl.DataFrame:
+    """CONSTRAINTS from RULES."""
+    of_table = rules.filter(pl.col("column").is_null())
+    return of_table.select("name", rule=_cut("rule")).cast(CONSTRAINTS)
+
+
+def _cut(column: str) -> pl.Expr:
+    text = pl.col(column)
+    shortened = text.str.head(RULE_LENGTH - 1) + "\N{HORIZONTAL ELLIPSIS}"
+    return pl.when(text.str.len_chars() > RULE_LENGTH).then(shortened).otherwise(text)
