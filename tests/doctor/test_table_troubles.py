@@ -129,7 +129,7 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
         BROKEN, "1 feature that readers need is listed for writers only", "deletionVectors",
     ),
     "features that nothing uses": (
-        several_features, NOTE, "2 features are declared and not used", "appendOnly, timestampNtz",
+        several_features, NOTE, "1 feature is declared and not used", "timestampNtz",
     ),
     "a property without its feature": (
         lambda h: first(h, protocol(1, 7, writerFeatures=[]), properties={"delta.enableChangeDataFeed": "true"}),
@@ -253,10 +253,24 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     ),
     "no statistics": (
         lambda h: sound(h).commit(h.data("c.parquet", {"id": [1]})),
-        NOTE, "1 of 3 live files does not count their rows", "c.parquet",
+        NOTE, "1 of 3 live files does not count its rows", "c.parquet",
     ),
     "a negative number of rows": (
         lambda h: with_statistics(h, numRecords=-3), BROKEN, "1 live file with a negative number of rows", "c.parquet",
+    ),
+    "a negative number of nulls": (
+        lambda h: with_statistics(h, nullCount={"id": -1}), BROKEN, "a negative number of rows or nulls", "c.parquet",
+    ),
+    "a file of a negative size": (
+        lambda h: sound(h).commit(add("a.parquet", size=-1, records=1)), BROKEN, "1 live file of a negative size", "a",
+    ),
+    "a table that a catalog manages": (
+        lambda h: first(h, protocol(3, 7, readerFeatures=["catalogManaged"], writerFeatures=["catalogManaged"])),
+        NOTE, "A catalog manages this table", "catalogManaged",
+    ),
+    "a deletion vector file that no commit names": (
+        lambda h: sound(h).write("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin", b"x"),
+        NOTE, "1 file in the folder is named by no commit", "deletion_vector_d2c639aa",
     ),
     "a minimum above its maximum": (
         lambda h: with_statistics(h, minValues={"id": 9}),

@@ -55,8 +55,10 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             )
 
 
-def compared(facts: LogFacts) -> str:
-    """How many checkpoints have an older base to be compared with."""
+def compared(facts: LogFacts) -> str | None:
+    """How many checkpoints have an older base to be compared with; None without a checkpoint."""
+    if not facts.checkpoints:
+        return None
     whole = sum(_base(facts, c) is not None for c in facts.checkpoints)
     return f"{counted(len(facts.checkpoints), 'checkpoint')}, {whole:,} of them compared with a replay of the commits"
 

@@ -22,36 +22,52 @@ from lakeview.delta.lint import (
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.findings import Finding, Severity
+
+Check = Callable[[LogFacts], Iterator[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Checks that pass together: `passed` is the claim when none of them finds anything that matters."""
+    """Checks that pass together: `passed` is the claim when none of them finds anything that matters.
+
+    `seen`: what they looked at, in words; None where there was nothing to look at, and so nothing that passed.
+    """
 
     passed: str
     section: str
-    seen: Callable[[LogFacts], str]
-    checks: tuple[Callable[[LogFacts], Iterator[Finding]], ...]
+    seen: Callable[[LogFacts], str | None]
+    checks: tuple[Check, ...]
 
 
-def _live(facts: LogFacts) -> str:
-    return "unknown" if facts.live is None else counted(facts.live.height, "live file")
+def _live(facts: LogFacts) -> str | None:
+    return None if facts.live is None else counted(facts.live.height, "live file")
 
 
-def _protocol(facts: LogFacts) -> str:
+def _protocol(facts: LogFacts) -> str | None:
     found = facts.latest_protocol
     if found is None:
-        return "unknown"
+        return None
     features = counted(len(facts.features), "feature")
     return f"reader {found.min_reader_version}, writer {found.min_writer_version}, {features}"
 
 
-def _commits(facts: LogFacts) -> str:
+def _commits(facts: LogFacts) -> str | None:
     numbers = facts.commits["version"]
-    span = f", v{numbers[0]} to v{numbers[-1]}" if numbers.len() else ""
-    return counted(numbers.len(), "commit") + span
+    return f"{counted(numbers.len(), 'commit')}, v{numbers[0]} to v{numbers[-1]}" if numbers.len() else None
+
+
+def _actions(facts: LogFacts) -> str | None:
+    return counted(facts.events.height, "file action") if facts.commits.height else None
+
+
+def _checkpoints(facts: LogFacts) -> str | None:
+    return counted(len(facts.checkpoints), "complete checkpoint") if facts.checkpoints else None
+
+
+def _schema(facts: LogFacts) -> str | None:
+    return None if facts.schema is None else counted(len(facts.schema), "column")
 
 
 AREAS = (
@@ -59,14 +75,14 @@ AREAS = (
     Area(
         "Commits keep the rules for their actions",
         "Actions",
-        lambda facts: counted(facts.events.height, "file action"),
+        _actions,
         (actions.one_of_each, actions.once_a_file, actions.read_versions, actions.append_only),
     ),
     Area("Commit times go forward", "In-Commit Timestamps", _commits, (times.file_times, times.in_commit_times)),
     Area(
         "Checkpoint files are whole and easy to find",
         "Checkpoints",
-        lambda facts: counted(len(facts.checkpoints), "complete checkpoint"),
+        _checkpoints,
         (segment.multi_part, segment.last_checkpoint, segment.log_tail),
     ),
     Area(
@@ -91,7 +107,7 @@ AREAS = (
     Area(
         "The schema is sound",
         "Schema Serialization Format",
-        lambda facts: "unknown" if facts.schema is None else counted(len(facts.schema), "column"),
+        _schema,
         (schema.readable, schema.names_and_types, schema.mapping),
     ),
     Area(
@@ -122,20 +138,21 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
     facts = LogFacts(log, now)
     found: list[Finding] = []
     for area in AREAS:
-        own = [f for run in area.checks for f in _run(run, facts)]
+        own: list[Finding] = []
+        whole = True
+        for run in area.checks:
+            try:
+                own += run(facts)
+            except (CorruptTableError, UnsupportedTableError) as error:
+                own.append(_unchecked(run, error))
+                whole = False
         found += own
-        if all(f.severity is Severity.NOTE for f in own):
-            found.append(finding(Severity.PASS, area.passed, area.seen(facts), section=area.section))
+        seen = area.seen(facts)
+        if whole and seen is not None and all(f.severity is Severity.NOTE for f in own):
+            found.append(finding(Severity.PASS, area.passed, seen, section=area.section))
     return sorted(found, key=lambda f: _ORDER.index(f.severity))
 
 
-def _run(run: Callable[[LogFacts], Iterator[Finding]], facts: LogFacts) -> list[Finding]:
-    try:
-        return list(run(facts))
-    except (CorruptTableError, UnsupportedTableError) as error:
-        what = (run.__doc__ or run.__name__).splitlines()[0].rstrip(".")
-        return [
-            Finding(
-                Severity.NOTE, f"Could not be checked: {what}", error.message, place=error.place, remedy=error.fix,
-            )
-        ]  # fmt: skip
+def _unchecked(run: Check, error: LakeviewError) -> Finding:
+    what = (run.__doc__ or run.__name__).splitlines()[0].rstrip(".")
+    return Finding(Severity.NOTE, f"Could not be checked: {what}", error.message, place=error.place, remedy=error.fix)

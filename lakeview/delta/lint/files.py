@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 
 import polars as pl
@@ -10,8 +11,11 @@ import polars as pl
 from lakeview.addresses import is_absolute
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_fields, typed
+from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import counted, finding, some
+from lakeview.delta.log.paths import canonical
+from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.errors import CorruptTableError
 from lakeview.findings import Finding, Severity
 from lakeview.schema import Field
@@ -63,7 +67,18 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
             remedy="restore them from a backup, or restore the table to a version that does without",
             page="files",
         )
-    other = found.filter(pl.col("stored") != pl.col("size"))
+    negative = live.filter(pl.col("size") < 0)
+    if negative.height:
+        yield finding(
+            Severity.BROKEN,
+            f"{counted(negative.height, 'live file')} of a negative size",
+            some(negative["path"].head(3).to_list(), negative.height),
+            section=_ADD,
+            place=negative["path"][0],
+            remedy="the sizes of this table are wrong: see who wrote the add action",
+            page="files",
+        )
+    other = found.filter(pl.col("size") >= 0).filter(pl.col("stored") != pl.col("size"))
     if other.height:
         row = other.sort("path").row(0, named=True)
         yield finding(
@@ -75,10 +90,10 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
             remedy="engines that trust the size cannot read it: see who replaced the file",
             page="files",
         )
-    yield from _vector_files(live, present)
+    yield from _vector_files(live, present, facts.storage.root)
 
 
-def _vector_files(live: pl.DataFrame, present: pl.DataFrame) -> Iterator[Finding]:
+def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Iterator[Finding]:
     named: dict[str, str] = {}
     broken: list[str] = []
     for path, vector in live.filter(pl.col("deletion_vector").is_not_null()).select("path", "vector").iter_rows():
@@ -88,10 +103,13 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame) -> Iterator[Finding
         except CorruptTableError as error:
             broken.append(error.message)
             continue
-        if where is not None and not _outside(where):
+        if where is not None:
             named[where] = path
+    keys = dict(zip(named, canonical(pl.Series("key", list(named), dtype=pl.String), root), strict=True))
     there = set(present["key"].to_list()) if named else set()
-    gone = {where: path for where, path in named.items() if where not in there}
+    # one outside the table cannot be looked up in its listing, unless no store can hold it
+    elsewhere = {w for w, key in keys.items() if _outside(key) and names_a_place(key)}
+    gone = {where: path for where, path in named.items() if keys[where] not in there and where not in elsewhere}
     if gone:
         first = min(gone)
         yield finding(
@@ -118,17 +136,19 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame) -> Iterator[Finding
 def orphans(facts: LogFacts) -> Iterator[Finding]:
     """Data files that no add or remove names: leavings of failed writes, or of commits that were cleaned up."""
     live = facts.live
-    if live is None or facts.replay is None:
+    if live is None or facts.replay is None or facts.features & CATALOG_FEATURES:  # commits nobody published name some
         return
     try:
-        removed = facts.replay.removes()["key"]
+        removed = facts.replay.removes().select(KEY)
     except CorruptTableError:
         return
-    named = pl.concat([live["key"], removed, facts.events["key"]]).unique()
+    known = pl.concat([live.select(KEY), removed, facts.events.select(KEY)])
+    named = pl.concat(
+        [known["key"], _vector_names(known["deletion_vector"].drop_nulls().unique(), facts.storage.root)]
+    ).unique()
     # hidden names are no data: what Spark's vacuum leaves alone; a partition folder may begin with an underscore
     hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
-    vectors = pl.col("name").str.contains(r"(^|/)deletion_vector_[0-9a-f-]{36}\.bin$")
-    alone = facts.data.filter(~hidden & ~vectors & ~pl.col("name").is_in(named.implode()))
+    alone = facts.data.filter(~hidden & ~pl.col("name").is_in(named.implode()))
     if facts.now is not None:
         alone = alone.filter(pl.col("modified").is_null() | (pl.col("modified") < facts.now - _YOUNG))
     if alone.height:
@@ -142,6 +162,15 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
             remedy="VACUUM removes them",
             page="files",
         )
+
+
+def _vector_names(unique_ids: pl.Series, root: str) -> pl.Series:
+    """The files that deletion vectors lie in, as keys; one that cannot be told names none."""
+    names = []
+    for unique_id in unique_ids:
+        with suppress(CorruptTableError):
+            names.append(file_of(unique_id))
+    return canonical(pl.Series("key", [n for n in names if n is not None], dtype=pl.String), root)
 
 
 def partition_values(facts: LogFacts) -> Iterator[Finding]:

@@ -168,6 +168,9 @@ _USES: Mapping[str, Callable[[Use], str | None]] = {
 _DATA = frozenset({"deletionVectors", "timestampNtz", "variantType", "columnMapping", "typeWidening"})
 """Features without which a reader that does not know of them reads wrong rows."""
 
+_COME_ALONG = frozenset({"appendOnly", "invariants"})
+"""Engines list these whenever a table moves to features: that nothing uses them says nothing."""
+
 _NO_SIGN = frozenset({"invariants", "domainMetadata", "generatedColumns", "v2Checkpoint"})
 """A required column needs no feature everywhere; a domain may just have been removed; the others tell elsewhere."""
 
@@ -206,7 +209,7 @@ def features_used(facts: LogFacts) -> Iterator[Finding]:
                 remedy="add the features to the protocol, or undo what needs them: engines may ignore it",
             )
     listed = {f.removesuffix("-preview") for f in facts.features}
-    unused = sorted(n for n in listed if n in signs and signs[n] is None)
+    unused = sorted(n for n in listed - _COME_ALONG if n in signs and signs[n] is None)
     if unused:
         yield finding(
             Severity.NOTE,

@@ -12,12 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, long
 from lakeview.delta.lint.report import counted, differing, finding, some, versions
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.findings import Finding, Severity
+
+_SAID_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
+"""Why a version cannot be rebuilt, where a gap says so already, or where the fault is not the log's."""
 
 _TAIL_TIMES, _TAIL_AT_LEAST = 10, 100
 """A log is too long after its last checkpoint with this many times the interval, and this many commits."""
@@ -34,6 +38,15 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
         if version > previous + 1 and (version not in bases or previous in commits):
             yield _gap(previous, version, newest_base >= version)
         previous = version
+    if catalog := sorted(facts.features & CATALOG_FEATURES):
+        yield finding(
+            Severity.NOTE,
+            "A catalog manages this table: only the commits that it has published were examined",
+            some(catalog),
+            section="Catalog-managed tables",
+            place="protocol",
+            remedy="ask the catalog for its latest version",
+        )
     bad = facts.commits.filter(pl.col("trouble").is_not_null())
     if bad.height:
         harmless = newest_base >= bad["version"].max()  # type: ignore[operator]  # an Int64 column that is not empty
@@ -45,7 +58,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
             place=commit_name(bad["version"][0]),
             remedy="restore the file from a backup or another copy of the table",
         )
-    elif facts.trouble is not None and not isinstance(facts.trouble, UnsupportedTableError):
+    elif facts.trouble is not None and facts.trouble.kind not in _SAID_ELSEWHERE:
         yield finding(
             Severity.BROKEN,
             f"version {facts.log.latest} cannot be rebuilt",

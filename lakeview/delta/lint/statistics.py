@@ -12,6 +12,7 @@ from lakeview.delta.lint.report import counted, finding, short, some
 from lakeview.findings import Finding, Severity
 
 _SECTION = "Per-file Statistics"
+_NEGATIVE = r'"numRecords"\s*:\s*-|"nullCount"\s*:\s*\{[^}]*:\s*-\d'
 _COLUMNS = 200
 """Columns whose bounds are compared, in schema order: a table of thousands indexes far fewer."""
 _FILES = 200_000
@@ -25,20 +26,20 @@ def present(facts: LogFacts) -> Iterator[Finding]:
         return
     silent = live.filter(pl.col("records").is_null())
     if silent.height:
+        verb = "does not count its" if silent.height == 1 else "do not count their"
         yield finding(
             Severity.NOTE,
-            f"{silent.height:,} of {counted(live.height, 'live file')} {'does' if silent.height == 1 else 'do'} not"
-            " count their rows",
+            f"{silent.height:,} of {live.height:,} live files {verb} rows",
             some(silent["path"].head(3).to_list(), silent.height),
             section=_SECTION,
             place=silent["path"][0],
             remedy="no filter can spare them: write them again with statistics",
             page="files",
         )
-    negative = live.filter(pl.col("stats").str.contains(r'"numRecords"\s*:\s*-'))
+    negative = live.filter(pl.col("stats").str.contains(_NEGATIVE))
     if negative.height:
         yield finding(
-            Severity.BROKEN, f"{counted(negative.height, 'live file')} with a negative number of rows",
+            Severity.BROKEN, f"{counted(negative.height, 'live file')} with a negative number of rows or nulls",
             some(negative["path"].head(3).to_list(), negative.height), section=_SECTION, place=negative["path"][0],
             remedy="write the statistics of these files again", page="files",
         )  # fmt: skip
