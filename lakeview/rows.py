@@ -31,6 +31,13 @@ class RowPositions(Protocol):
         """The positions, read when called: DataFileMissingError or CorruptTableError if they are not there whole."""
 
 
+class RowSource(Protocol):
+    """Reads the files of a format that finds its columns in its own way: a small frozen value, as RowPositions."""
+
+    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """All rows of the task's file in `task.schema`, everything nullable, in the file's order; none is left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fallback:
     """What a column holds where the file has null, or no such column: a number, or one plus the row's position."""
@@ -48,6 +55,7 @@ class FileTask:
     `deleted`: the rows at these positions are left out; `selected`: only the rows at these positions are given.
     `fallbacks`: for columns of type long, by name, what takes the place of null.
     `match`: how columns are found in the file, at every level: by physical name, or by Parquet field id.
+    `source`: what reads the file in place of the Parquet reader here; then constants, fallbacks and match are its own.
     """
 
     root: str
@@ -60,6 +68,7 @@ class FileTask:
     selected: RowPositions | None = None
     match: Match = "name"
     fallbacks: Mapping[str, Fallback] = field(default_factory=dict, hash=False)
+    source: RowSource | None = None
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
@@ -77,6 +86,10 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     target = task.schema.relaxed().to_arrow()
     kept = _Kept(task, store)
     try:
+        if task.source is not None:
+            for batch in task.source.batches(task, store, batch_rows):
+                yield kept.of(batch)[0]
+            return
         # INT96 through nanoseconds would wrap years before 1677 and after 2262
         with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
             kept.check(file.metadata.num_rows)

@@ -60,11 +60,11 @@ class IcebergFiles:
 
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
         """FILES of the data files, with these columns or all; InvalidRequestError for one that FILES does not have."""
-        return self._frame(self.data_entries(), columns, self.delete_entries)
+        return self._frame(self.data_entries(), columns)
 
     def delete_files(self) -> pl.DataFrame:
         """FILES of the delete files: `records` is how many deletes they hold."""
-        return self._frame(self.delete_entries(), None, None)
+        return self._frame(self.delete_entries(), None, deletes=True)
 
     def tombstones(self) -> pl.DataFrame:
         """Empty: Iceberg forgets a removed file with the snapshots that still had it."""
@@ -82,7 +82,7 @@ class IcebergFiles:
         """RULES."""
         return column_rules(self._metadata, self._metadata.schema_of(self._snapshot))
 
-    def _frame(self, entries: pl.DataFrame, columns: Sequence[str] | None, deletes: object) -> pl.DataFrame:
+    def _frame(self, entries: pl.DataFrame, columns: Sequence[str] | None, deletes: bool = False) -> pl.DataFrame:
         base = FILES.names()
         parts = ["partition"] if self._columns else []
         known = [*base[:5], *parts, *base[5:], *OWN.names()]
@@ -93,20 +93,28 @@ class IcebergFiles:
                 fix=f"choose from {', '.join(known)}",
                 kind="unknown-column",
             )
-        deleted = self._deleted(entries, wanted, deletes is not None)
+        if deletes:
+            deleted = self._own_names(entries)
+        elif {"deleted_records", "deletion_vector"} & set(wanted):
+            deleted = self.deleted(entries)
+        else:
+            deleted = {}
         return pl.DataFrame([self._column(entries, c, deleted) for c in wanted])
 
-    def _deleted(self, entries: pl.DataFrame, wanted: Sequence[str], data: bool) -> Mapping[str, pl.Series]:
-        """Rows deleted of each file where that is known: exact by deletion vectors alone, else null."""
+    def _own_names(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
+        """What a delete file says of itself: a vector's name, and no rows deleted of it."""
+        name = entries.select(
+            pl.concat_str(["path", pl.lit("@"), "content_offset"]).alias("deletion_vector")
+        ).to_series()
+        rows = pl.Series("deleted_records", [0] * entries.height, dtype=pl.Int64)
+        return {"deletion_vector": name.set(~is_vector(entries), None), "deleted_records": rows}
+
+    def deleted(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
+        """Of data entries: `deletion_vector`, the name of each one's vector, and `deleted_records`, how many of its
+        rows are deleted where that is known: by a deletion vector alone, or not at all."""
         height = entries.height
         vectors = pl.Series("deletion_vector", [None] * height, dtype=pl.String)
         rows = pl.Series("deleted_records", [0] * height, dtype=pl.Int64)
-        if not data:
-            own = is_vector(entries)
-            name = entries.select(pl.concat_str(["path", pl.lit("@"), "content_offset"]).alias("deletion_vector"))
-            return {"deletion_vector": name.to_series().set(~own, None), "deleted_records": rows}
-        if not {"deleted_records", "deletion_vector"} & set(wanted):
-            return {"deletion_vector": vectors, "deleted_records": rows}
         deletes = self.delete_entries()
         applied = self.pairs(entries, deletes)
         if not applied.height:

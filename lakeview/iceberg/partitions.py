@@ -20,13 +20,15 @@ _BIGGEST_YEAR = 9000
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
     """One part of the tuples of all specs, by field id. `name`: unique among them; `dtype`: of its values; `sources`:
-    the source column, None where no schema has it any more; `path`: where the current schema has it."""
+    the source column, None where no schema has it any more; `path`: where the current schema has it;
+    `specs`: the specs that have this part."""
 
     field: PartitionField
     name: str
     dtype: pl.DataType
     source: Field | None
     path: tuple[str, ...] | None
+    specs: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
@@ -45,9 +47,12 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
     current = struct_fields(metadata.schema)
     sources |= {i: f for i, (_, f) in current.items()}
     newest: dict[int, PartitionField] = {}
+    clashing: set[int] = set()
     for spec in sorted(metadata.specs.values(), key=lambda s: (s.spec_id == metadata.default_spec_id, s.spec_id)):
         for f in spec.fields:
             if f.transform.name != "void":
+                if f.field_id in newest and not _same(f, newest[f.field_id]):
+                    clashing.add(f.field_id)  # specs of version 1 without ids count theirs from 1000 each
                 newest[f.field_id] = f
     columns: list[PartitionColumn] = []
     for field_id, f in sorted(newest.items()):
@@ -56,8 +61,17 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
         path = current[single][0] if single in current else None
         taken = {c.name for c in columns}
         name = f.name if f.name not in taken else f"{f.name}_{field_id}"
-        columns.append(PartitionColumn(f, name, _dtype(f, source), source, path))
+        clash = field_id in clashing
+        having = (
+            () if clash else tuple(s.spec_id for s in metadata.specs.values() if any(_same(f, g) for g in s.fields))
+        )
+        dtype = pl.String() if clash else _dtype(f, source)
+        columns.append(PartitionColumn(f, name, dtype, source, path, having))
     return tuple(columns)
+
+
+def _same(a: PartitionField, b: PartitionField) -> bool:
+    return (a.field_id, a.transform, a.source_ids) == (b.field_id, b.transform, b.source_ids)
 
 
 def _dtype(f: PartitionField, source: Field | None) -> pl.DataType:
@@ -115,7 +129,11 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
         return series.to_physical().cast(dtype)
     if isinstance(dtype, pl.Time) and found.is_integer():
         return (series.cast(pl.Int64) * 1000).cast(dtype)
-    if isinstance(dtype, pl.String) and isinstance(found, pl.Binary):
+    if (
+        isinstance(dtype, pl.String)
+        and isinstance(found, pl.Binary)
+        and series.cast(pl.String, strict=False).null_count() > series.null_count()
+    ):
         return _mapped(series, lambda b: base64.b64encode(b).decode(), pl.String())
     return series.cast(dtype)
 

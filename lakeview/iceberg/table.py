@@ -20,7 +20,10 @@ from lakeview.iceberg.locate import Found, Place, locate, place_of, read_metadat
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry, parse_metadata
 from lakeview.iceberg.partitions import partition_columns
+from lakeview.iceberg.scan import Scan
+from lakeview.iceberg.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.tree import Tree
+from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, moments
 from lakeview.storage import Storage, open_storage
@@ -161,7 +164,53 @@ class IcebergTable:
         """LIFETIMES of the data files of the main branch."""
         return self._state.history.lifetimes()
 
+    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""
+        state = self._state
+        entry, schema = self._chosen(state, version)
+        files = self._files(state, entry)
+        leaves = asked_leaves(schema, columns)
+        entries = files.data_entries()
+        deleted = files.deleted(entries)
+        return statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves)
+
+    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
+        """PLAN: which files a filter reads, and what spares the others."""
+        state = self._state
+        entry, schema = self._chosen(state, version)
+        return self._scan(state, entry, schema).plan(self._checked(where, schema))
+
+    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+        """The rows at a snapshot, pinned now; filters prune manifests and files.
+
+        Collecting raises DataFileMissingError for a file that is gone, CorruptTableError, and UnsupportedTableError for
+        a type or a file format without rows.
+        """
+        state = self._state
+        entry, schema = self._chosen(state, version, at, ref)
+        return lazy_rows(self._scan(state, entry, schema).tasks, schema, self.storage)
+
+    def tasks(
+        self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
+    ) -> list[FileTask]:
+        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows`).
+
+        `where` spares files, it does not filter rows.
+        """
+        state = self._state
+        entry, schema = self._chosen(state, version)
+        found = self._scan(state, entry, schema).tasks(None if where is None else self._checked(where, schema))
+        if columns is None:
+            return found
+        if unknown := [c for c in columns if c not in schema]:
+            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
+        return [task.select(columns) for task in found]
+
     # -- inside
+
+    def _scan(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
+        files = self._files(state, entry)
+        return Scan(files, state.metadata, schema, state.columns, state.locations, self.storage.root)
 
     def _files(self, state: _State, entry: SnapshotEntry | None) -> IcebergFiles:
         return IcebergFiles(state.tree, state.metadata, entry, state.columns)

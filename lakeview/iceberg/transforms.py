@@ -93,12 +93,16 @@ def _truncated(value: Any, width: int) -> Any:
         case int():
             return value - value % width
         case Decimal():
-            scale = -int(value.as_tuple().exponent)
             number = unscaled(value)
-            return Decimal(number - number % width).scaleb(-scale)
+            return exact_decimal(number - number % width, -int(value.as_tuple().exponent))
         case str() | bytes():
             return value[:width]  # code points of a text, neither bytes nor UTF-16 units
     raise ValueError(f"there is no rule for truncating {value!r}")
+
+
+def exact_decimal(number: int, scale: int) -> Decimal:
+    """A whole number with its last `scale` digits behind the point, of any length: arithmetic rounds to 28 digits."""
+    return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
 
 
 def unscaled(value: Decimal) -> int:
@@ -124,7 +128,10 @@ def _hashed_bytes(value: Any, type_: DataType) -> bytes:
             return since.to_bytes(8, "little", signed=True)
         case Decimal():
             if isinstance(type_, DecimalType):
-                value = value.quantize(Decimal(1).scaleb(-type_.scale))
+                exponent = type_.scale + int(value.as_tuple().exponent)
+                if exponent < 0:
+                    raise ValueError(f"{value} has more digits than {type_}")
+                return minimal_bytes(unscaled(value) * 10**exponent)
             return minimal_bytes(unscaled(value))
         case str():
             return value.encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,8 @@ def type_name(kind: pa.DataType) -> str:
         return "binary"
     if pa.types.is_timestamp(kind):
         return "timestamp" if kind.tz else "timestamp without zone"
+    if pa.types.is_time(kind):
+        return "time"
     return str(kind)
 
 
@@ -138,6 +140,6 @@ def scalar(value: Any) -> Hashable:
     if isinstance(value, datetime):
         zoneless = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         return ("instant" if value.tzinfo else "zoneless", (zoneless - EPOCH) // timedelta(microseconds=1))
-    if value is None or isinstance(value, str | bytes | bool | int | float | Decimal | date):
+    if value is None or isinstance(value, str | bytes | bool | int | float | Decimal | date | time):
         return value
     raise TypeError(f"no rule for comparing {type(value).__name__}")

@@ -1,0 +1,210 @@
+"""A filter and a snapshot to the files that have to be read, each with the deletes that apply to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from lakeview.errors import CorruptTableError
+from lakeview.expressions import parse
+from lakeview.iceberg.data_files import NAME_MAPPING, IcebergSource
+from lakeview.iceberg.deletes import EqualityDeletes, IcebergDeletes, VectorPlace, position_task
+from lakeview.iceberg.files import IcebergFiles
+from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.metadata import Metadata
+from lakeview.iceberg.partitions import PartitionColumn
+from lakeview.iceberg.pruning import Pruning
+from lakeview.iceberg.types import struct_fields
+from lakeview.rows import FileTask
+from lakeview.schema import Field, Schema, StructType
+from lakeview.snapshot import PLAN
+
+
+class Scan:
+    """The live files of one snapshot, ready to be pruned. `schema`: what rows are read as."""
+
+    def __init__(
+        self,
+        files: IcebergFiles,
+        metadata: Metadata,
+        schema: Schema,
+        columns: tuple[PartitionColumn, ...],
+        locations: Locations,
+        root: str,
+    ) -> None:
+        self._files = files
+        self._metadata = metadata
+        self._schema = schema
+        self._columns = columns
+        self._locations = locations
+        self._root = root
+        self._mapping = metadata.properties.get(NAME_MAPPING)
+
+    def plan(self, where: pl.Expr) -> pl.DataFrame:
+        """PLAN: for each live data file whether the filter reads it, and what spares it."""
+        pruning = self._pruning(where)
+        manifests = self._files.manifests()
+        manifests = manifests.filter(manifests["content"] == 0)
+        hopeful = pruning.manifests(manifests)
+        entries = self._files.data_entries(manifests)
+        of_hopeful = self._files.data_entries(manifests.filter(hopeful)).select("path", pl.lit(True).alias("hopeful"))
+        joined = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
+        partition = pruning.by_partition(entries) & joined
+        kept = pruning.by_all(entries) & partition
+        return pl.DataFrame([entries["path"], entries["size"], kept.alias("kept"), partition.alias("by")]).select(
+            "path",
+            "kept",
+            pl.when("kept").then(pl.lit("kept")).when("by").then(pl.lit("statistics")).otherwise(pl.lit("partition"))
+            .alias("reason"),
+            "size",
+        ).cast(PLAN)  # fmt: skip
+
+    def tasks(self, where: pl.Expr | None) -> list[FileTask]:
+        """The files a filter needs, as tasks that yield the whole schema. Only manifests that can matter are read.
+
+        CorruptTableError for a path that no file has.
+        """
+        manifests = self._files.manifests()
+        manifests = manifests.filter(manifests["content"] == 0)
+        if where is None:
+            entries = self._files.data_entries(manifests)
+        else:
+            pruning = self._pruning(where)
+            entries = self._files.data_entries(manifests.filter(pruning.manifests(manifests)))
+            entries = entries.filter(pruning.by_all(entries))
+        deletes = self._files.delete_entries() if entries.height else entries
+        applied = self._deletes(entries, deletes)
+        constants = self._constants(entries)
+        facts = entries.select("path", "format", "size", "records").iter_rows()
+        tasks = []
+        for number, (path, format_, size, records) in enumerate(facts):
+            source = IcebergSource(format_, self._mapping, constants[number])
+            task = FileTask(
+                self._root, self._locations.resolve(path), self._schema, size=size or 0, records=records, source=source
+            )
+            tasks.append(self._with_deletes(task, path, applied.get(number), deletes))
+        return tasks
+
+    def _pruning(self, where: pl.Expr) -> Pruning:
+        return Pruning(self._metadata, self._schema, self._columns, parse(where))
+
+    def _deletes(self, entries: pl.DataFrame, deletes: pl.DataFrame) -> dict[int, list[tuple[int, str]]]:
+        """Which deletes apply to each entry, by row number."""
+        found: dict[int, list[tuple[int, str]]] = {}
+        for data, delete, kind in self._files.pairs(entries, deletes).iter_rows():
+            found.setdefault(data, []).append((delete, kind))
+        return found
+
+    def _with_deletes(
+        self, task: FileTask, recorded: str, applied: Sequence[tuple[int, str]] | None, deletes: pl.DataFrame
+    ) -> FileTask:
+        if not applied:
+            return task
+        vector: VectorPlace | None = None
+        positions: list[FileTask] = []
+        equality: dict[tuple[int, ...], list[FileTask]] = {}
+        for number, kind in applied:
+            row = deletes.row(number, named=True)
+            where = self._locations.resolve(row["path"])
+            match kind:
+                case "vector":
+                    vector = _vector(row, where)
+                case "position":
+                    positions.append(position_task(self._root, where, row["format"], row["size"] or 0))
+                case _:
+                    ids = tuple(row["equality_ids"] or ())
+                    source = IcebergSource(row["format"], self._mapping)
+                    schema = self._equality_schema(ids, row["path"])
+                    task_ = FileTask(self._root, where, schema, size=row["size"] or 0, source=source)
+                    equality.setdefault(ids, []).append(task_)
+        groups = tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in equality.values())
+        return _deleting(task, IcebergDeletes(recorded, task, vector, tuple(positions), groups))
+
+    def _equality_schema(self, ids: tuple[int, ...], path: str) -> Schema:
+        """The columns an equality delete names, of the types they have now, or had when they were dropped."""
+        fields = []
+        for i, field_id in enumerate(ids):
+            found = self._newest(field_id)
+            if found is None:
+                raise CorruptTableError(
+                    f"the equality delete file {path} names the column {field_id}, which no schema of the table has",
+                    fix="have the delete file removed by the engine that owns the table",
+                    place=path,
+                    kind="corrupt-file",
+                )
+            fields.append(_renamed(found, f"c{i}"))
+        if not fields:
+            raise CorruptTableError(
+                f"the equality delete file {path} names no columns",
+                fix="have the delete file removed by the engine that owns the table",
+                place=path,
+                kind="corrupt-file",
+            )
+        return Schema(tuple(fields))
+
+    def _newest(self, field_id: int) -> Field | None:
+        """A column by id, alone inside its structs, from the newest schema that has it."""
+        current = self._metadata.current_schema_id
+        order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
+        for recorded in reversed(order):
+            found = struct_fields(recorded.schema)
+            if field_id in found:
+                return _alone(recorded.schema.fields, found[field_id][0])
+        return None
+
+    def _constants(self, entries: pl.DataFrame) -> list[Mapping[int, Any]]:
+        """Identity partition values of each file, by source field id: what a column that the file lacks is."""
+        none: list[Mapping[int, Any]] = [{} for _ in range(entries.height)]
+        if "partition" not in entries.columns:
+            return none
+        identity = {
+            f.field_id: f.source_ids[0]
+            for spec in self._metadata.specs.values()
+            for f in spec.fields
+            if f.transform.name == "identity"
+        }
+        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
+        mine = [c for c in self._columns if c.field.field_id in identity and c.specs]
+        if not mine:
+            return none
+        found: list[Mapping[int, Any]] = []
+        parts = entries["partition"].struct.unnest().select(c.key for c in mine)
+        for spec_id, values in zip(entries["spec_id"], parts.iter_rows(), strict=True):
+            has = specs.get(spec_id, set())
+            found.append(
+                {identity[c.field.field_id]: v for c, v in zip(mine, values, strict=True) if c.field.field_id in has}
+            )
+        return found
+
+
+def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
+    offset, size = row["content_offset"], row["content_size"]
+    if offset is None or size is None or offset < 0 or size < 0:
+        raise CorruptTableError(
+            f"the deletion vector in {row['path']} has no place in its file",
+            fix="have the table's manifests rewritten by the engine that owns it",
+            place=row["path"],
+            kind="corrupt-file",
+        )
+    return VectorPlace(where, offset, size, row["records"])
+
+
+def _deleting(task: FileTask, deletes: IcebergDeletes) -> FileTask:
+    return FileTask(
+        task.root, task.path, task.schema, size=task.size, records=task.records, source=task.source, deleted=deletes
+    )
+
+
+def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
+    field = next(f for f in fields if f.name == path[0])
+    if len(path) == 1:
+        return field
+    assert isinstance(field.type, StructType), "a path leads through structs only"
+    inner = StructType((_alone(field.type.fields, path[1:]),))
+    return Field(field.name, inner, field.nullable, field.metadata, id=field.id)
+
+
+def _renamed(field: Field, name: str) -> Field:
+    return Field(name, field.type, field.nullable, field.metadata, id=field.id)

@@ -1,0 +1,83 @@
+"""Metrics of manifest entries to STATISTICS, for the columns asked: bounds and counts are found by field id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.errors import InvalidRequestError
+from lakeview.iceberg.delete_index import bound, count
+from lakeview.iceberg.single_values import decoded_bounds
+from lakeview.schema import Field, PrimitiveType, Schema, leaf_name
+
+Leaf = tuple[tuple[str, ...], Field]
+_TRUNCATED_FROM = 16
+"""Writers cut the bounds of texts and bytes to 16 characters by default: one that long only bounds."""
+
+
+def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
+    """The leaves asked for by leaf name, or by the name of a top-level struct; InvalidRequestError for neither."""
+    leaves = list(schema.leaves())
+    if columns is None:
+        return leaves
+    wanted = set(columns)
+    known = {leaf_name(path) for path, _ in leaves} | {path[0] for path, _ in leaves}
+    if unknown := sorted(wanted - known):
+        raise InvalidRequestError(
+            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=unknown[0],
+            kind="unknown-column",
+        )  # fmt: skip
+    return [leaf for leaf in leaves if leaf_name(leaf[0]) in wanted or leaf[0][0] in wanted]
+
+
+def statistics_frame(
+    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf]
+) -> pl.DataFrame:
+    """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
+    are deleted, null for unknown: with any, a bound need not occur any more."""
+    whole = (deleted == 0).fill_null(False)
+    columns = [entries["path"].alias("_path"), vectors.alias("_deletion_vector")]
+    columns += [_column(entries, whole, field).alias(leaf_name(path)) for path, field in leaves]
+    return pl.DataFrame({s.name: s for s in columns})
+
+
+def file_bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Series] | None:
+    """Lower and upper bounds of one column in its own type; None for a type that has none."""
+    if field.id is None:
+        return None
+    low = decoded_bounds(bound(entries, "lower", field.id), field.type)
+    high = decoded_bounds(bound(entries, "upper", field.id), field.type)
+    return None if low is None or high is None else (low, high)
+
+
+def null_counts(entries: pl.DataFrame, field: Field) -> pl.Series:
+    """How many values of one column are null in each file, as its writer counted; null for unknown."""
+    if field.id is None:
+        return pl.Series([None] * entries.height, dtype=pl.Int64)
+    found = count(entries, "null_value_counts", field.id)
+    return found.set(found < 0, None)
+
+
+def _column(entries: pl.DataFrame, whole: pl.Series, field: Field) -> pl.Series:
+    nulls = null_counts(entries, field)
+    certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == entries["records"])).fill_null(False)
+    bounds = file_bounds(entries, field)
+    if bounds is None:
+        empty = pl.Series([None] * entries.height, dtype=pl.Null)
+        exact = pl.Series([False] * entries.height, dtype=pl.Boolean)
+        parts = {"min": empty, "max": empty, "null_count": nulls, "exact": exact, "null_count_exact": certain}
+    else:
+        low, high = bounds
+        exact = whole & low.is_not_null() & high.is_not_null() & _short(low, field) & _short(high, field)
+        parts = {"min": low, "max": high, "null_count": nulls, "exact": exact, "null_count_exact": certain}
+    return pl.DataFrame([series.alias(name) for name, series in parts.items()]).to_struct("column")
+
+
+def _short(values: pl.Series, field: Field) -> pl.Series:
+    match field.type:
+        case PrimitiveType("string"):
+            return (values.str.len_chars() < _TRUNCATED_FROM).fill_null(False)
+        case PrimitiveType("binary" | "fixed"):
+            return (values.bin.size() < _TRUNCATED_FROM).fill_null(False)
+    return values.is_not_null()
