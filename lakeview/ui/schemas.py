@@ -73,15 +73,15 @@ def tree_table(columns: pl.DataFrame) -> None:
         "name": column.TextColumn("column", width=180),
         "type": column.TextColumn("type", width=150),
         "required": column.TextColumn("", width=64),
+        "rules": column.TextColumn(
+            "rules", width=220, help="defaults, generated and identity columns, clustering, ..."
+        ),
         "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
         "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=110),
         "coverage": column.NumberColumn("files with min/max, %", format="%.0f", width=130),
         "minimum": column.TextColumn("min", width=130),
         "maximum": column.TextColumn("max", width=130),
         "range": column.TextColumn("range is", width=70, help="exact, a bound, or partial: some files do not tell"),
-        "rules": column.TextColumn(
-            "rules", width=260, help="defaults, generated and identity columns, clustering, ..."
-        ),
         "comment": column.TextColumn("comment", width=200),
     }
     for name in ("id", "rules", "comment"):
