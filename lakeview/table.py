@@ -33,8 +33,8 @@ class Table(Protocol):
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a version, a moment or a named ref; the latest without any."""
 
-    def history(self, limit: int | None = None) -> pl.DataFrame:
-        """COMMITS, newest first, at most `limit` of them."""
+    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first: at most `limit` of them, of versions below `before`."""
 
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first: which can still be read, and why not."""

@@ -79,19 +79,21 @@ class DeltaTable:
         state = self._state(version, at, ref)
         return Snapshot(self._describe(state), DeltaLoader(state, self._schema(state), self._partitions(state)))
 
-    def history(self, limit: int | None = None) -> pl.DataFrame:
-        """COMMITS, newest first, at most `limit`. Works whatever the table's protocol asks."""
-        commits = self._history.commits(self._newest_properties())
-        return commits if limit is None else commits.head(limit)
+    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first: at most `limit`, of versions below `before`. Works whatever the table's protocol asks.
+
+        A page reads its own commits; where they remove files, as much before them as tells what these files were.
+        """
+        return self._history.commits(self._history.newest_properties(), limit, before)
 
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone."""
-        times = self._history.times(self._newest_properties())
+        times = self._history.times(self._history.newest_properties())
         return readable_versions(self._log, self._history, times)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first."""
-        return self._history.schemas(self._newest_properties())
+        return self._history.schemas(self._history.newest_properties())
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""
@@ -245,7 +247,7 @@ class DeltaTable:
         if version is not None and at is not None:
             raise InvalidRequestError("a version and a moment were given", fix="give one of them")
         if at is not None:
-            version = version_at(self._history.times(self._newest_properties()), at, self.address)
+            version = version_at(self._history.times(self._history.newest_properties()), at, self.address)
         wanted = self._log.latest if version is None else version
         state = self._replay(wanted)
         check_readable(state.table_protocol, state.properties, self.address)
@@ -253,7 +255,7 @@ class DeltaTable:
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> ChangeScan:
         def times() -> pl.DataFrame:
-            return self._history.times(self._newest_properties())
+            return self._history.times(self._history.newest_properties())
 
         first, last = commit_range(start, end, self._log.latest, times, self.address)
         self._require_parquet(self._state(last))
@@ -262,20 +264,16 @@ class DeltaTable:
     def _replay(self, version: int) -> Replay:
         with self._lock:
             if version not in self._states:
-                self._states[version] = Replay(self._log, self._log.segment(version))
+                self._states[version] = Replay(self._log, self._log.segment(version), self._earlier(version))
                 while len(self._states) > _KEPT_STATES:
                     del self._states[next(iter(self._states))]
             return self._states[version]
 
-    def _newest_properties(self) -> dict[str, str]:
-        """Properties of the newest version that still has any, for the log's own sake: no protocol check."""
-        metadata = self._history.properties()
-        if metadata:
-            return metadata[max(metadata)].properties
-        base = self._history.base_actions()
-        if base is not None and base[2] is not None:
-            return base[2].properties
-        return {}
+    def _earlier(self, version: int) -> Replay | None:
+        """The newest state before a version that has loaded something, if only commits lie between."""
+        loaded = [s.base for v, s in self._states.items() if v < version and s.base is not None]
+        newest = max(loaded, key=lambda s: s.version, default=None)
+        return newest if newest is not None and self._log.has_commits(newest.version + 1, version) else None
 
     def _schema(self, state: Replay) -> Schema:
         with self._lock:  # thousands of columns take a while to parse, and a scan asks several times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -12,6 +12,7 @@ from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions
 from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
 from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.statistics_reader import StatisticsReader
 
 _ADD_LEAVES = {
     "path": "path",
@@ -38,39 +39,38 @@ _PARSED = {"stats_parsed": "stats_parsed", "parsed_records": "stats_parsed.numRe
 _COUNT = "stats_parsed.numRecords"
 
 
-def file_actions_of(file: ParquetActions, kind: str, columns: Sequence[str], root: str) -> pl.DataFrame:
+def file_actions_of(
+    file: ParquetActions, kind: str, columns: Sequence[str], root: str, statistics: StatisticsReader | None = None
+) -> pl.DataFrame:
     """FILE_ACTIONS of the actions of one kind (add, remove) with a path: `key`, `path`, `deletion_vector`,
-    `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts are never
-    held: each batch's are counted and dropped."""
+    `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
+    `statistics`, are never held: each batch's are read and dropped."""
     names = _ADD_LEAVES if kind == "add" else _REMOVE_LEAVES
     wanted = {c: names[c] for c in ("path", *columns) if c in names}
     extra = {c: leaf for c, leaf in _PARSED.items() if c in columns and kind == "add"}
     counts = "records" in columns and kind == "add"
     leaves = list(dict.fromkeys([*wanted.values(), *extra.values()]))
-    parse = False
-    if counts:
-        if file.has_values(f"{kind}.{_COUNT}"):
-            leaves.append(_COUNT)
-        if not file.covers(f"{kind}.{_COUNT}", f"{kind}.path") and file.has_values(f"{kind}.stats"):
-            parse = True
-            leaves.append("stats")
+    counted = _count_leaves(file, kind) if counts else []
+    leaves += counted
     has_vectors = file.has_values(f"{kind}.deletionVector.storageType")
     if has_vectors:
         leaves += [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()]
-    keep_stats = "stats" in wanted
+    reading = None if statistics is None or kind != "add" else _Statistics(file, statistics)
+    leaves += reading.leaves if reading is not None else ()
     leaves = list(dict.fromkeys(leaves))
+    kept = {*wanted.values(), *extra.values()}
 
     def consume(arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        if parse:
+        if "stats" in counted:
             found = records(pl.Series("stats", arrays["stats"]), None)
             arrays["records"] = found.to_arrow()
-            if not keep_stats:
-                del arrays["stats"]
-        return arrays
+        if reading is not None:
+            arrays["statistics"] = reading.column(arrays)
+        return {name: array for name, array in arrays.items() if name not in _TEXTS or name in kept}
 
-    found, rows = file.leaves(
-        kind, [leaf for leaf in leaves if leaf == "path" or file.has_values(f"{kind}.{leaf}")], consume
-    )
+    narrowed = {"stats_parsed": reading.parts} if reading is not None and "stats_parsed" not in kept else {}
+    leaves = [leaf for leaf in leaves if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
+    found, rows = file.leaves(kind, leaves, consume, narrowed)
     frame = _Columns(found, rows)
     series = [frame.conformed(column, leaf) for column, leaf in wanted.items()]
     series += frame.vectors(whole="vector" in columns, present=has_vectors)
@@ -80,10 +80,40 @@ def file_actions_of(file: ParquetActions, kind: str, columns: Sequence[str], roo
         series.append(frame.raw("stats_parsed", "stats_parsed"))
     if counts:
         series.append(frame.first_known("records", "records", _COUNT))
+    if "statistics" in found:
+        series.append(frame.raw("statistics", "statistics"))
     there = series[0].is_not_null()
     if not there.all():
         series = [s.filter(there) for s in series]
     return with_keys(pl.DataFrame(series), root)
+
+
+def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
+    """What tells the number of rows: `stats_parsed`, and the documents where it does not for every file."""
+    found = [_COUNT] if file.has_values(f"{kind}.{_COUNT}") else []
+    complete = file.covers(f"{kind}.{_COUNT}", f"{kind}.path")
+    return [*found, "stats"] if not complete and file.has_values(f"{kind}.stats") else found
+
+
+_TEXTS = frozenset({"stats", "stats_parsed"})
+
+
+class _Statistics:
+    """What of a file's statistics a reader needs: structs where they say it for every file, else documents as well."""
+
+    def __init__(self, file: ParquetActions, reader: StatisticsReader) -> None:
+        self._reader = reader
+        self.parts = [leaf for leaf in reader.leaves if file.has_values(f"add.stats_parsed.{leaf}")]
+        told = any("." in leaf for leaf in self.parts) and file.covers(f"add.{_COUNT}", "add.path")
+        self.leaves = [*(["stats_parsed"] if self.parts else []), *([] if told else ["stats"])]
+
+    def column(self, arrays: Mapping[str, pa.Array]) -> pa.Array:
+        """One struct a row of a batch."""
+        stats, parsed = (
+            pl.Series(name, arrays[name]) if name in arrays and name in self.leaves else None
+            for name in ("stats", "stats_parsed")
+        )
+        return self._reader.read(stats, parsed, len(arrays["path"])).to_arrow()
 
 
 class _Columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -45,14 +45,15 @@ class JsonActions:
         self._version = version
         self.name = name
 
-    def structs(self, kind: str, keys: Sequence[str], *, first: bool = False) -> list[dict[str, Any]]:
-        """The actions of one kind, where one of `keys` is not null; nulls are left out. `first`: only the first."""
-        found = []
+    def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
+        """The actions of each kind, where one of its keys is not null; nulls are left out. `first`: one of each."""
+        found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
         for line in self._lines:
-            action = getattr(line, _ATTRIBUTES.get(kind, kind))
-            if action is not None and any(action.get(key) is not None for key in keys):
-                found.append({name: value for name, value in action.items() if value is not None})
-        return found[:1] if first else found
+            for kind, keys in kinds.items():
+                action = getattr(line, _ATTRIBUTES.get(kind, kind))
+                if action is not None and any(action.get(key) is not None for key in keys):
+                    found[kind].append({name: value for name, value in action.items() if value is not None})
+        return {kind: rows[:1] if first else rows for kind, rows in found.items()}
 
     def files(self, kind: str, columns: Sequence[str]) -> pl.DataFrame:
         """FILE_ACTIONS of the adds or the removes (`kind`), with these columns, as `newest_actions` gives them."""

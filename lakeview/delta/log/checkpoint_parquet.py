@@ -5,7 +5,7 @@ A checkpoint of a million files is read leaf by leaf, and the footer's null coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, Any, TypeAlias
 
@@ -40,54 +40,66 @@ class ParquetActions:
         self.beside = beside
         self._footer: pq.FileMetaData | None = None
         self._leaves: dict[str, int] = {}
+        self._fields: list[pa.Field] = []
         self._size = 0
 
-    def structs(self, kind: str, keys: Sequence[str], *, first: bool = False) -> list[dict[str, Any]]:
-        """The actions of one kind, where one of `keys` is not null; nulls are left out: absent and null are the same.
+    def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
+        """The actions of each kind, where one of its keys is not null; nulls left out: absent and null are the same.
 
-        `first`: only the first, and nothing is read after it.
+        `first`: one action of each kind is enough, and nothing is read after it.
         """
-        found: list[dict[str, Any]] = []
+        found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
+        footer = self._known()
+        leaves = {kind: [k for k in keys if f"{kind}.{k}" in self._leaves] for kind, keys in kinds.items()}
+        wanted = [kind for kind, keys in leaves.items() if keys]
+        with readable(self.name, self.beside):
+            for kind in kinds:
+                self._require_struct(kind)
+        groups = [
+            g
+            for g in range(footer.num_row_groups)
+            if not all(self._no_values(g, f"{kind}.{k}") for kind in wanted for k in leaves[kind])
+        ]
+        if not wanted or not groups:
+            return found
         with self._open() as file:
-            known = [leaf for key in keys if (leaf := f"{kind}.{key}") in self._leaves]
-            groups = [g for g in range(file.num_row_groups) if not all(self._no_values(g, leaf) for leaf in known)]
-            if not known or not groups:
-                self._require_struct(file, kind)
-                return found
-            self._require_once(file, [kind])
-            for batch in file.iter_batches(self._batch_rows(_BATCH_ROWS), row_groups=groups, columns=[kind]):
-                column = batch.column(0)
-                column.validate(full=True)
-                rows = pl.Series(kind, column)
-                for key in keys:
-                    if key in rows.struct.fields:
-                        there = rows.struct.field(key).is_not_null().arg_true()
-                        found += [{k: v for k, v in row.items() if v is not None} for row in rows.gather(there)]
-                        if there.len():
-                            break
-                if first and found:
-                    return found[:1]
-        return found
+            for batch in file.iter_batches(
+                self._batch_rows(_BATCH_ROWS), row_groups=groups, columns=wanted, use_threads=False
+            ):
+                batch.validate(full=True)
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                    found[name] += _actions(column, leaves[name])
+                if first and all(found[kind] for kind in wanted):
+                    break
+        return {kind: rows[:1] if first else rows for kind, rows in found.items()}
 
-    def leaves(self, kind: str, wanted: Sequence[str], consume: Consumer | None = None) -> tuple[Arrays, int]:
+    def leaves(
+        self,
+        kind: str,
+        wanted: Sequence[str],
+        consume: Consumer | None = None,
+        narrowed: Mapping[str, Sequence[str]] | None = None,
+    ) -> tuple[Arrays, int]:
         """The leaves of the rows whose `path` is in a row group at all, as lists of arrays, and how many rows.
 
         A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives those
-        worth keeping: what it drops is never held.
+        worth keeping: what it drops is never held. `narrowed`: of a struct among the leaves, only these parts.
         """
         kept: Arrays = {}
         rows = 0
+        self._known()
         with self._open() as file:
             present = [w for w in wanted if self._has(kind, w)]
             groups = [g for g in range(file.num_row_groups) if not self._no_values(g, f"{kind}.path")]
-            self._require_struct(file, kind)
+            self._require_struct(kind)
             if "path" not in present or not groups:
                 return kept, 0
-            self._require_once(file, [kind])
-            allowed = self._allowance([f"{kind}.{w}" for w in present], groups)
+            parts = {w: [f"{w}.{part}" for part in (narrowed or {}).get(w, ())] or [w] for w in present}
+            columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
+            allowed = self._allowance(columns, groups)
             size = self._batch_rows(_WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS)
             decoded = 0
-            for batch in file.iter_batches(size, row_groups=groups, columns=[f"{kind}.{w}" for w in present]):
+            for batch in file.iter_batches(size, row_groups=groups, columns=columns):
                 decoded += batch.nbytes
                 if decoded > allowed:
                     raise self._inflates(decoded)
@@ -134,10 +146,11 @@ class ParquetActions:
             file = pq.ParquetFile(source, metadata=self._footer)
             if self._footer is None:
                 self._size = handle.seek(0, 2)
-                self._learn(file.metadata)
+                self._learn(file)
             yield file
 
-    def _learn(self, footer: pq.FileMetaData) -> None:
+    def _learn(self, file: pq.ParquetFile) -> None:
+        footer = file.metadata
         # an action takes more than a byte, however well it is compressed: a footer that claims more is made to exhaust
         if footer.num_rows > max(100_000, self._size):
             raise CorruptTableError(
@@ -147,6 +160,7 @@ class ParquetActions:
                 kind="corrupt-checkpoint",
             )
         schema = footer.schema
+        self._fields = list(file.schema_arrow)
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
         self._footer = footer
 
@@ -187,16 +201,22 @@ class ParquetActions:
             kind="too-large",
         )
 
-    def _require_once(self, file: pq.ParquetFile, tops: Sequence[str]) -> None:
-        names = file.schema_arrow.names
-        if twice := next((n for n in tops if names.count(n) > 1), None):
-            raise TypeError(f"it has two columns called {twice}")
+    def _require_struct(self, kind: str) -> None:
+        fields = [field for field in self._fields if field.name == kind]
+        if len(fields) > 1:
+            raise TypeError(f"it has two columns called {kind}")
+        if fields and not pa.types.is_struct(fields[0].type):
+            raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
 
-    def _require_struct(self, file: pq.ParquetFile, kind: str) -> None:
-        schema = file.schema_arrow
-        for field in (schema.field(i) for i, name in enumerate(schema.names) if name == kind):
-            if not pa.types.is_struct(field.type):
-                raise TypeError(f"{kind} is {field.type}, a struct was expected")
+
+def _actions(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """The structs of a column where one of these leaves is not null."""
+    for key in keys:
+        leaf = _field(column, key)
+        if leaf.null_count < len(leaf):
+            rows = [column[i].as_py() for i in pl.Series(leaf).is_not_null().arg_true()]
+            return [{name: value for name, value in row.items() if value is not None} for row in rows]
+    return []
 
 
 def _field(struct: pa.Array, leaf: str) -> pa.Array:
@@ -236,8 +256,8 @@ def readable(name: str, beside: str | None = None) -> Iterator[None]:
         OSError,
         TypeError,
         KeyError,
+        ValueError,
         OverflowError,
-        UnicodeDecodeError,
     ) as error:
         if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
             raise

@@ -23,6 +23,7 @@ from lakeview.delta.log.commits import FILE_ACTIONS
 from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path
+from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.errors import CorruptTableError
 from lakeview.storage import Storage
 
@@ -53,11 +54,12 @@ class Checkpoint:
         protocol: Protocol | None = None
         metadata: Metadata | None = None
         for top in self._tops:
+            found = top.structs(_STATE, first=True)
             with readable(top.name):
-                if protocol is None:
-                    protocol = next((msgspec.convert(p, Protocol) for p in _some(top, "protocol", _VERSIONS)), None)
-                if metadata is None:
-                    metadata = next((_metadata(m) for m in _some(top, "metaData", ("id", "schemaString"))), None)
+                for action in found["protocol"]:
+                    protocol = protocol or msgspec.convert(action, Protocol)
+                for action in found["metaData"]:
+                    metadata = metadata or _metadata(action)
             if protocol is not None and metadata is not None:
                 break
         return protocol, metadata
@@ -70,14 +72,15 @@ class Checkpoint:
         """Every domainMetadata action."""
         return [d for top in self._tops for d in _converted(top, "domainMetadata", "domain", DomainMetadata)]
 
-    def adds(self, columns: Sequence[str]) -> pl.DataFrame:
+    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns, only
         they are read.
 
         Beside FILE_ACTIONS' own: `records` (physical rows by either kind of statistics), `stats_parsed` (the struct as
-        it is, absent if the checkpoint has none) and `parsed_records` (its numRecords) may be asked for.
+        it is, absent if the checkpoint has none) and `parsed_records` (its numRecords) may be asked for. `statistics`
+        adds what it reads as a column of that name.
         """
-        return self._files("add", columns)
+        return self._files("add", columns, statistics)
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
@@ -94,11 +97,11 @@ class Checkpoint:
         once, in the order recorded; those in `_sidecars` by their names."""
         found: dict[str, None] = {}
         for top in self._tops:
-            for action in top.structs("sidecar", ["path"]):
+            for action in top.structs({"sidecar": ["path"]})["sidecar"]:
                 found[self._sidecar_path(action["path"], top.name)] = None
         if found and len(self._tops) > 1:
             raise CorruptTableError(
-                f"checkpoint {self.version} is in {len(self._tops)} parts and names sidecars: it can be either, not both",
+                f"checkpoint {self.version} is in {len(self._tops)} parts and names sidecars: one excludes the other",
                 fix="if every commit is still there, deleting the checkpoint is enough",
                 place=self._tops[0].name,
                 kind="corrupt-checkpoint",
@@ -118,15 +121,15 @@ class Checkpoint:
             )
         return path
 
-    def _files(self, kind: str, columns: Sequence[str]) -> pl.DataFrame:
+    def _files(self, kind: str, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         files: list[ActionsFile] = [*self._tops, *(self._sidecar(path) for path in self.sidecars)]
         root = self._storage.root
 
         def read(file: ActionsFile) -> pl.DataFrame:
             if isinstance(file, JsonActions):
-                return file.files(kind, columns)
+                return with_statistics(lambda more: file.files(kind, more), columns, statistics)
             with readable(file.name, file.beside):
-                return file_actions_of(file, kind, columns, root)
+                return file_actions_of(file, kind, columns, root, statistics)
 
         if self._storage.remote and len(files) > 2:
             with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-checkpoint") as pool:
@@ -149,16 +152,12 @@ def _nothing(columns: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(schema={name: types[name] for name in names if name in types})
 
 
-_VERSIONS = ("minReaderVersion", "minWriterVersion")
-
-
-def _some(top: ActionsFile, kind: str, keys: Sequence[str]) -> list[dict[str, Any]]:
-    return top.structs(kind, keys, first=True)
+_STATE = {"protocol": ("minReaderVersion", "minWriterVersion"), "metaData": ("id", "schemaString")}
 
 
 def _converted(top: ActionsFile, kind: str, key: str, type_: type[_T]) -> list[_T]:
     with readable(top.name):
-        return [msgspec.convert(action, type_) for action in top.structs(kind, [key])]
+        return [msgspec.convert(action, type_) for action in top.structs({kind: [key]})[kind]]
 
 
 def _metadata(found: dict[str, Any]) -> Metadata:
@@ -170,11 +169,12 @@ def _metadata(found: dict[str, Any]) -> Metadata:
 
 
 def as_dict(value: object) -> dict[str, str | None]:
-    """A Parquet map in any of its encodings as a dict: polars gives a dict, or a list of key-value structs."""
+    """A Parquet map in any of its encodings as a dict: Arrow gives pairs, or a list of key-value structs."""
     if not value:
         return {}
     if isinstance(value, dict):
         return {str(k): v for k, v in value.items()}
     if isinstance(value, list):
-        return {str(entry["key"]): entry["value"] for entry in value}
+        pairs = (e if isinstance(e, tuple) else (e["key"], e["value"]) for e in value)
+        return {str(key): text for key, text in pairs}
     raise TypeError(f"a map was expected, found {type(value).__name__}")

@@ -1,25 +1,26 @@
-"""Commits to what happened: COMMITS, the life of every file, schema changes, and which versions can still be read."""
+"""Commits to what happened: COMMITS, whole or by page, the life of every file, and schema changes."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
+from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.checkpoints import Checkpoint
-from lakeview.delta.log.commits import Commit, file_actions, only
-from lakeview.delta.log.log_segment import complete_checkpoints
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.commit_facts import CommitFacts, FileEvent, Identity, Known, read_facts
+from lakeview.delta.log.earlier_files import before, in_checkpoint
+from lakeview.delta.log.file_lines import log_lines
+from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.snapshot import COMMITS, LIFETIMES, SCHEMAS, moments
 
 _KEY = ["key", "deletion_vector"]
-_CHUNK = 256
 
 EVENTS = pl.Schema(
     {
@@ -30,151 +31,249 @@ EVENTS = pl.Schema(
         "deletion_vector": pl.String(),
         "size": pl.Int64(),
         "records": pl.Int64(),
-        "data_change": pl.Boolean(),
     }
 )
 """One row a file action of the commits still there; `records` are live rows."""
 
-
-@dataclass(slots=True)
-class _Read:
-    """What has been read of the commits so far; grows by the new ones."""
-
-    infos: dict[int, CommitInfo] = field(default_factory=dict)
-    metadata: dict[int, Metadata] = field(default_factory=dict)
-    protocols: dict[int, Protocol] = field(default_factory=dict)
-    broken: dict[int, str] = field(default_factory=dict)
-    events: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=EVENTS))
+_Told = tuple[Protocol | None, Metadata | None]
 
 
 class History:
-    """What the commits of a log tell. Each commit is read once; a refresh reads the new ones."""
+    """What the commits of a log tell. Each commit is read once; a refresh reads the new ones.
+
+    Of a corrupt commit nothing is known but that it is there, and it takes nothing else with it.
+    """
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
-        self._read = _Read()
         self._lock = threading.RLock()
+        self._facts: dict[int, CommitFacts] = {}
+        self._events: list[pl.DataFrame] = []
+        self._through: set[int] = set()
+        self._told: dict[int, _Told] = {}
+        self._whole: tuple[Any, pl.DataFrame] | None = None
         self._base_read = False
         self._base: tuple[int, Protocol | None, Metadata | None] | None = None
-        self._base_adds = pl.DataFrame(schema=EVENTS)
         self.base_trouble: str | None = None
 
-    def _all(self) -> _Read:
+    # -- reading
+
+    def _all(self) -> dict[int, CommitFacts]:
         with self._lock:
-            missing = [v for v in self._log.commit_files()["version"] if v not in self._read.infos]
-            self._extend(self._read, missing)
-            return self._read
+            versions = self._log.versions()
+            missing = [v for v in versions if v not in self._through] if len(self._through) < len(versions) else []
+            if missing:
+                self._read(missing)
+            return self._facts
 
-    def _extend(self, read: _Read, versions: Sequence[int]) -> None:
-        for start in range(0, len(versions), _CHUNK):
-            commits = self._readable(versions[start : start + _CHUNK], read)
-            # a chunk counts as read once all of it is: what fails before is tried again, and nothing counts twice
-            read.events = pl.concat([read.events, _events(commits, self._log.storage.root)])
-            read.metadata |= dict(only("meta_data", commits))
-            read.protocols |= dict(only("protocol", commits))
-            read.infos |= {c.version: c.info for c in commits}
+    def _read(self, versions: Sequence[int]) -> None:
+        live: dict[Identity, Known] = {}
+        found: list[CommitFacts] = []
+        events: dict[str, list[Any]] = {name: [] for name in EVENTS}
+        previous: int | None = None
+        for version, data in self._log.each_bytes(versions):
+            if previous is not None and version != previous + 1:
+                live = {}  # between lies what nobody knows: a checkpoint has to tell what was there
+            previous = version
+            facts, own = read_facts(version, data, self._log.storage.root, live)
+            found.append(facts)
+            _collect(events, version, own)
+        frame = pl.DataFrame(events, schema=EVENTS)
+        self._complete([f for f in found if f.unknown])
+        # only now: what fails before is tried again, and nothing counts twice
+        self._events.append(frame)
+        self._facts |= {f.version: f for f in found}
+        self._told |= {f.version: (f.protocol, f.metadata) for f in found}
+        self._through |= set(versions)
 
-    def _readable(self, versions: Sequence[int], read: _Read) -> list[Commit]:
-        """These commits; one that is corrupt is noted, and does not take the rest of the history with it."""
-        try:
-            return self._log.commits(versions)
-        except CorruptTableError:
-            found = []
-            for version in versions:
+    def _complete(self, open_ends: Sequence[CommitFacts]) -> None:
+        """Tell commits that removed files not met what these files were: by earlier commits, or by the checkpoint that
+        their unbroken run of commits starts from."""
+        starts = self._starts() if open_ends else {}
+        groups: dict[CheckpointFiles | None, list[CommitFacts]] = {}
+        for facts in open_ends:
+            groups.setdefault(self._base_of(facts.version, starts[facts.version]), []).append(facts)
+        for base, group in groups.items():
+            wanted = {identity for facts in group for identity, _ in facts.unknown}
+            known = self._met(wanted, -1 if base is None else base.version)
+            if base is not None and (rest := wanted - known.keys()):
+                known |= in_checkpoint(self._log.checkpoint(base), rest)
+            for facts in group:
+                facts.complete(known)
+
+    def _met(self, wanted: set[Identity], above: int) -> dict[Identity, Known]:
+        """The latest word of the commits read before, above a version, on these files."""
+        if not self._events:
+            return {}
+        events = pl.concat(self._events)
+        keys = pl.Series([key for key, _ in wanted], dtype=pl.String)
+        near = events[events["key"].is_in(keys.implode()).arg_true()].filter(pl.col("version") > above)
+        columns = near.select("key", "deletion_vector", "added", "size", "records")
+        return {
+            (key, vector): (size, records) if added else (None, None)
+            for key, vector, added, size, records in columns.iter_rows()
+            if (key, vector) in wanted
+        }
+
+    def _starts(self) -> dict[int, int]:
+        """Of each version, the first one of its unbroken run of commits."""
+        starts: dict[int, int] = {}
+        for version in self._log.versions():
+            starts[version] = starts.get(version - 1, version)
+        return starts
+
+    def _base_of(self, version: int, start: int) -> CheckpointFiles | None:
+        """The oldest complete checkpoint that a run of commits goes on from, below this version."""
+        if start == 0:
+            return None
+        return next((c for c in self._log.checkpoints() if start - 1 <= c.version < version), None)
+
+    # -- what happened
+
+    def commits(
+        self, properties: Mapping[str, str], limit: int | None = None, before_version: int | None = None
+    ) -> pl.DataFrame:
+        """COMMITS, newest first: at most `limit`, of versions below `before_version`.
+
+        Removed rows and bytes come from the adds they undo, null where those are gone. A page reads its own commits,
+        and where they remove files as much of the log before them as it takes to find what those were.
+        """
+        with self._lock:
+            versions = self._log.versions()
+            if before_version is not None:
+                versions = [v for v in versions if v < before_version]
+            if limit is not None and limit < len(versions):
+                versions = versions[len(versions) - max(limit, 0) :]
+            if len(versions) < len(self._log.versions()) and len(self._through) < len(self._log.versions()):
+                self._read_page([v for v in versions if v not in self._facts])
+                return self._frame(versions, properties)
+            state = (len(self._log.versions()), self._log.latest, tuple(sorted(properties.items())))
+            if self._whole is None or self._whole[0] != state:
+                self._whole = state, self._frame(self._log.versions(), properties)
+            whole = self._whole[1]
+            return whole if len(versions) == whole.height else whole.filter(pl.col("version").is_in(versions))
+
+    def _read_page(self, versions: Sequence[int]) -> None:
+        live: dict[Identity, Known] = {}
+        found: list[CommitFacts] = []
+        for version, data in self._log.each_bytes(versions):
+            if found and version != found[-1].version + 1:
+                live = {}
+            found.append(read_facts(version, data, self._log.storage.root, live)[0])
+        for facts in found:
+            if facts.unknown:
+                facts.complete(before(self._log, facts.version, {identity for identity, _ in facts.unknown}))
+        self._facts |= {f.version: f for f in found}
+        self._told |= {f.version: (f.protocol, f.metadata) for f in found}
+
+    def _frame(self, versions: Sequence[int], properties: Mapping[str, str]) -> pl.DataFrame:
+        whole = len(versions) == len(self._log.versions())
+        facts = self._all() if whole else self._facts
+        rows = [facts[v] for v in reversed(versions)]
+        changed = self._schema_changes(versions)
+        recorded = {f.version: f.info.timestamp for f in rows} if whole else None
+        times = self._times(properties, rows, recorded)
+        columns: dict[str, Any] = {
+            "version": [f.version for f in rows],
+            "recorded_timestamp": [f.info.timestamp for f in rows],
+            "schema_changed": [f.version in changed for f in rows],
+            "protocol_changed": [f.protocol is not None for f in rows],
+            "data_change": [f.data_change for f in rows],
+            **{name: [getattr(f.info, name) for f in rows] for name in _INFO},
+            # of a corrupt commit nothing is known
+            **{name: [None if f.broken is not None else getattr(f, name) for f in rows] for name in _TOTALS},
+        }
+        frame = pl.DataFrame(columns, schema={n: COMMITS[n] for n in columns} | {"recorded_timestamp": pl.Int64()})
+        return frame.with_columns(
+            moments("recorded_timestamp"),
+            pl.col("version").alias("position"),
+            pl.when(pl.col("version") > 0).then(pl.col("version") - 1).alias("parent"),
+            *times.reverse().select("timestamp", "timestamp_source").get_columns(),
+        ).select(COMMITS.names())
+
+    def _times(
+        self, properties: Mapping[str, str], rows: Iterable[CommitFacts], recorded: Mapping[int, int | None] | None
+    ) -> pl.DataFrame:
+        own = {f.version: f.info.in_commit_timestamp for f in rows}
+        times = CommitTimes(self._log, properties).frame(own, recorded)
+        return times if recorded is not None else times.filter(pl.col("version").is_in(list(own)))
+
+    def _schema_changes(self, versions: Sequence[int]) -> set[int]:
+        """Those of these versions whose schema differs from the one before them that the log still tells."""
+        changed = set()
+        older: str | None = None
+        known = False
+        for version in versions:
+            metadata = self._facts[version].metadata
+            if metadata is not None and metadata.schema_string is not None:
+                if not known:
+                    older, known = self._schema_before(version), True
+                if older != metadata.schema_string:
+                    changed.add(version)
+                older = metadata.schema_string
+        return changed
+
+    def _schema_before(self, version: int) -> str | None:
+        """The schema in force before a commit; None where the log no longer tells one."""
+        return next((m.schema_string for m in self._newest_metadata(version) if m.schema_string is not None), None)
+
+    def _newest_metadata(self, below: int) -> Iterator[Metadata]:
+        """The metadata in force below a version, newest first: of the commits after the newest checkpoint, of
+        that checkpoint, and so on back; what cannot be read is passed over."""
+        end = below
+        for checkpoint in [*(c for c in reversed(self._log.checkpoints()) if c.version < below), None]:
+            start = -1 if checkpoint is None else checkpoint.version
+            versions = self._log.versions()
+            for told in self._tell(versions[bisect_right(versions, start) : bisect_left(versions, end)][::-1]):
+                if told[1] is not None:
+                    yield told[1]
+            if checkpoint is not None:
+                end = checkpoint.version + 1
                 try:
-                    found.append(self._log.commit(version))
-                except CorruptTableError as error:
-                    read.broken[version] = error.message
-                    read.infos[version] = CommitInfo()
-            return found
+                    metadata = self._log.checkpoint(checkpoint).protocol_and_metadata()[1]
+                except (CorruptTableError, UnsupportedTableError):
+                    continue
+                if metadata is not None:
+                    yield metadata
+
+    def _tell(self, versions: Sequence[int]) -> Iterator[_Told]:
+        """The protocol and metaData actions of these commits, in this order; nothing of one that is corrupt.
+
+        Commits are searched as bytes, and those parsed that may hold one.
+        """
+        unknown = iter(self._log.each_bytes([v for v in versions if v not in self._told]))
+        for version in versions:
+            if version not in self._told:
+                self._told[version] = _told(*next(unknown))
+            yield self._told[version]
 
     def broken(self) -> dict[int, str]:
         """Commits that cannot be read, and why."""
-        return dict(self._all().broken)
+        return {v: f.broken for v, f in self._all().items() if f.broken is not None}
 
     def times(self, properties: Mapping[str, str]) -> pl.DataFrame:
-        """TIMES of every commit still there."""
-        read = self._all()
-        own = {v: i.in_commit_timestamp for v, i in read.infos.items()}
-        return CommitTimes(self._log, properties).frame(own, {v: i.timestamp for v, i in read.infos.items()})
+        """TIMES of every commit still there; commits are read only where their own word counts."""
+        times = CommitTimes(self._log, properties)
+        own: dict[int, int | None] = {}
+        if times.start is not None:
+            facts = self._all()
+            own = {v: f.info.in_commit_timestamp for v, f in facts.items()}
+        return times.frame(own)
 
-    def commits(self, properties: Mapping[str, str]) -> pl.DataFrame:
-        """COMMITS, newest first. Removed rows and bytes come from the adds they undo, null where those are gone."""
-        read = self._all()
-        versions = sorted(read.infos)
-        infos = [read.infos[v] for v in versions]
-        frame = pl.DataFrame(
-            {
-                "version": versions,
-                "recorded_timestamp": [i.timestamp for i in infos],
-                "operation": [i.operation for i in infos],
-                "parameters": [i.parameters for i in infos],
-                "metrics": [i.metrics for i in infos],
-                "engine": [i.engine for i in infos],
-                "client_version": [i.client_version for i in infos],
-                "user": [i.user for i in infos],
-                "protocol_changed": [v in read.protocols for v in versions],
-            },
-            schema={n: COMMITS[n] for n in COMMITS if n in _INFO} | {"recorded_timestamp": pl.Int64()},
-        )
-        changed = self.schemas(properties).select("version", pl.lit(value=True).alias("schema_changed"))
-        return (
-            frame.with_columns(
-                moments("recorded_timestamp"),
-                pl.col("version").alias("position"),
-                pl.when(pl.col("version") > 0).then(pl.col("version") - 1).alias("parent"),
-            )
-            .join(self.times(properties), on="version", how="left")
-            .join(self._totals(), on="version", how="left")
-            .join(changed, on="version", how="left")
-            .with_columns(
-                pl.col("schema_changed", "data_change").fill_null(value=False),
-                # a commit without file actions adds and removes none; of a corrupt one nothing is known
-                pl.when(pl.col("files_added").is_not_null() | pl.col("version").is_in(list(read.broken)))
-                .then(pl.col(*_TOTALS))
-                .otherwise(pl.lit(0, pl.Int64))
-                .name.keep(),
-            )
-            .select(COMMITS.names())
-            .cast(COMMITS)
-            .sort("version", descending=True)
-        )
-
-    def _totals(self) -> pl.DataFrame:
-        """Files, bytes and rows added and removed by version; a sum with an unknown part is unknown."""
-        events = self._all().events
-        undone = (
-            self.lifetimes()
-            .filter(pl.col("removed").is_not_null())
-            .select(
-                pl.col("removed").alias("version"),
-                "path",
-                "deletion_vector",
-                pl.col("size").alias("old_size"),
-                pl.col("records").alias("old_records"),
-            )
-            .unique(["version", "path", "deletion_vector"])
-        )
-        known = events.join(undone, on=["version", "path", "deletion_vector"], how="left", nulls_equal=True)
-        size = pl.when("added").then("size").otherwise(pl.coalesce("size", "old_size"))
-        rows = pl.when("added").then("records").otherwise("old_records")
-        return known.group_by("version").agg(
-            pl.col("added").sum().cast(pl.Int64).alias("files_added"),
-            (~pl.col("added")).sum().cast(pl.Int64).alias("files_removed"),
-            _sum(size.filter("added")).alias("bytes_added"),
-            _sum(size.filter(~pl.col("added"))).alias("bytes_removed"),
-            _sum(rows.filter("added")).alias("records_added"),
-            _sum(rows.filter(~pl.col("added"))).alias("records_removed"),
-            pl.col("data_change").any(),
-        )
+    # -- the life of files and schemas
 
     def base_version(self) -> int | None:
         """The checkpoint version before which the commits do not reach back; None if they begin at version 0."""
-        commits = self._log.commit_files()["version"]
-        if commits.len() and commits[0] == 0:
+        return None if self._oldest() is None else self.base_checkpoint().version
+
+    def base_checkpoint(self) -> CheckpointFiles:
+        """The oldest complete checkpoint. LookupError where there is none."""
+        return next(iter(self._log.checkpoints()))
+
+    def _oldest(self) -> Checkpoint | None:
+        if self._log.versions()[:1] == [0] or not self._log.checkpoints():
             return None
-        checkpoints = complete_checkpoints(self._log.files)
-        return checkpoints[0].version if checkpoints else None
+        return self._log.checkpoint(self.base_checkpoint())
 
     def base_actions(self) -> tuple[int, Protocol | None, Metadata | None] | None:
         """The version, protocol and metaData of the checkpoint the history starts from; None if it starts at 0.
@@ -183,23 +282,28 @@ class History:
         """
         with self._lock:
             if not self._base_read:
-                version = self.base_version()
-                if version is not None:
-                    checkpoint = self._log.checkpoint(complete_checkpoints(self._log.files)[0])
+                checkpoint = self._oldest()
+                if checkpoint is not None:
                     try:
-                        self._base = (version, *checkpoint.protocol_and_metadata())
-                        self._base_adds = _live_events(checkpoint)
+                        self._base = (checkpoint.version, *checkpoint.protocol_and_metadata())
                     except (CorruptTableError, UnsupportedTableError) as error:
-                        self._base, self.base_trouble = (version, None, None), error.message
+                        self._base, self.base_trouble = (checkpoint.version, None, None), error.message
                 self._base_read = True
             return self._base
 
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES: each stay of a file in the table, from the oldest version the log can still rebuild."""
-        events = self._all().events
-        base = self.base_actions()
-        if base is not None:
-            events = pl.concat([self._base_adds, events.filter(pl.col("version") > base[0])])
+        with self._lock:
+            self._all()
+            events = pl.concat([pl.DataFrame(schema=EVENTS), *self._events])
+            checkpoint = self._oldest()
+            if checkpoint is not None:
+                base = pl.DataFrame(schema=EVENTS)
+                try:
+                    base = _live_events(checkpoint)
+                except (CorruptTableError, UnsupportedTableError) as error:
+                    self.base_trouble = error.message
+                events = pl.concat([base, events.filter(pl.col("version") > checkpoint.version)])
         one = events.unique(["version", *_KEY], keep="last", maintain_order=True)
         following = pl.col("version").shift(-1).over(_KEY, order_by="version")
         return (
@@ -212,8 +316,7 @@ class History:
 
     def schemas(self, properties: Mapping[str, str]) -> pl.DataFrame:
         """SCHEMAS, oldest first; the first row is the oldest schema the log still tells."""
-        read = self._all()
-        metadata = dict(read.metadata)
+        metadata = self.properties()
         base = self.base_actions()
         if base is not None and base[2] is not None:
             metadata = {base[0]: base[2]} | {v: m for v, m in metadata.items() if v > base[0]}
@@ -229,36 +332,64 @@ class History:
 
     def protocols(self) -> dict[int, Protocol]:
         """Every protocol action of the commits, by version."""
-        return dict(self._all().protocols)
+        return {v: told[0] for v, told in self._all_told().items() if told[0] is not None}
 
     def properties(self) -> dict[int, Metadata]:
         """Every metaData action of the commits, by version."""
-        return dict(self._all().metadata)
+        return {v: told[1] for v, told in self._all_told().items() if told[1] is not None}
+
+    def _all_told(self) -> dict[int, _Told]:
+        with self._lock:
+            for _ in self._tell(self._log.versions()):
+                pass
+            return dict(sorted(self._told.items()))
+
+    def newest_properties(self) -> dict[str, str]:
+        """Properties of the newest version that still has any, for the log's own sake: no protocol check.
+
+        Searched newest first: the commits after the newest checkpoint, that checkpoint, and only where it tells nothing
+        what lies before it.
+        """
+        with self._lock:
+            metadata = next(self._newest_metadata(self._log.latest + 1), None)
+        return {} if metadata is None else metadata.properties
+
+
+def _told(version: int, data: bytes) -> _Told:
+    if b'"protocol"' not in data and b'"metaData"' not in data:
+        return None, None
+    try:
+        lines = log_lines(data, version)
+    except CorruptTableError:
+        return None, None
+    return (
+        next((line.protocol for line in reversed(lines) if line.protocol is not None), None),
+        next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None),
+    )
 
 
 _TOTALS = ("files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed")
-_INFO = {
-    "version", "recorded_timestamp", "operation", "parameters", "metrics", "engine", "client_version", "user",
-    "protocol_changed",
-}  # fmt: skip
+_INFO = ("operation", "parameters", "metrics", "engine", "client_version", "user")
 
 
-def _sum(values: pl.Expr) -> pl.Expr:
-    return pl.when(values.null_count() == 0).then(values.sum())
+def _collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:
+    columns["version"] += [version] * len(events)
+    columns["added"] += [e.added for e in events]
+    columns["key"] += [e.identity[0] for e in events]
+    columns["path"] += [e.path for e in events]
+    columns["deletion_vector"] += [e.identity[1] for e in events]
+    columns["size"] += [e.size for e in events]
+    columns["records"] += [e.records for e in events]
 
 
 def _live_events(checkpoint: Checkpoint) -> pl.DataFrame:
     """EVENTS of the files a checkpoint holds, as if added before every version."""
-    adds = checkpoint.adds(["size", "stats", "parsed_records"])
-    count = records(adds["stats"], adds["parsed_records"] if "parsed_records" in adds.columns else None)
-    live = count - adds["deleted_records"]
-    return adds.with_columns(
-        pl.lit(-1, pl.Int64).alias("version"), pl.lit(value=True).alias("added"), live.alias("records"),
-        pl.lit(value=True).alias("data_change"),
-    ).select(EVENTS.names())  # fmt: skip
-
-
-def _events(commits: Sequence[Commit], root: str) -> pl.DataFrame:
-    actions = file_actions(commits, root)
-    live = records(actions["stats"], None) - actions["deleted_records"]
-    return actions.with_columns(live.alias("records")).select(EVENTS.names())
+    return (
+        checkpoint.adds(["size", "records"])
+        .with_columns(
+            pl.lit(-1, pl.Int64).alias("version"),
+            pl.lit(value=True).alias("added"),
+            (pl.col("records") - pl.col("deleted_records")).alias("records"),
+        )
+        .select(EVENTS.names())
+    )

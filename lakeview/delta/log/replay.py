@@ -12,6 +12,7 @@ import polars as pl
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.file_lines import LogLine, log_lines, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
+from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError
 from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, TableProtocol, moments
@@ -71,8 +72,7 @@ class Replay:
         """
         protocol: Protocol | None = None
         metadata: Metadata | None = None
-        for version in reversed(versions):
-            data = self._log.commit_bytes(version)
+        for version, data in self._log.each_bytes(versions[::-1]):
             if b'"protocol"' in data or b'"metaData"' in data:
                 lines = log_lines(data, version)
                 protocol = protocol or next((line.protocol for line in lines if line.protocol is not None), None)
@@ -112,12 +112,15 @@ class Replay:
 
     # -- files
 
-    def adds(self, columns: Sequence[str]) -> pl.DataFrame:
+    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns.
 
         `records` (physical rows), `stats_parsed` and `parsed_records` may be asked for; the last two are there if a
-        checkpoint has them.
+        checkpoint has them. `statistics` adds what it reads as a column of that name.
         """
+        if statistics is not None:
+            with self._lock:
+                return self._adds(columns, statistics)
         wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
         with self._lock:
             for held in self._held:
@@ -129,15 +132,18 @@ class Replay:
                 self._earlier = None  # carried on: a table that is refreshed for weeks holds no chain of states
             return found
 
-    def _adds(self, columns: Sequence[str]) -> pl.DataFrame:
-        earlier = self._carried(columns)
+    def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
+        earlier = self._carried(columns) if statistics is None else None
         old: pl.DataFrame | None = None
         start = self.segment.commits.start
         if earlier is not None:
             start, old = earlier[0].version + 1, earlier[1]
         elif self._checkpoint is not None:
-            old = self._checkpoint.adds(columns)
-        tail = self._tail(columns, range(start, self.version + 1))
+            old = self._checkpoint.adds(columns, statistics)
+            if statistics is not None and "statistics" not in old.columns:
+                old = old.with_columns(statistics.read(None, None, old.height))
+        versions = range(start, self.version + 1)
+        tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics)
         live = _where(tail, tail["added"]).drop("added")
         if old is None:
             return live

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ from lakeview.storage import Storage
 
 _CACHE_BYTES = 64 << 20
 _THREADS = 8
-_BATCH = 256
+_FIRST_BATCH, _BATCH = 8, 256
 
 
 class _Listed:
@@ -129,6 +129,12 @@ class TableLog:
         with self._lock:
             return self._listed.commits
 
+    def has_commits(self, first: int, last: int) -> bool:
+        """Whether the last listing told of every commit from one version to another."""
+        with self._lock:
+            versions = self._listed.versions
+            return bisect_right(versions, last) - bisect_left(versions, first) == last - first + 1
+
     def checkpoints(self) -> list[CheckpointFiles]:
         """Every complete checkpoint, oldest first; at one version the one to prefer comes last."""
         return self._whole().checkpoints
@@ -182,14 +188,16 @@ class TableLog:
     def each_bytes(self, versions: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """(version, bytes) of several commits in the order asked for, a batch in memory at a time; errors as `commit`.
 
-        From a remote store several are read at once.
+        Batches grow, so that who stops early has read little. From a remote store several are read at once.
         """
-        for start in range(0, len(versions), _BATCH):
-            batch = versions[start : start + _BATCH]
+        at, size = 0, _FIRST_BATCH
+        while at < len(versions):
+            batch = versions[at : at + size]
             with self._lock:
                 known = {v: self._bytes[v] for v in batch if v in self._bytes}
             known |= self._read_all([v for v in batch if v not in known])
             yield from ((v, known[v]) for v in batch)
+            at, size = at + size, min(2 * size, _BATCH)
 
     def _read_all(self, versions: Sequence[int]) -> dict[int, bytes]:
         if len(versions) < 2:

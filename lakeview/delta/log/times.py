@@ -41,7 +41,8 @@ class CommitTimes:
 
     def __init__(self, log: TableLog, properties: Mapping[str, str]) -> None:
         self._log = log
-        self._start = in_commit_start(properties)
+        self.start = in_commit_start(properties)
+        """The version from which commits carry their own time; None where they do not."""
 
     def of(self, version: int) -> datetime | None:
         """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
@@ -53,7 +54,7 @@ class CommitTimes:
             at = _position(commits, version)
             if at is None:
                 return None
-        if self._start is not None and version >= self._start:
+        if self.start is not None and version >= self.start:
             own = moment(self._info(version).in_commit_timestamp)
             if own is not None:
                 return own
@@ -69,14 +70,19 @@ class CommitTimes:
         except CorruptTableError:
             return CommitInfo()
 
-    def frame(self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None]) -> pl.DataFrame:
-        """TIMES from what the commits say: `in_commit` and `recorded` are milliseconds by version."""
+    def frame(
+        self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None] | None = None
+    ) -> pl.DataFrame:
+        """TIMES from what the commits say: `in_commit` and `recorded` are milliseconds by version.
+
+        Without `recorded`, commits are read for it where file times turn out to be those of a copy.
+        """
         commits = self._log.commit_list()
         said = self._said(commits, recorded) if self._flattened(commits, recorded) else None
         times = _monotone([c.modified for c in commits] if said is None else said)
         sources = ["file" if said is None else "commitInfo"] * len(commits)
-        if self._start is not None:
-            for i in range(bisect_left(commits, self._start, key=lambda c: c.version), len(commits)):
+        if self.start is not None:
+            for i in range(bisect_left(commits, self.start, key=lambda c: c.version), len(commits)):
                 own = in_commit.get(commits[i].version)
                 if moment(own) is not None:
                     times[i], sources[i] = own, "in-commit"

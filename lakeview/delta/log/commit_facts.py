@@ -1,0 +1,117 @@
+"""One commit's lines to what its row of COMMITS says, and to its file events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
+from lakeview.delta.log.file_lines import AddLine, LogLine, events_of, info_of, log_lines, records_of, unique_id
+from lakeview.delta.log.paths import canonical_paths, decoded_paths
+from lakeview.errors import CorruptTableError
+
+Identity: TypeAlias = tuple[str, str | None]
+"""A file: canonical path and unique id of its deletion vector."""
+
+Known: TypeAlias = tuple[int | None, int | None]
+"""What is known of a live file: bytes, live rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEvent:
+    """One file action of a commit; `records`: live rows of an add, None where nobody says and for a remove."""
+
+    identity: Identity
+    path: str
+    added: bool
+    size: int | None
+    records: int | None
+    data_change: bool
+
+
+@dataclass(slots=True)
+class CommitFacts:
+    """What a commit says. `broken`: why it cannot be read, then the rest is empty.
+
+    Bytes and rows are None where a part of the sum is unknown. `unknown`: removed files whose add has not been met;
+    `complete` gives what they were.
+    """
+
+    version: int
+    info: CommitInfo = field(default_factory=CommitInfo)
+    metadata: Metadata | None = None
+    protocol: Protocol | None = None
+    broken: str | None = None
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_added: int | None = 0
+    bytes_removed: int | None = 0
+    records_added: int | None = 0
+    records_removed: int | None = 0
+    data_change: bool = False
+    unknown: list[tuple[Identity, int | None]] = field(default_factory=list)
+
+    def complete(self, known: Mapping[Identity, Known]) -> None:
+        """Count the removed files whose add was not met; one that is not among `known` makes the sums unknown."""
+        for identity, size in self.unknown:
+            self.remove(size, known.get(identity, (None, None)))
+        self.unknown = []
+
+    def remove(self, size: int | None, was: Known) -> None:
+        """Count one removed file: its bytes as the remove says, its rows as its add did."""
+        self.bytes_removed = _plus(self.bytes_removed, was[0] if size is None else size)
+        self.records_removed = _plus(self.records_removed, was[1])
+
+
+def read_facts(
+    version: int, data: bytes, root: str, live: MutableMapping[Identity, Known]
+) -> tuple[CommitFacts, list[FileEvent]]:
+    """What a commit says, and its file events in the order recorded.
+
+    `live`: files that earlier commits touched, brought up to its version. "The actions of a commit have no order": what
+    it removes was there before it, whatever else it adds.
+    """
+    try:
+        lines = log_lines(data, version)
+    except CorruptTableError as error:
+        return CommitFacts(version, broken=error.message), []
+    events = _events(lines, root)
+    facts = CommitFacts(version, info_of(lines))
+    facts.metadata = next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None)
+    facts.protocol = next((line.protocol for line in reversed(lines) if line.protocol is not None), None)
+    for event in events:
+        facts.data_change = facts.data_change or event.data_change
+        if event.added:
+            facts.files_added += 1
+            facts.bytes_added = _plus(facts.bytes_added, event.size)
+            facts.records_added = _plus(facts.records_added, event.records)
+            continue
+        facts.files_removed += 1
+        if event.identity in live:
+            facts.remove(event.size, live[event.identity])
+        else:
+            facts.unknown.append((event.identity, event.size))
+    for event in events:  # of a file that is gone nothing is known: a second removal undoes nothing
+        live[event.identity] = (event.size, event.records) if event.added else (None, None)
+    return facts, events
+
+
+def _events(lines: Sequence[LogLine], root: str) -> list[FileEvent]:
+    actions = events_of(lines)
+    if not actions:
+        return []
+    paths = decoded_paths([a.path for a in actions])
+    found = []
+    for action, path, key in zip(actions, paths, canonical_paths(paths, root), strict=True):
+        added = isinstance(action, AddLine)
+        count = records_of(action) if added else None
+        if count is not None and action.deletion_vector is not None:
+            count -= action.deletion_vector.cardinality
+        identity = key, unique_id(action.deletion_vector)
+        found.append(FileEvent(identity, path, added, action.size, count, action.data_change))
+    return found
+
+
+def _plus(total: int | None, part: int | None) -> int | None:
+    return None if total is None or part is None else total + part
