@@ -159,8 +159,9 @@ class _Columns:
         self._task = task
         self._target = target
         wanted = [f for f in task.schema if f.name not in task.constants]
+        names = held.names  # a list made anew each time it is asked for
         places = located(list(held), wanted, task.match)
-        self._sources = {f.name: held.names[i] for f, i in zip(wanted, places, strict=True) if i is not None}
+        self._sources = {f.name: names[i] for f, i in zip(wanted, places, strict=True) if i is not None}
         self.read = list(dict.fromkeys(self._sources.values()))
 
     def of(self, batch: pa.RecordBatch, positions: pa.Int64Array) -> pa.RecordBatch:
