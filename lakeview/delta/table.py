@@ -17,7 +17,7 @@ from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.statistics import physical_leaves, statistics_frame
+from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.commits import raw_actions
@@ -112,7 +112,7 @@ class DeltaTable:
         """
         state = self._state(version)
         leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
-        return statistics_frame(state.adds(["stats", "stats_parsed"]), leaves)
+        return table_statistics(state, leaves)
 
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES."""

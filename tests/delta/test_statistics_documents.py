@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeview.delta.data import documents
-from lakeview.delta.data.documents import DTYPES, Ways, decoded, exact
+from lakeview.delta.data.documents import DTYPES, Documents, exact
 from lakeview.delta.data.templates import Columns, Kind, Place, Template, Wanted
 
 DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
@@ -95,9 +95,9 @@ def test_every_way_says_the_same(texts: list[str | None], repeated: bool) -> Non
     stats = pl.Series(texts * 3 if repeated else texts, dtype=pl.String)
     for wanted in (WANTED, ONE):
         expected = exact(stats.to_list(), wanted)
-        same(Ways(wanted).by_structs(stats), expected, wanted)
-        same(Ways(wanted).by_template(stats), expected, wanted)
-        same(decoded(stats, wanted), expected, wanted)
+        same(Documents(wanted).by_structs(stats), expected, wanted)
+        same(Documents(wanted).by_template(stats), expected, wanted)
+        same(Documents(wanted).decode(stats), expected, wanted)
 
 
 def valid(text: str) -> bool:
@@ -115,7 +115,7 @@ def test_damaged_documents_are_decoded_alike_or_unknown(texts: list[str], damage
     broken = [text[: at % len(text)] + inserted + text[at % len(text) + cut :] for text in texts]
     both = pl.Series([*texts, *broken], dtype=pl.String)
     expected = exact(both.to_list(), WANTED)
-    for found in (Ways(WANTED).by_structs(both), Ways(WANTED).by_template(both)):
+    for found in (Documents(WANTED).by_structs(both), Documents(WANTED).by_template(both)):
         for place, column in found.items():
             for text, value, right in zip(both, column, expected[place], strict=True):
                 # of what is no JSON a value may be known all the same: the one that is written there
@@ -146,7 +146,7 @@ def test_batches_and_shapes_change_nothing(
     stats = pl.Series(texts, dtype=pl.String)
     for narrow in (0, 100):
         monkeypatch.setattr(documents, "_NARROW", narrow)
-        same(decoded(stats, WANTED), exact(texts, WANTED), WANTED)
+        same(Documents(WANTED).decode(stats), exact(texts, WANTED), WANTED)
 
 
 LONG = "12345678901234567890123.456"
@@ -164,7 +164,7 @@ def test_what_only_a_json_decoder_can_tell_has_no_shape(text: str) -> None:
 def test_keys_that_json_escapes_are_found_too() -> None:
     wanted: dict[Place, Kind] = {("minValues", 'a"b\\c\n'): Kind.INTEGER}
     stats = pl.Series([json.dumps({"minValues": {'a"b\\c\n': 7}})] * 3)
-    assert decoded(stats, wanted)["minValues", 'a"b\\c\n'].to_list() == [7, 7, 7]
+    assert Documents(wanted).decode(stats)["minValues", 'a"b\\c\n'].to_list() == [7, 7, 7]
 
 
 def test_numbers_keep_every_digit_and_lose_their_exponents() -> None:
@@ -183,5 +183,5 @@ def test_numbers_keep_every_digit_and_lose_their_exponents() -> None:
     stats = pl.Series([f'{{"minValues":{{"d":{text}}}}}' for text in texts])
     expected = ["0.10", "1000", "0.0000001", LONG, None, None, "7.5", None, None]
     wanted: dict[Place, Kind] = {place: Kind.NUMBER}
-    assert decoded(stats, wanted)[place].to_list() == expected
-    assert Ways(wanted).by_template(stats)[place].to_list() == expected
+    assert Documents(wanted).decode(stats)[place].to_list() == expected
+    assert Documents(wanted).by_template(stats)[place].to_list() == expected

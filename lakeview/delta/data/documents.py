@@ -1,7 +1,6 @@
 """Statistics documents, the JSON text of adds, to columns of values: only the leaves asked for, a batch at a time.
 
-`decoded` picks the fastest way that is exact for the documents at hand. What a document does not say, says in the wrong
-type or says in no JSON at all is null.
+What a document does not say, says in the wrong type or says in no JSON at all is null.
 """
 
 from __future__ import annotations
@@ -34,35 +33,31 @@ DTYPES: Mapping[Kind, pl.DataType] = {
 """The columns that the kinds become."""
 
 
-def decoded(stats: pl.Series, wanted: Wanted) -> Columns:
-    """A column of documents to one column for each place, typed as DTYPES says."""
-    if stats.null_count() == stats.len():
-        return {place: _unknown(stats.len(), kind) for place, kind in wanted.items()}
-    ways = Ways(wanted)
-    parts = [ways.batch(stats.slice(at, BATCH)) for at in range(0, stats.len(), BATCH)]
-    return {place: pl.concat([part[place] for part in parts]) for place in wanted}
-
-
-class Ways:
-    """Three decoders that say the same: by template, by typed structs, and document by document."""
+class Documents:
+    """Documents to columns, a batch at a time. Three decoders say the same: by the documents' own shape, by typed
+    structs, and document by document."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._typed = _TypedDecoder(wanted) if _nameable(wanted) else None
         self._templates: list[Template] = []
 
-    def batch(self, stats: pl.Series) -> Columns:
-        if len(self._wanted) > _NARROW:
-            return self.by_template(stats)
-        return self.by_structs(stats)
+    def decode(self, stats: pl.Series) -> Columns:
+        """A column of documents to one column for each place, typed as DTYPES says."""
+        if stats.null_count() == stats.len():
+            return unknown(stats.len(), self._wanted)
+        way = self.by_template if len(self._wanted) > _NARROW else self.by_structs
+        parts = [way(stats.slice(at, BATCH)) for at in range(0, stats.len(), BATCH)]
+        return parts[0] if len(parts) == 1 else {p: pl.concat([part[p] for part in parts]) for p in self._wanted}
 
     def by_structs(self, stats: pl.Series) -> Columns:
+        """Values that are not asked for are passed over without becoming objects."""
         texts = stats.to_list()
         return exact(texts, self._wanted) if self._typed is None else self._typed.decode(texts)
 
     def by_template(self, stats: pl.Series) -> Columns:
         """Most documents of a table have the same keys in the same order: they are cut where the keys are."""
-        columns = {place: _unknown(stats.len(), kind) for place, kind in self._wanted.items()}
+        columns = unknown(stats.len(), self._wanted)
         left = stats.is_not_null().arg_true()
         pieces = Template.cut(stats)
         tried = 0
@@ -79,8 +74,9 @@ class Ways:
         return _placed(columns, left, self.by_structs(stats.gather(left))) if left.len() else columns
 
 
-def _unknown(length: int, kind: Kind) -> pl.Series:
-    return pl.repeat(None, length, dtype=DTYPES[kind], eager=True)
+def unknown(rows: int, wanted: Wanted) -> Columns:
+    """The columns of documents that say nothing."""
+    return {place: pl.Series([None], dtype=DTYPES[kind]).new_from_index(0, rows) for place, kind in wanted.items()}
 
 
 def _placed(columns: Columns, rows: pl.Series, found: Columns) -> Columns:
@@ -102,7 +98,7 @@ class _Number(str):
 
 
 def exact(texts: Iterable[str | None], wanted: Wanted) -> Columns:
-    """The columns of `decoded`, document by document: what the faster ways are measured against."""
+    """What `Documents.decode` gives, document by document: what the faster ways are measured against."""
     decoder = msgspec.json.Decoder(float_hook=_Number)
     documents: list[Any] = []
     for text in texts:
@@ -219,11 +215,10 @@ class _TypedDecoder:
             except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
                 documents.append(empty)
                 odd.append(i)
+        if not documents:
+            return unknown(0, self._wanted)
         columns: Columns = {}
-        if documents:
-            _collect(documents, self._tree, (), columns)
-        else:
-            columns = {place: _unknown(0, kind) for place, kind in self._wanted.items()}
+        _collect(documents, self._tree, (), columns)
         if not odd:
             return columns
         return _placed(columns, pl.Series(odd, dtype=pl.UInt32), exact([texts[i] for i in odd], self._wanted))

@@ -12,13 +12,12 @@ from lakeview.delta.data.column_rules import collation
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.row_tracking import tracking_fallbacks
-from lakeview.delta.data.statistics import ParsedStatistics, physical_leaves, statistics_frame
+from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
 from lakeview.rows import FileTask
-from lakeview.schema import Field, Schema, leaf_name
+from lakeview.schema import Field, Schema
 from lakeview.snapshot import PLAN
 
 _MILLISECOND = pl.duration(milliseconds=1)
@@ -41,8 +40,8 @@ class Scan:
         """PLAN: for each live file whether the filter reads it, and what spares it."""
         node = parse(where)
         adds = self._adds(node)
-        by_partition = may_match(node, _Known(adds, self._partitions, None).bounds, adds.height)
-        kept = may_match(node, _Known(adds, self._partitions, self._schema).bounds, adds.height) & by_partition
+        by_partition = may_match(node, _Known(adds, self._partitions, ()).bounds, adds.height)
+        kept = may_match(node, _Known(adds, self._partitions, self._leaves(node)).bounds, adds.height) & by_partition
         return pl.DataFrame([adds["path"], adds["size"], kept.alias("kept"), by_partition.alias("by")]).select(
             "path",
             "kept",
@@ -60,7 +59,8 @@ class Scan:
         node = None if where is None else parse(where)
         adds = self._adds(node)
         if node is not None:
-            adds = adds.filter(may_match(node, _Known(adds, self._partitions, self._schema).bounds, adds.height))
+            known = _Known(adds, self._partitions, self._leaves(node))
+            adds = adds.filter(may_match(node, known.bounds, adds.height))
         values = partition_columns(adds["partition_values"], self._partitions)
         constants = pl.DataFrame({s.name: s for s in values})  # a list would rename a column without a name
         rows = constants.to_dicts() if self._partitions else [{}] * adds.height
@@ -79,22 +79,29 @@ class Scan:
             for task, (base, version) in zip(tasks, numbers, strict=True)
         ]
 
+    def _leaves(self, node: Node | None) -> list[Leaf]:
+        """The columns whose statistics a filter asks for."""
+        asked = set() if node is None else set(paths(node))
+        tops = [path[0] for path in asked if path[0] in self._schema]
+        leaves = physical_leaves(self._schema, tops, {f.name for f in self._partitions}) if tops else []
+        # bounds of texts that are compared by a collation are not in the order our comparisons have
+        return [leaf for leaf in leaves if leaf[0] in asked and collation(leaf[2]) is None]
+
     def _adds(self, node: Node | None) -> pl.DataFrame:
-        partitions = {f.name for f in self._partitions}
-        statistics = node is not None and any(path[0] not in partitions for path in paths(node))
-        columns = ["size", "partition_values", "vector", *(["stats", "stats_parsed"] if statistics else [])]
+        leaves = self._leaves(node)
+        columns = ["size", "partition_values", "vector"]
         if self._tracked is not None:
             columns += ["base_row_id", "default_row_commit_version"]
-        return self._replay.adds(columns)
+        return self._replay.adds(columns, LeafStatistics(leaves) if leaves else None)
 
 
 class _Known:
-    """What partition values and, if a schema is given, statistics say of columns."""
+    """What partition values and the statistics of some leaves, if adds have them, say of columns."""
 
-    def __init__(self, adds: pl.DataFrame, partitions: Sequence[Field], schema: Schema | None) -> None:
+    def __init__(self, adds: pl.DataFrame, partitions: Sequence[Field], leaves: Sequence[Leaf]) -> None:
         self._adds = adds
         self._partitions = {f.name: f for f in partitions}
-        self._schema = schema
+        self._leaves = {leaf[0]: f"f{i}" for i, leaf in enumerate(leaves)}
 
     def bounds(self, path: Path) -> Bounds | None:
         """Bounds of one column, None when nothing is known of it."""
@@ -102,24 +109,14 @@ class _Known:
             values = partition_columns(self._adds["partition_values"], [self._partitions[path[0]]])[0]
             one = pl.Series([1] * self._adds.height, dtype=pl.Int64)
             return Bounds(values, values, values.is_not_null(), values.is_null().cast(pl.Int64), one)
-        if self._schema is None or "stats" not in self._adds.columns or path[0] not in self._schema:
+        if path not in self._leaves:
             return None
-        leaves = [e for e in physical_leaves(self._schema, [path[0]], self._partitions) if e[0] == path]
-        # bounds of texts that are compared by a collation are not in the order our comparisons have
-        if not leaves or collation(leaves[0][2]) is not None:
-            return None
-        frame = statistics_frame(self._adds, leaves)
-        column = frame[leaf_name(path)].struct.unnest()
+        statistics = self._adds["statistics"].struct
+        column = statistics.field(self._leaves[path]).struct.unnest()
         if column["min"].dtype == pl.Null:
             return None
         nulls = column["null_count"].set(~column["null_count_exact"].fill_null(False), None)
         high = column["max"]
         if isinstance(high.dtype, pl.Datetime):  # writers cut timestamps to milliseconds, which lowers a maximum
             high = high.to_frame("m").select(pl.col("m") + _MILLISECOND).to_series()
-        return Bounds(column["min"], high, column["exact"], nulls, _records(self._adds))
-
-
-def _records(adds: pl.DataFrame) -> pl.Series:
-    """Physical rows of each file, from whatever statistics are there."""
-    parsed = ParsedStatistics(adds["stats_parsed"] if "stats_parsed" in adds.columns else None)
-    return records(adds["stats"], parsed.find(("numRecords",), pl.Int64()))
+        return Bounds(column["min"], high, column["exact"], nulls, statistics.field("records"))

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.documents import decoded
+from lakeview.delta.data.documents import Documents, unknown
 from lakeview.delta.data.partition_values import calendar, instants
 from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
+from lakeview.delta.log.replay import Replay
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
 
@@ -63,32 +64,59 @@ def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, P
         yield path, physical, field
 
 
+class LeafStatistics:
+    """Reads statistics of these leaves wherever adds are read, a batch at a time (`log.statistics_reader`).
+
+    The struct it gives has `records` (physical rows, null when unknown) and then one field a leaf, called f0, f1, ...:
+    min, max, null_count, exact, null_count_exact.
+    """
+
+    def __init__(self, leaves: Sequence[Leaf]) -> None:
+        self._fields = [(physical, field) for _, physical, field in leaves]
+        self._places = _wanted(self._fields)
+        self._documents = Documents(self._places)
+        keys = {"nullCount": ("nullCount", "nullCounts")}
+        self.leaves = [".".join((key, *rest)) for top, *rest in self._places for key in keys.get(top, (top,))]
+
+    def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
+        """The struct column, from documents and from structs; where both say something the document counts."""
+        structs = ParsedStatistics(parsed, rows)
+        known = unknown(rows, self._places) if stats is None else self._documents.decode(stats)
+        tight = _first_known(known[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
+        count = _first_known(known[_RECORDS], structs.find(_RECORDS, pl.Int64()))
+        columns = [
+            _column(known, structs, physical, field, tight, count).alias(f"f{i}")
+            for i, (physical, field) in enumerate(self._fields)
+        ]
+        return pl.DataFrame([count.alias("records"), *columns]).to_struct("statistics")
+
+
+def table_statistics(replay: Replay, leaves: Sequence[Leaf]) -> pl.DataFrame:
+    """STATISTICS of the live files: only what these leaves need is read of the log."""
+    return _statistics(replay.adds([], LeafStatistics(leaves)), leaves)
+
+
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
     """STATISTICS from FILE_ACTIONS with `stats` and, where a checkpoint had it, `stats_parsed`."""
-    parsed = ParsedStatistics(adds["stats_parsed"] if "stats_parsed" in adds.columns else None)
-    keys = [adds["path"].alias("_path"), adds["deletion_vector"].alias("_deletion_vector")]
-    columns = [*keys, *statistics_columns(adds["stats"], parsed, leaves)]
-    return pl.DataFrame({series.name: series for series in columns})  # a list would rename a column without a name
+    parsed = adds["stats_parsed"] if "stats_parsed" in adds.columns else None
+    return _statistics(adds.with_columns(LeafStatistics(leaves).read(adds["stats"], parsed, adds.height)), leaves)
 
 
-def statistics_columns(stats: pl.Series, parsed: ParsedStatistics, leaves: Sequence[Leaf]) -> list[pl.Series]:
-    """The struct columns of STATISTICS, one a leaf, from documents and from structs; the document is asked first."""
-    known = decoded(stats, wanted(leaves))
-    tight = _first_known(known[_TIGHT], parsed.find(_TIGHT, pl.Boolean())).fill_null(value=True)
-    count = _first_known(known[_RECORDS], parsed.find(_RECORDS, pl.Int64()))
-    return [
-        _column(known, parsed, physical, field, tight, count).alias(leaf_name(path)) for path, physical, field in leaves
-    ]
+def _statistics(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
+    found = adds["statistics"].struct.unnest().get_columns()
+    columns = {"_path": adds["path"], "_deletion_vector": adds["deletion_vector"]}
+    columns |= {leaf_name(path): column for (path, _, _), column in zip(leaves, found[1:], strict=True)}
+    return pl.DataFrame(columns)  # a list would rename a column without a name
 
 
 _TIGHT, _RECORDS = ("tightBounds",), ("numRecords",)
 _SIDES = (("min", "minValues"), ("max", "maxValues"))
 
 
-def wanted(leaves: Sequence[Leaf]) -> dict[Path, Kind]:
-    """Places in a statistics document that these leaves need, and what has to be there."""
+def _wanted(fields: Sequence[tuple[Path, Field]]) -> dict[Path, Kind]:
+    """Places in a statistics document that these columns need, and what has to be there."""
     places: dict[Path, Kind] = {_TIGHT: Kind.BOOLEAN, _RECORDS: Kind.COUNT}
-    for _, physical, field in leaves:
+    for physical, field in fields:
         kind = _kind(field.type)
         if kind is not None:
             places |= {(key, *physical): kind for _, key in _SIDES}
@@ -186,7 +214,8 @@ def _instants(raw: pl.Series) -> pl.Series:
 class ParsedStatistics:
     """The `stats_parsed` struct of a checkpoint, if there is one. Names are addressed exactly: no patterns."""
 
-    def __init__(self, struct: pl.Series | None) -> None:
+    def __init__(self, struct: pl.Series | None, rows: int) -> None:
+        self._rows = rows
         self._struct = struct if struct is not None and isinstance(struct.dtype, pl.Struct) else None
         # a struct of thousands of columns is taken apart once, not once for each of them
         self._parts: dict[Path, dict[str, pl.Series]] = {}
@@ -197,16 +226,19 @@ class ParsedStatistics:
         for i, part in enumerate(path):
             if path[:i] not in self._parts:  # asking a wide struct for its type alone takes milliseconds
                 if series is None or not isinstance(series.dtype, pl.Struct):
-                    return pl.Series([None], dtype=dtype)
+                    return self._unknown(dtype)
                 fields = series.struct.unnest().get_columns()
                 self._parts[path[:i]] = dict(zip(series.struct.fields, fields, strict=True))
             series = self._parts[path[:i]].get(part)
         if series is None or series.dtype.is_nested():
-            return pl.Series([None], dtype=dtype)
+            return self._unknown(dtype)
         if isinstance(dtype, pl.Datetime) and isinstance(series.dtype, pl.Datetime):
             naive = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if series.dtype.time_zone else series
             return naive.cast(pl.Datetime("us")).dt.replace_time_zone(dtype.time_zone)
         try:
             return series.cast(dtype, strict=False)
         except pl.exceptions.InvalidOperationError:  # a type from which there is no way: the value is unknown
-            return pl.Series([None], dtype=dtype)
+            return self._unknown(dtype)
+
+    def _unknown(self, dtype: pl.DataType) -> pl.Series:
+        return pl.Series([None], dtype=dtype).new_from_index(0, self._rows)
