@@ -14,13 +14,13 @@ import click
 
 from lakeview.cli.text import as_json, hanging, pairs, printable, table, width
 from lakeview.config import VERSION
-from lakeview.errors import InvalidRequestError, LakeviewError
+from lakeview.errors import InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.findings import Finding, Severity
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from lakeview.delta.table import DeltaTable
+    from lakeview.table import Table
 
 CANNOT_OPEN = 2
 
@@ -93,7 +93,7 @@ def _command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]
     return made
 
 
-def _open(address: str, options: dict[str, Any]) -> DeltaTable:
+def _open(address: str, options: dict[str, Any]) -> Table:
     from lakeview.discovery import open_table
 
     return open_table(address, storage_options=options or None)
@@ -136,7 +136,16 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
 
     Works on tables that no longer open. Exit code 1 if anything is broken.
     """
-    found = _open(address, options).check(now=datetime.now(UTC))
+    from lakeview.delta.table import DeltaTable
+
+    opened = _open(address, options)
+    if not isinstance(opened, DeltaTable):
+        raise UnsupportedTableError(
+            f"{address} is an {opened.format.capitalize()} table, whose log is not examined yet",
+            fix="use show, history, versions and files",
+            kind="unsupported-format",
+        )
+    found = opened.check(now=datetime.now(UTC))
     grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
     if machine:
         click.echo(as_json([_record(f) for f in found]))

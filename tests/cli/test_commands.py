@@ -248,3 +248,13 @@ def test_every_command_has_help() -> None:
     for name, command in main.commands.items():
         assert command.help, name
         assert run(name, "--help").exit_code == 0
+
+
+def test_check_says_which_tables_it_does_not_examine(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OtherTable:
+        format = "iceberg"
+
+    monkeypatch.setattr("lakeview.cli.commands._open", lambda *_: OtherTable())
+    done = run("check", "lake/orders")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: lake/orders is an Iceberg table, whose log is not examined yet\n")

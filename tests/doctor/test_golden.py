@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-import lakeview as lv
 from lakeview.errors import LakeviewError
 from lakeview.findings import Severity
-from tests.doctor.diagnosis import TROUBLE
+from tests.doctor.diagnosis import TROUBLE, opened
 from tests.golden.conformance import GoldenTable, delta_tables
 
 TABLES = delta_tables()
@@ -41,7 +40,7 @@ MISSING = " missing from the store"
 @pytest.mark.parametrize("golden", TABLES, ids=[t.name for t in TABLES])
 def test_nothing_grave_is_said_of_a_golden_table_but_what_is_true(golden: GoldenTable) -> None:
     try:
-        table = lv.open_table(golden.path)
+        table = opened(golden.path)
     except LakeviewError as error:
         assert golden.expected.error is not None, error  # noqa: PT017 (a table that must open)
         return

@@ -14,7 +14,7 @@ from lakeview.delta.lint.segment import checksum
 from lakeview.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
-from tests.doctor.diagnosis import diagnosis, rows, sound, write
+from tests.doctor.diagnosis import diagnosis, opened, rows, sound, write
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 Tell = Callable[[DeltaHistory], object]
@@ -323,7 +323,7 @@ def test_nothing_graver_is_said_about_it(history: DeltaHistory, tell: Tell, seve
 
 def test_a_sound_table_gets_nothing_but_passes(history: DeltaHistory) -> None:
     write(sound(history).checkpoint(), "c.parquet")
-    found = lv.open_table(history.address).check()
+    found = opened(history.address).check()
     assert {f.severity for f in found} == {Severity.PASS}
     assert len(found) >= 8
     assert all(f.evidence and f.rule for f in found)
@@ -338,7 +338,7 @@ def test_what_the_writer_writes_gets_nothing_but_passes(tmp_path: Path) -> None:
     for start in range(0, 36, 3):
         table.append(pl.DataFrame({"id": [start, start + 1]}))
     table.overwrite(pl.DataFrame({"id": [5]}))
-    found = lv.open_table(table.address).check()
+    found = opened(table.address).check()
     assert [f for f in found if f.severity is not Severity.PASS] == []
 
 

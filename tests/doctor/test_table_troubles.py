@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-import lakeview as lv
 from lakeview.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory
-from tests.doctor.diagnosis import diagnosis, rows, sound
+from tests.doctor.diagnosis import diagnosis, opened, rows, sound
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 Tell = Callable[[DeltaHistory], object]
@@ -330,7 +329,7 @@ def test_it_is_all_there_is_to_say(history: DeltaHistory, trouble: str) -> None:
 def test_files_younger_than_a_day_are_no_leavings(history: DeltaHistory) -> None:
     sound(history).write("leftover.parquet", b"x")
     written = datetime.fromtimestamp((Path(history.address) / "leftover.parquet").stat().st_mtime, UTC)
-    table = lv.open_table(history.address)
+    table = opened(history.address)
 
     def leavings(now: datetime) -> list[str]:
         return [f.evidence for f in table.check(now) if "named by no commit" in f.claim]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import atheris
 
-SECONDS, MEGABYTES, LONGEST = 10, 2048, 4096
+SECONDS, MEGABYTES, LONGEST = 10, 2048, 16384
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pyroaring
 
 from tests.builders.actions import add, info, metadata, protocol, remove, schema_string, struct, txn
+from tests.builders.history import parquet_actions
 
 
 def _line(*actions: dict[str, Any]) -> bytes:
@@ -69,6 +70,10 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
     "hint": (_HINT, b'{"version":0,"v2Checkpoint":{"path":"x","nonFileActions":[{"txn":null}]}}'),
     "variant": tuple(map(bytes.fromhex, ("04010001610c0103000102", "03010000020100000a", "0301000015616263"))),
     "condition": (b"id = 1 AND (city LIKE 'a%' OR NOT day BETWEEN DATE '2026-03-01' AND NULL)", b"a.b IN (1, 2.5)"),
+    "checkpoint": (
+        parquet_actions([protocol(), metadata(), add("a.parquet", records=1), remove("b.parquet"), txn("s", 1)]),
+        parquet_actions([protocol(), metadata(properties={"a": "b"}), add("a.parquet", stats=_STATS)]),
+    ),
     "table": (
         b"\x00" + _CREATED + b"\0\x01" + _WRITTEN + b"\0\x04" + _HINT + b"\0\x05" + _CRC,
         b"\x00" + _CREATED + b"\0\x02" + _WRITTEN + b"\0\x06" + _WRITTEN,

@@ -14,7 +14,6 @@ import fsspec
 import polars as pl
 import pyarrow as pa
 
-import lakeview as lv
 from lakeview.addresses import below
 from lakeview.config import Config
 from lakeview.delta.data.deletion_vectors import DeletionVector
@@ -32,6 +31,7 @@ from lakeview.roaring import position_bitmap
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType
 from lakeview.storage import Storage, open_storage
 from lakeview.variant import variant_text
+from tests.doctor.diagnosis import opened
 
 Target = Callable[[bytes], None]
 
@@ -160,6 +160,25 @@ def condition(data: bytes) -> None:
         predicate(data.decode(errors="replace"))
 
 
+def checkpoint(data: bytes) -> None:
+    """The bytes of a Parquet checkpoint of version 1, beside the commit of version 0."""
+    memory = fsspec.filesystem("memory")
+    root = "/lakeview-fuzz-checkpoint"
+    memory.pipe_file(f"{root}/_delta_log/{0:020d}.json", COMMIT)
+    memory.pipe_file(f"{root}/_delta_log/{1:020d}.checkpoint.parquet", data)
+    with suppress(LakeviewError):
+        found = opened(f"memory:/{root}")
+        for question in (found.files, found.statistics, found.check, found.lifetimes):
+            with suppress(LakeviewError):
+                question()
+        with suppress(LakeviewError):
+            now = found.snapshot()
+            _ = now.transactions, now.tombstones, now.domain_metadata
+
+
+COMMIT = b'{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}\n'
+
+
 def table(data: bytes) -> None:
     """A whole table: a byte says which log file comes next, NUL bytes part them. It opens or not, and is examined."""
     memory = fsspec.filesystem("memory")
@@ -170,7 +189,7 @@ def table(data: bytes) -> None:
         if part:
             memory.pipe_file(f"{root}/_delta_log/{NAMES[part[0] % len(NAMES)]}", part[1:])
     with suppress(LakeviewError):
-        found = lv.open_table(f"memory:/{root}")
+        found = opened(f"memory:/{root}")
         found.check()
         for question in (found.history, found.versions, found.files, found.statistics, found.snapshot, found.schemas):
             with suppress(LakeviewError):
@@ -187,7 +206,8 @@ NAMES = (
 TARGETS: Mapping[str, Target] = {
     f.__name__: f
     for f in (
-        commit, path, vector, inline_vector, statistics, partition_value, schema, hint, variant, condition, table,
+        commit, path, vector, inline_vector, statistics, partition_value, schema, hint, variant, condition, checkpoint,
+        table,
     )
 }  # fmt: skip
 """Name -> target."""

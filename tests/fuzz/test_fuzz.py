@@ -14,7 +14,7 @@ from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
-RUNS = {"statistics": 20, "partition_value": 60, "table": 20, "path": 1000}
+RUNS = {"statistics": 20, "partition_value": 60, "table": 20, "checkpoint": 20, "path": 1000}
 """Runs of targets that are slow; the others take twenty thousand in a second."""
 
 
