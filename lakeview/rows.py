@@ -85,6 +85,8 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     store = storage or open_storage(task.root)
     target = task.schema.relaxed().to_arrow()
     kept = _Kept(task, store)
+    if kept.nothing:
+        return
     try:
         if task.source is not None:
             for batch in task.source.batches(task, store, batch_rows):
@@ -122,6 +124,11 @@ class _Kept:
         self._selected = None if task.selected is None else task.selected.bitmap(storage)
         self._path = task.path
         self._position = 0
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no row is selected, so that the file need not be opened."""
+        return self._selected is not None and not self._selected
 
     def check(self, rows: int) -> None:
         """CorruptTableError if positions lie beyond the file's rows: they must belong to another file."""

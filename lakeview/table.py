@@ -61,5 +61,9 @@ class Table(Protocol):
     def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
         """The rows, lazily; filters prune files; the version is pinned at this call."""
 
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that commits `start` to `end` (both included) inserted, updated and deleted: the table's columns,
+        then CHANGES."""
+
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing and the new commits."""

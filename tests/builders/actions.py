@@ -77,6 +77,12 @@ def remove(path: str, *, at: int | None = 1_700_000_100_000, **more: Any) -> Act
     return {"remove": body if at is None else {**body, "deletionTimestamp": at}}
 
 
+def cdc(file: Action, **more: Any) -> Action:
+    """A cdc action for the file of an add action."""
+    body = {name: file["add"][name] for name in ("path", "partitionValues", "size")}
+    return {"cdc": {**body, "dataChange": False, **more}}
+
+
 def txn(app_id: str, version: int, updated: int | None = None) -> Action:
     """A txn action."""
     body: dict[str, Any] = {"appId": app_id, "version": version}

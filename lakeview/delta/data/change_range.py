@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,7 +11,7 @@ import polars as pl
 from lakeview.casts import Match
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
 from lakeview.delta.data.change_schema import incompatibility
-from lakeview.delta.data.changes import ChangeScan, Layout
+from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
 from lakeview.delta.log.actions import Metadata
@@ -29,6 +29,16 @@ _CHUNK = 256
 _FEED = "delta.enableChangeDataFeed"
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What holds from a version on: its schema, whether it is partitioned, and whether it records a change feed."""
+
+    version: int
+    schema: Schema
+    partitioned: bool
+    feed: bool
+
+
 @dataclass(slots=True)
 class _Walked:
     """What the commits of a range hold, as far as changes need it."""
@@ -37,7 +47,6 @@ class _Walked:
     added: list[pl.DataFrame] = field(default_factory=list)
     layouts: list[Layout] = field(default_factory=list)
     times: dict[int, int | None] = field(default_factory=dict)
-    restructured: bool = False
 
 
 def commit_range(
@@ -78,16 +87,15 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     schema = _layout(log, end, last.table_protocol, last.metadata).schema
     walked = _walk(log, state_of, min(start, end), start, end)
     files = pl.concat(walked.files)
-    _check_schemas(log, state_of, walked, files, schema, start, end)
-    firsts = pl.Series("from", [layout.version for layout in walked.layouts], dtype=pl.Int64)
-    positions = pl.DataFrame([firsts, pl.Series("layout", range(firsts.len()), dtype=pl.Int64)])
-    times = CommitTimes(log, last.properties).frame(walked.times, {}).select("version", "timestamp")
+    _check_schemas(log, walked.layouts, schema, start, end)
+    times = CommitTimes(log, last.properties).frame(walked.times).select("version", "timestamp")
     files = files.join(times, on="version", how="left", maintain_order="left")
-    files = files.join_asof(positions.set_sorted("from"), left_on="version", right_on="from")
-    if any(layout.partition_columns for layout in walked.layouts):
+    feeds = pl.DataFrame({"from": [x.version for x in walked.layouts], "feed": [x.feed for x in walked.layouts]})
+    files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
+    if any(layout.partitioned for layout in walked.layouts):
         files = _partitioned(log, state_of, walked, files, start)
     match: Match = "id" if column_mapping_mode(last.table_protocol, last.properties) == "id" else "name"
-    return ChangeScan(files, walked.layouts, schema, match, log.storage.root)
+    return ChangeScan(files, schema, match, log.storage.root)
 
 
 def _check_there(log: TableLog, start: int, end: int) -> None:
@@ -111,17 +119,23 @@ def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) ->
         commits = log.commits(range(chunk, min(chunk + _CHUNK, end + 1)))
         actions = file_actions(commits, log.storage.root)
         walked.files.append(change_files(commits, actions))
-        if metadata.partition_columns:
-            walked.added.append(actions.filter("added").select("key", "partition_values"))
+        if chunk == start and start > 0 and _restructures(commits[0], walked.files[-1]):
+            before = state_of(start - 1)
+            walked.layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
+        walked.added.append(actions.filter("added").select("key", "partition_values"))
         for commit in commits:
             walked.times[commit.version] = commit.info.in_commit_timestamp
             changed, found = _newest(commit, protocol, metadata)
-            if commit.version == start:  # its state is what the first layout was made of
-                walked.restructured = found is not metadata
-            elif found is not metadata or changed is not protocol:
+            if commit.version > start and (found is not metadata or changed is not protocol):
                 protocol, metadata = changed, found
                 walked.layouts.append(_layout(log, commit.version, protocol, metadata))
     return walked
+
+
+def _restructures(commit: Commit, files: pl.DataFrame) -> bool:
+    """Whether a commit changes the metadata and removes rows that are older than it."""
+    removed = files.filter(pl.col("version") == commit.version, pl.col("change_type") == "delete")
+    return removed.height > 0 and bool(only("meta_data", [commit]))
 
 
 def _newest(commit: Commit, protocol: TableProtocol, metadata: Metadata) -> tuple[TableProtocol, Metadata]:
@@ -135,7 +149,7 @@ def _newest(commit: Commit, protocol: TableProtocol, metadata: Metadata) -> tupl
 def _layout(log: TableLog, version: int, protocol: TableProtocol, metadata: Metadata) -> Layout:
     depth = log.storage.config.max_schema_depth
     schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
-    return Layout(version, schema, tuple(metadata.partition_columns or ()), _feed(protocol, metadata))
+    return Layout(version, schema, bool(metadata.partition_columns), _feed(protocol, metadata))
 
 
 def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
@@ -150,15 +164,7 @@ def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
     return known and metadata.properties.get(_FEED, "").lower() == "true"
 
 
-def _check_schemas(
-    log: TableLog, state_of: StateOf, walked: _Walked, files: pl.DataFrame, schema: Schema, start: int, end: int
-) -> None:
-    layouts = list(walked.layouts)
-    if walked.restructured and start > 0:
-        removed = files.filter(pl.col("version") == start, pl.col("change_type") == "delete")
-        if removed.height:  # these rows are older than the schema they were removed with
-            before = state_of(start - 1)
-            layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
+def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, start: int, end: int) -> None:
     for i, layout in enumerate(layouts):
         if (why := incompatibility(layout.schema, schema)) is None:
             continue
@@ -174,9 +180,8 @@ def _check_schemas(
 
 def _partitioned(log: TableLog, state_of: StateOf, walked: _Walked, files: pl.DataFrame, start: int) -> pl.DataFrame:
     """With the partition values that removes leave out, as the first writers' did: those of the adds they undo."""
-    partitioned = [i for i, layout in enumerate(walked.layouts) if layout.partition_columns]
-    lacking = pl.col("layout").is_in(partitioned) & pl.col("partition_values").is_null()
-    if not files.select((lacking & (pl.col("change_type") == "delete")).any()).item():
+    lacking = pl.col("partition_values").is_null() & (pl.col("change_type") == "delete")
+    if not files.select(lacking.any()).item():
         return files
     known = list(walked.added)
     if start > 0:
@@ -186,7 +191,7 @@ def _partitioned(log: TableLog, state_of: StateOf, walked: _Walked, files: pl.Da
     found = keyed.join(of_key, on="key", how="left", maintain_order="left").with_columns(
         pl.when(lacking).then("known").otherwise("partition_values").alias("partition_values")
     )
-    unknown = found.filter(lacking & (pl.col("change_type") == "delete"))
+    unknown = found.filter(lacking)
     if unknown.height:
         path, version = unknown["path"][0], unknown["version"][0]
         raise CorruptTableError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -28,16 +28,6 @@ _OWN = (
 _SLICE = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What holds from a version on: its schema, its partition columns, and whether it records a change feed."""
-
-    version: int
-    schema: Schema
-    partition_columns: tuple[str, ...]
-    feed: bool
-
-
 def change_schema(schema: Schema) -> Schema:
     """The table's columns, then those of a change; one of the table's that bears such a name is suffixed `_`."""
     taken = {*CHANGES.names(), *schema.names}
@@ -58,25 +48,25 @@ def _renamed(field: Field, name: str) -> Field:
 class ChangeScan:
     """The files that hold the changes of a range of versions, ready to be pruned and read.
 
-    `files`: CHANGE_FILES with `timestamp` and `layout`, the position in `layouts` of what held at the version;
-    `schema`: the table's at the end of the range, which rows are read as; `root`: the table's address.
+    `files`: CHANGE_FILES with `timestamp` and `feed`, whether writers had to record changes at the version; `schema`:
+    the table's at the end of the range, which rows are read as; `root`: the table's address.
     """
 
-    def __init__(self, files: pl.DataFrame, layouts: Sequence[Layout], schema: Schema, match: Match, root: str) -> None:
+    def __init__(self, files: pl.DataFrame, schema: Schema, match: Match, root: str) -> None:
         self._files = files
         self._schema = change_schema(schema)
         self._match = match
         self._root = root
-        self._feeds = [layout.feed for layout in layouts]
-        by_name = dict(zip(schema.names, self._schema, strict=False))
-        found = [partition_fields(layout.schema, layout.partition_columns) for layout in layouts]
-        self._partitions = [[by_name[f.name] for f in fields] for fields in found]
+        # partitioning may have changed: what a file's own map of values names is what it was partitioned by
+        named = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
+        keys = set(named.drop_nulls())
+        held = Schema(tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in _OWN))
+        self._partitions = partition_fields(held, held.names)
 
     def plan(self) -> pl.DataFrame:
         """CHANGES_PLAN."""
-        feed = pl.col("layout").replace_strict(dict(enumerate(self._feeds)), return_dtype=pl.Boolean)
         recorded = pl.col("change_type").is_null()
-        source = pl.when(recorded | feed).then(pl.lit("feed")).otherwise(pl.lit("derived"))
+        source = pl.when(recorded | pl.col("feed")).then(pl.lit("feed")).otherwise(pl.lit("derived"))
         return self._files.with_columns(source.alias("source")).select(CHANGES_PLAN.names())
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
@@ -87,19 +77,16 @@ class ChangeScan:
         """The files a filter needs, by version; each yields the whole schema of changes."""
         files = self._files
         if where is not None:
-            files = files.filter(may_match(parse(where), _Known(files, self._every()).bounds, files.height))
+            files = files.filter(may_match(parse(where), _Known(files, self._partitions).bounds, files.height))
         for part in files.iter_slices(_SLICE):
-            for same in part.partition_by("layout", maintain_order=True):
-                yield from self._tasks(same, self._partitions[same["layout"][0]])
+            yield from self._tasks(part)
 
-    def _every(self) -> list[Field]:
-        """The partition columns that every version of the range is partitioned by."""
-        return [f for f in self._partitions[0] if all(f in fields for fields in self._partitions)]
-
-    def _tasks(self, files: pl.DataFrame, partitions: Sequence[Field]) -> Iterator[FileTask]:
-        values = pl.DataFrame({s.name: s for s in partition_columns(files["partition_values"], partitions)})
-        constants = values.to_dicts() if partitions else [{}] * files.height
-        for file, known in zip(files.iter_rows(named=True), constants, strict=True):
+    def _tasks(self, files: pl.DataFrame) -> Iterator[FileTask]:
+        values = partition_columns(files["partition_values"], self._partitions)
+        rows = pl.DataFrame({s.name: s for s in values}).to_dicts() if values else [{}] * files.height
+        held = [_held(files, field) for field in self._partitions]
+        for i, file in enumerate(files.iter_rows(named=True)):
+            known = {f.name: rows[i][f.name] for f, there in zip(self._partitions, held, strict=True) if there[i]}
             own: dict[str, Any] = {VERSION: file["version"], TIMESTAMP: file["timestamp"]}
             if file["change_type"] is not None:
                 own[CHANGE_TYPE] = file["change_type"]
@@ -120,6 +107,12 @@ def _selected(file: Mapping[str, Any]) -> RowPositions | None:
     return wanted if wanted is None or without is None else Difference(wanted, without)
 
 
+def _held(files: pl.DataFrame, field: Field) -> pl.Series:
+    """Whether each file was partitioned by a column, so that the log and not the file has its value."""
+    key = field.physical_name or field.name
+    return files.select(pl.col("partition_values").map.contains_key(key).fill_null(value=False)).to_series()
+
+
 class _Known:
     """What the log says of the columns of changes before a file is read."""
 
@@ -131,22 +124,24 @@ class _Known:
         """Bounds of one column, None when nothing is known of it."""
         match path:
             case (name,) if name in self._partitions:
-                return _exactly(partition_columns(self._files["partition_values"], [self._partitions[name]])[0])
+                field = self._partitions[name]
+                values = partition_columns(self._files["partition_values"], [field])[0]
+                return _exactly(values, _held(self._files, field))
             case ("_commit_version",):
                 return _exactly(self._files["version"])
             case ("_commit_timestamp",):
                 return _exactly(self._files["timestamp"].cast(pl.Datetime("us", "UTC")))
-            case ("_change_type",):
-                known = self._files["change_type"]
-                one = _exactly(known)  # a change data file says it row by row
-                return replace(one, nulls=one.nulls.set(known.is_null(), None))
+            case ("_change_type",):  # a change data file says it row by row
+                return _exactly(self._files["change_type"], self._files["change_type"].is_not_null())
         return None
 
 
-def _exactly(values: pl.Series) -> Bounds:
-    """Bounds of a column that has one value in each file, null for null."""
+def _exactly(values: pl.Series, known: pl.Series | None = None) -> Bounds:
+    """Bounds of a column that has one value in each file; `known`: whether that value is what `values` say."""
+    every = pl.Series([True] * values.len(), dtype=pl.Boolean) if known is None else known
+    nulls = values.is_null().cast(pl.Int64).set(~every, None)
     one = pl.Series([1] * values.len(), dtype=pl.Int64)
-    return Bounds(values, values, values.is_not_null(), values.is_null().cast(pl.Int64), one)
+    return Bounds(values.set(~every, None), values.set(~every, None), values.is_not_null() & every, nulls, one)
 
 
 def _read(task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:

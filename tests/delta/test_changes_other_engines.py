@@ -1,0 +1,62 @@
+"""Changes of tables that deltalake wrote, beside what deltalake and the Rust kernel make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import polars_deltalake
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+
+
+@pytest.fixture(params=[pytest.param([], id="unpartitioned"), pytest.param(["day"], id="partitioned")])
+def told(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A table that was appended to, updated, deleted from, merged into, compacted and overwritten."""
+    address = str(tmp_path / "told")
+    rows = pa.table({"id": pa.array(range(8), pa.int64()), "day": ["x", "y"] * 4, "n": [i / 2 for i in range(8)]})
+    deltalake.write_deltalake(
+        address, rows, partition_by=request.param or None, configuration={"delta.enableChangeDataFeed": "true"}
+    )
+    table = deltalake.DeltaTable(address)
+    table.update({"n": "n + 100"}, predicate="id < 3")
+    table.delete("id = 4")
+    deltalake.write_deltalake(address, rows.slice(0, 2), mode="append")
+    table = deltalake.DeltaTable(address)
+    fresh = pa.table({"id": pa.array([5, 50], pa.int64()), "day": ["y", "x"], "n": [-1.0, -2.0]})
+    merge = table.merge(fresh, "t.id = s.id", source_alias="s", target_alias="t")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    table.optimize.compact()
+    deltalake.write_deltalake(address, rows.slice(6, 1), mode="overwrite")
+    return address
+
+
+def rows_of(frame: pl.DataFrame) -> list[str]:
+    """Rows of changes without their time: engines take it from different places."""
+    wanted = ["id", "day", "n", "_change_type", "_commit_version"]
+    return sorted(map(repr, frame.select(wanted).cast({"_commit_version": pl.Int64}).rows()))
+
+
+def ours(address: str, start: int, end: int | None = None) -> pl.DataFrame:
+    table = lv.open_table(address)
+    assert isinstance(table, DeltaTable)
+    return table.changes(start, end).collect()
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, None), (0, 2), (1, 4), (2, 2), (5, 6)])
+def test_the_rows_are_those_of_deltalake(told: str, start: int, end: int | None) -> None:
+    theirs = deltalake.DeltaTable(told).load_cdf(starting_version=start, ending_version=end).read_all()
+    assert rows_of(ours(told, start, end)) == rows_of(pl.DataFrame(pa.table(theirs)))
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, None), (0, 2), (1, 4), (2, 2), (5, 6)])
+def test_the_rows_are_those_of_the_kernel(told: str, start: int, end: int | None) -> None:
+    theirs = polars_deltalake.scan_cdf(told, start_version=start, end_version=end).collect()
+    found = ours(told, start, end)
+    assert rows_of(found) == rows_of(theirs)
+    times = dict(theirs.select("_commit_version", pl.col("_commit_timestamp").dt.epoch("ms")).iter_rows())
+    assert dict(found.select("_commit_version", pl.col("_commit_timestamp").dt.epoch("ms")).iter_rows()) == times
