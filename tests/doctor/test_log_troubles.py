@@ -114,6 +114,10 @@ def hint_with_a_wrong_checksum(h: DeltaHistory) -> None:
     sound(h).checkpoint().hint({"version": 2, "checksum": "0" * 32})
 
 
+def hint_to_a_v2_file_that_is_gone(h: DeltaHistory) -> None:
+    sound(h).checkpoint().hint({"version": 2, "v2Checkpoint": {"path": "x.checkpoint.parquet"}})
+
+
 def long_tail(h: DeltaHistory) -> None:
     sound(h)
     for _ in range(100):
@@ -253,6 +257,9 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     ),
     "a hint with a wrong checksum": (
         hint_with_a_wrong_checksum, ATTENTION, "_last_checkpoint fails its own checksum", "00000000",
+    ),
+    "a hint to a V2 file that is gone": (
+        hint_to_a_v2_file_that_is_gone, ATTENTION, "_last_checkpoint names a V2 checkpoint file", "x.checkpoint",
     ),
     "a long log without a checkpoint": (long_tail, ATTENTION, "103 commits and no checkpoint", "bytes to read"),
     "a compaction that was not reconciled": (

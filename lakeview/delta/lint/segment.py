@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, long
-from lakeview.delta.lint.report import counted, differing, finding, some, versions
+from lakeview.delta.lint.report import counted, differing, finding, short, some, versions
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.errors import CorruptTableError, UnsupportedTableError
@@ -186,6 +186,12 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
             Severity.ATTENTION, "_last_checkpoint fails its own checksum", f"it says {text}, its content gives "
             f"{checksum(data or b'')}", section="JSON checksum", place=name,
             remedy="delete it, or write a checkpoint",
+        )  # fmt: skip
+    named = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
+    if isinstance(named, str) and named.rpartition("/")[2] not in facts.listing["name"]:
+        yield finding(
+            Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(named),
+            section=section, place=name, remedy="delete it, or write a checkpoint",
         )  # fmt: skip
     # every complete checkpoint of that version fits the hint, or one of them should
     wrong = [list(_disagreements(facts, hint, c)) for c in at]
