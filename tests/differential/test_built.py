@@ -13,8 +13,8 @@ from tests.differential.built import STEPS, Built, Plan, plans
 from tests.differential.oracles import ORACLES, opened, readable
 from tests.golden.rows import differences
 
-FEW = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=60)
+FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(FEW, max_examples=40)
 
 
 def checked(built: Built) -> None:
