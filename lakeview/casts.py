@@ -18,6 +18,7 @@ Match = Literal["name", "id"]
 
 _KINDS = (
     ("integer", pa.types.is_integer),
+    ("half", pa.types.is_float16),
     ("float", pa.types.is_float32),
     ("double", pa.types.is_float64),
     ("boolean", pa.types.is_boolean),
@@ -40,8 +41,8 @@ _KINDS = (
 # what a schema may ask for -> what files may hold: old files of widened columns, and texts that a writer left untyped
 _SOURCES = {
     "integer": {"integer"},
-    "float": {"float"},
-    "double": {"double", "float", "integer"},
+    "float": {"float", "half"},
+    "double": {"double", "float", "half", "integer"},
     "boolean": {"boolean"},
     "date": {"date"},
     "timestamp": {"timestamp", "date"},

@@ -31,6 +31,7 @@ MOMENT = datetime.fromisoformat("2013-05-01 12:30:00.123")
         pytest.param([1, None], pa.int32(), pa.int64(), [1, None], id="a widened integer"),
         pytest.param([1], pa.int32(), pa.int8(), [1], id="a byte, which Parquet keeps in 32 bits"),
         pytest.param([1.5], pa.float32(), pa.float64(), [1.5], id="a widened float"),
+        pytest.param([1.5], pa.float16(), pa.float32(), [1.5], id="half a float"),
         pytest.param([3], pa.int32(), pa.float64(), [3.0], id="an integer widened to double"),
         pytest.param([Decimal("1.5")], pa.decimal128(5, 1), pa.decimal128(9, 3), [Decimal("1.500")], id="a decimal"),
         pytest.param(
