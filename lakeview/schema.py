@@ -184,6 +184,8 @@ def leaf_name(path: tuple[str, ...]) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" if own or "." in part or "`" in part else part for part in path)
 
 
+_VOID = PrimitiveType("void")  # nothing but nulls, whatever the schema says of them
+
 _OTHER_ENGINE = "its log can be shown; read the rows with an engine that knows the type"
 
 POLARS_TYPES: Mapping[str, pl.DataType] = {
@@ -239,7 +241,7 @@ def polars_type(type_: DataType) -> pl.DataType:
 def _arrow_field(f: Field) -> pa.Field:
     import pyarrow as pa
 
-    return pa.field(f.name, arrow_type(f.type), f.nullable)
+    return pa.field(f.name, arrow_type(f.type), f.nullable or f.type == _VOID)
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
@@ -250,9 +252,13 @@ def arrow_type(type_: DataType) -> pa.DataType:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
         case ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", arrow_type(element), contains_null))
+            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == _VOID))
         case MapType(key, value, value_contains_null):
-            return pa.map_(arrow_type(key), pa.field("value", arrow_type(value), value_contains_null))
+            if key == _VOID:
+                raise UnsupportedTableError(
+                    "a map with void keys holds no values", fix=_OTHER_ENGINE, kind="unsupported-type"
+                )
+            return pa.map_(arrow_type(key), pa.field("value", arrow_type(value), value_contains_null or value == _VOID))
         case StructType(fields):
             return pa.struct([_arrow_field(f) for f in fields])
         case PrimitiveType(name):

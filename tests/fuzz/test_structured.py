@@ -14,7 +14,7 @@ from typing import Any
 import fsspec
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
@@ -132,8 +132,14 @@ def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 TYPES = st.recursive(st.sampled_from(NAMES_OF_TYPES) | JSON, larger, max_leaves=8)
 
 
+VOID_KEYS = {"type": "map", "keyType": "void", "valueType": "long", "valueContainsNull": True}
+
+
 @QUICK
 @given(TYPES)
+@example({"type": "struct", "fields": [{"name": "a", "type": "void", "nullable": False}]})
+@example({"type": "struct", "fields": [{"name": "a", "type": VOID_KEYS}]})
+@example({"type": "struct", "fields": [{"name": "a", "type": {**VOID_KEYS, "keyType": "long", "valueType": "void"}}]})
 def test_a_bent_schema_is_refused_or_means_what_it_says(value: object) -> None:
     with suppress(LakeviewError):
         found = parse_schema(json.dumps(value))
