@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lakeview.delta.data.change_range import change_scan
 from lakeview.errors import CorruptTableError, DataFileMissingError
+from lakeview.rows import read_task
 from lakeview.snapshot import CHANGES
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
 from tests.builders.feeds import FED, changes, feed, ids_file, masked, move, of_ids, opened, with_vectors
@@ -112,6 +115,15 @@ def test_of_a_file_that_comes_or_goes_the_rows_that_live(history: DeltaHistory) 
     assert changes(history, 3) == [*of_ids("delete", 3, 2, 3, 4), ("insert", 3, 8)]
 
 
+def test_files_of_changes_can_be_read_by_another_process(history: DeltaHistory) -> None:
+    with_vectors(history).commit(*move(None, deleting(1))).commit(*move(deleting(1), deleting(1, 2, 3)))
+    table = opened(history)
+    scan = change_scan(table.log, table.state, 1, 3)
+    tasks = pickle.loads(pickle.dumps(list(scan.tasks(None))))
+    told = [(row["_change_type"], row["id"]) for task in tasks for b in read_task(task) for row in b.to_pylist()]
+    assert told == [*(("insert", i) for i in range(5)), ("delete", 1), ("delete", 2), ("delete", 3)]
+
+
 # -- what is told beside the rows
 
 
@@ -126,23 +138,27 @@ def test_the_time_is_the_one_that_time_travel_uses(history: DeltaHistory) -> Non
     assert times[2] == times[1] + timedelta(milliseconds=1)
 
 
-def test_times_inside_commits_and_times_that_a_copy_flattened(history: DeltaHistory) -> None:
+def test_times_that_commits_carry_inside(history: DeltaHistory) -> None:
+    own = {"delta.enableInCommitTimestamps": "true", **FED}
+    first = protocol(1, 7, writerFeatures=["inCommitTimestamp", "changeDataFeed"])
+    told = [START + version * timedelta(days=1) for version in range(3)]
+    for version, at in enumerate(told):
+        said = info(inCommitTimestamp=int(at.timestamp() * 1000))
+        file = ids_file(history, f"f{version}", version)
+        history.commit(said, *([] if version else [first, metadata({"id": "long"}, properties=dict(own))]), file)
+    found = opened(history).changes(1).sort("id").collect()
+    assert found["_commit_timestamp"].to_list() == told[1:]
+
+
+def test_times_that_a_copy_flattened_are_the_writers(history: DeltaHistory) -> None:
     feed(history)
-    for version in (1, 2):
-        said = int((START + version * timedelta(days=30)).timestamp() * 1000)
-        history.commit(info(timestamp=said), ids_file(history, f"f{version}", version))
-    table = opened(history)
     for version in (0, 1, 2):
-        history.dated(version, START + timedelta(milliseconds=version))
-    history.commit(info(timestamp=int((START + timedelta(days=90)).timestamp() * 1000)), version=0)
-    history.commit(protocol(1, 4), metadata({"id": "long"}, properties=dict(FED)), info(timestamp=0), version=0)
-    for version in (0, 1, 2):
-        history.dated(version, START + timedelta(milliseconds=version))
-    table = opened(history)
-    told = dict(table.history().select("version", "timestamp").iter_rows())
-    assert told[2] == START + timedelta(days=60)
-    found = table.changes(1).collect()
-    assert sorted(found["_commit_timestamp"]) == [told[1], told[2]]
+        said = info(timestamp=int((START + version * timedelta(days=30)).timestamp() * 1000))
+        first = [protocol(1, 4), metadata({"id": "long"}, properties=dict(FED))]
+        actions = [ids_file(history, f"f{version}", version)] if version else first
+        history.commit(said, *actions, version=version).dated(version, START + timedelta(milliseconds=version))
+    found = opened(history).changes(1).sort("id").collect()
+    assert found["_commit_timestamp"].to_list() == [START + timedelta(days=30), START + timedelta(days=60)]
 
 
 def test_columns_of_the_table_that_bear_such_names_are_suffixed(history: DeltaHistory) -> None:

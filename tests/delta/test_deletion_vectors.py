@@ -19,7 +19,8 @@ import lakeview as lv
 from lakeview.config import Config
 from lakeview.delta.data.deletion_vectors import DeletionVector, Difference
 from lakeview.delta.log.vector_paths import file_of, z85_decoded
-from lakeview.errors import AccessDeniedError, CorruptTableError, DataFileMissingError
+from lakeview.delta.table import DeltaTable
+from lakeview.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
 from lakeview.rows import read_task
 from lakeview.storage import open_storage
 from tests.builders.actions import add, metadata, protocol, remove
@@ -202,6 +203,14 @@ def test_rows_that_one_vector_deletes_and_another_does_not(history: DeltaHistory
     assert after is not None
     assert list(Difference(after, before).bitmap(storage)) == [3, 4]
     assert list(Difference(before, after).bitmap(storage)) == [1]
+
+
+def test_writing_beside_deletion_vectors_is_refused_by_name(history: DeltaHistory) -> None:
+    table = lv.open_table(masked(history, deleting(1)).address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(UnsupportedTableError, match="needs the Delta writer feature deletionVectors"):
+        table.overwrite(pl.DataFrame({"id": [1]}))
+    assert table.latest_version == 0
 
 
 # -- what is broken
