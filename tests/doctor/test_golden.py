@@ -29,6 +29,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "err-logs-table_c": ("The log has a gap: commit 12 is missing",),
     "err-logs-table_i": ("The log has a gap: commits 14 to 9,998 are missing",),
     "identity_test_written_by_version_5": ("1 feature is used and not declared: identityColumns",),
+    "v2-classic-checkpoint-json": ("_last_checkpoint names a V2 checkpoint file that is not there",),
 }  # fmt: skip
 """Table -> what is wrong with it, beside files that are missing from the store."""
 

@@ -16,6 +16,7 @@ from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import diagnosis, opened, rows, sound
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
+GENERATED = "delta.generationExpression"
 Tell = Callable[[DeltaHistory], object]
 
 
@@ -127,6 +128,14 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
         lambda h: first(h, protocol(3, 7, readerFeatures=[], writerFeatures=["deletionVectors"])),
         BROKEN, "1 feature that readers need is listed for writers only", "deletionVectors",
     ),
+    "a feature that readers of version 1 do not know": (
+        lambda h: first(h, protocol(1, 7, writerFeatures=["deletionVectors"])),
+        BROKEN, "1 feature that readers need is listed for writers only", "deletionVectors",
+    ),
+    "a generated column without its feature": (
+        lambda h: with_schema(h, fields({"name": "a", "type": "long", "metadata": {GENERATED: "1"}})),
+        ATTENTION, "used and not declared: generatedColumns", "delta.generationExpression on column a",
+    ),
     "features that nothing uses": (
         several_features, NOTE, "1 feature is declared and not used", "timestampNtz",
     ),
@@ -162,6 +171,10 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     ),
     "a property in the wrong case": (
         lambda h: with_properties(h, AppendOnly="true"), ATTENTION, "1 property is misspelt", "meant: delta.appendOnly",
+    ),
+    "a property of tomorrow": (
+        lambda h: with_properties(h, enableIcebergCompatV9="true"),
+        NOTE, "1 delta property is known to no engine", "enableIcebergCompatV9",
     ),
     "a property that nobody knows": (
         lambda h: with_properties(h, moonPhase="full"), NOTE, "1 delta property is known to no engine", "moonPhase",

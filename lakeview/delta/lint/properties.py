@@ -89,6 +89,7 @@ _FAMILIES = (
 
 _FEATURE_VALUES = ("supported", "enabled")
 
+_DIGITS = re.compile(r"\d")
 _SPELLINGS = {name.lower(): name for name in KNOWN}
 
 
@@ -126,7 +127,9 @@ def _near(name: str) -> str | None:
     if name.lower() in _SPELLINGS:
         return _SPELLINGS[name.lower()]
     close = difflib.get_close_matches(name.lower()[:200], _SPELLINGS, 1, 0.9)
-    return _SPELLINGS[close[0]] if close else None
+    # another number is no slip: it may be the property of tomorrow's feature
+    slip = close and _DIGITS.sub("", close[0]) != _DIGITS.sub("", name.lower())
+    return _SPELLINGS[close[0]] if slip else None
 
 
 def values(facts: LogFacts) -> Iterator[Finding]:

@@ -69,7 +69,8 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
             some(lonely), section=section, place="protocol",
             remedy="writers may break what they do not know of: list them for writers too",
         )  # fmt: skip
-    if reader == 3 and (half := [f for f in others if f in READER_AND_WRITER and f not in own]):
+    known = {*own, "columnMapping"} if reader == 2 else set(own)  # reader 2 stands for column mapping
+    if half := [f for f in others if f in READER_AND_WRITER and f not in known]:
         yield finding(
             Severity.BROKEN,
             f"{counted(len(half), 'feature that readers need is', 'features that readers need are')} listed for writers"
@@ -171,8 +172,8 @@ _DATA = frozenset({"deletionVectors", "timestampNtz", "variantType", "columnMapp
 _COME_ALONG = frozenset({"appendOnly", "invariants"})
 """Engines list these whenever a table moves to features: that nothing uses them says nothing."""
 
-_NO_SIGN = frozenset({"invariants", "domainMetadata", "generatedColumns", "v2Checkpoint"})
-"""A required column needs no feature everywhere; a domain may just have been removed; the others tell elsewhere."""
+_NO_SIGN = frozenset({"invariants", "domainMetadata", "v2Checkpoint"})
+"""Told elsewhere, or not at all: a required column needs no feature everywhere."""
 
 
 def _required(use: Use) -> str | None:
