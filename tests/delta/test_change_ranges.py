@@ -102,6 +102,17 @@ def test_commits_that_were_cleaned_up_are_named(history: DeltaHistory) -> None:
     assert sorted(table.changes(3).collect()["id"]) == [3, 4, 5]
 
 
+def test_gaps_are_found_by_what_is_there(history: DeltaHistory) -> None:
+    counted(history, 2).checkpoint(2)
+    history.checkpoint(10**18 - 1, actions=history.reconciled(2))
+    history.commit(ids_file(history, "far", 9), version=10**18)
+    table = opened(history)
+    with pytest.raises(VersionNotFoundError, match="no longer has 999,999,999,999,999,997 commits from 3 to 9999999"):
+        table.changes(1)
+    assert table.changes(10**18).collect()["id"].to_list() == [9]
+    assert sorted(table.changes(1, 2).collect()["id"]) == [1, 2]
+
+
 def test_a_log_of_a_checkpoint_alone_tells_no_changes(history: DeltaHistory) -> None:
     counted(history, 2).checkpoint(2).without(0, 1, 2)
     with pytest.raises(VersionNotFoundError, match="no longer has commit 2") as caught:
