@@ -14,6 +14,7 @@ from lakeview.delta.data.change_range import change_scan, commit_range
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.lifetimes import with_statistics
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
@@ -84,7 +85,7 @@ class DeltaTable:
 
         A page reads its own commits; where they remove files, as much before them as tells what these files were.
         """
-        return self._history.commits(self._history.newest_properties(), limit, before)
+        return self._history.commits(limit, before)
 
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone."""
@@ -114,9 +115,18 @@ class DeltaTable:
         leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
         return table_statistics(state, leaves)
 
-    def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES."""
-        return self._history.lifetimes()
+    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES.
+
+        With `columns`, `statistics` as well: a struct with one field for each of them, named and made as in STATISTICS,
+        in the types of the latest schema. InvalidRequestError for a column that it does not have.
+        """
+        lives = self._history.lifetimes()
+        if columns is None:
+            return lives
+        state = self._state()
+        leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
+        return with_statistics(lives, self._log, self._history.base_version(), leaves)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""

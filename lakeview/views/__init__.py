@@ -49,6 +49,7 @@ from lakeview.views.rules import COLUMN_RULES, CONSTRAINTS, column_rules, constr
 from lakeview.views.schema_diff import SCHEMA_DIFF, diff_schemas
 from lakeview.views.thinned import THINNED, flow_sums, lane_marks, state_points
 from lakeview.views.timeline import LANES, TIMELINE, timeline
+from lakeview.views.trend import TREND, trend
 from lakeview.views.units import (
     UNKNOWN,
     counted,
@@ -88,6 +89,7 @@ __all__ = [
     "TARGET_LOW",
     "THINNED",
     "TIMELINE",
+    "TREND",
     "UNKNOWN",
     "Cadence",
     "Condition",
@@ -132,6 +134,7 @@ __all__ = [
     "spread_evenly",
     "state_points",
     "timeline",
+    "trend",
     "verdict",
     "versions_behind",
     "where_text",

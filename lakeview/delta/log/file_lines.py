@@ -106,7 +106,8 @@ def records_of(action: FileLine) -> int | None:
         return None
 
 
-def _stats(action: FileLine) -> str | None:
+def stats_of(action: FileLine) -> str | None:
+    """The statistics document of an add. msgspec.DecodeError for one that is no text."""
     raw = bytes(action.stats) if isinstance(action, AddLine) else b""
     return None if raw in _ABSENT else _TEXT.decode(raw)
 
@@ -126,7 +127,7 @@ _VALUES: Mapping[str, Callable[[FileLine], Any]] = {
     "deletion_vector": lambda a: None if a.deletion_vector is None else a.deletion_vector.unique_id,
     "deleted_records": lambda a: 0 if a.deletion_vector is None else a.deletion_vector.cardinality,
     "records": records_of,
-    "stats": _stats,
+    "stats": stats_of,
     "tags": _tags,
     "vector": lambda a: vector_value(a.deletion_vector),
 }
@@ -198,7 +199,6 @@ def events_of(lines: Iterable[LogLine]) -> list[FileLine]:
 def info_of(lines: Iterable[LogLine]) -> CommitInfo:
     """What a commit says about itself; empty when it says nothing."""
     for line in lines:
-        raw = bytes(line.commit_info)
-        if raw not in _ABSENT:
+        if line.commit_info and (raw := bytes(line.commit_info)) not in _ABSENT:
             return parse_commit_info(raw)
     return CommitInfo()

@@ -1,0 +1,80 @@
+"""Lifetimes with statistics: what each file held while it was there, and what that makes of every version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.errors import InvalidRequestError
+from lakeview.views import trend
+from tests.builders.actions import add, remove, struct
+from tests.builders.history import DeltaHistory
+
+
+def stats(low: Any, high: Any, nulls: int = 0) -> dict[str, Any]:
+    return {
+        "numRecords": 9, "minValues": {"id": low, "path": "p"}, "maxValues": {"id": high, "path": "q"},
+        "nullCount": {"id": nulls, "path": 1},
+    }  # fmt: skip
+
+
+def opened(history: DeltaHistory) -> DeltaTable:
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def told(history: DeltaHistory) -> DeltaHistory:
+    history.create({"id": "long", "path": "string", "s": struct(deep="long")})
+    history.commit(add("a", stats=stats(1, 5)), add("b", stats=stats(3, 9, 2)))
+    history.commit(remove("a"), add("c%20d", stats=stats(-4, 0)))
+    history.commit(add("a", stats=stats(100, 200, 9)), add("none"))
+    history.commit(remove("none"), remove("b"))
+    return history
+
+
+@pytest.mark.parametrize("base", ["commits", "a checkpoint"])
+def test_each_version_is_what_its_own_statistics_say(history: DeltaHistory, base: str) -> None:
+    told(history)
+    if base == "a checkpoint":
+        history.checkpoint(2).without(0, 1, 2)
+    table = opened(history)
+    columns = ["id", "path", "s.deep"]
+    versions = table.versions().filter("readable")["version"]
+    found = trend(table.lifetimes(columns), versions)
+    assert found["version"].to_list() == sorted(versions.to_list())
+    for row in found.to_dicts():
+        own = table.statistics(row["version"], columns)
+        snapshot = table.snapshot(row["version"])
+        assert (row["files"], row["bytes"]) == (snapshot.num_files, snapshot.size_bytes)
+        assert row["records"] == snapshot.num_records
+        for name in columns:
+            values = own[name].struct.unnest()
+            known = values.filter(~(pl.col("null_count") == 9).fill_null(value=False))
+            whole = not known["min"].has_nulls()
+            assert row["statistics"][name]["min"] == (known["min"].min() if whole else None)
+            assert row["statistics"][name]["max"] == (known["max"].max() if whole else None)
+            nulls = values["null_count"]
+            assert row["statistics"][name]["null_count"] == (None if nulls.has_nulls() else nulls.sum())
+
+
+def test_the_statistics_stand_in_a_struct_where_no_name_meets_another(history: DeltaHistory) -> None:
+    table = opened(told(history))
+    lives = table.lifetimes(["path", "s"])
+    assert lives.columns == [*table.lifetimes().columns, "statistics"]
+    assert lives["statistics"].struct.fields == ["path", "s.deep"]
+    assert lives.drop("statistics").equals(table.lifetimes())
+    assert table.lifetimes([]).equals(table.lifetimes())
+    with pytest.raises(InvalidRequestError, match="there is no column x"):
+        table.lifetimes(["x"])
+
+
+def test_a_commit_that_cannot_be_read_and_statistics_that_are_none_tell_nothing(history: DeltaHistory) -> None:
+    history.create({"id": "long"}).commit(add("a", stats="{"), add("b", stats={"minValues": {"id": 7}}))
+    history.raw_commit(b"no JSON\n")
+    lows = opened(history).lifetimes(["id"])["statistics"].struct.field("id").struct.field("min")
+    assert lows.to_list() == [None, 7]
