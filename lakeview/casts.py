@@ -136,12 +136,14 @@ def _struct(array: pa.StructArray, wanted: StructType, target: pa.DataType, plac
         array = _whole(array)
         return pa.Array.from_buffers(target, len(array), array.buffers()[:1], array.null_count)
     parts = []
+    # null where the struct is: what lies below a null struct is nobody's value, and a variant there may be none
+    held = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
     places = located(list(array.type), wanted.fields, match)
     for field, index, type_ in zip(wanted.fields, places, (f.type for f in target), strict=True):
         if index is None:
             parts.append(pa.nulls(len(array), type_))
         else:
-            parts.append(_conformed(array.field(index), field.type, type_, f"{place}.{field.name}", match))
+            parts.append(_conformed(held[index], field.type, type_, f"{place}.{field.name}", match))
     return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
 
 

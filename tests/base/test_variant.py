@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
+from lakeview.casts import conformed
+from lakeview.schema import ArrayType, Field, MapType, PrimitiveType, StructType
 from lakeview.variant import is_variant, variant_text
 from tests.builders.variants import (
     BINARIES,
@@ -266,6 +268,29 @@ def test_every_shredded_type_has_a_text(type_: pa.DataType, value: Any, expected
 
 
 # -- columns that hold them
+
+
+def test_variants_are_read_at_every_level() -> None:
+    one = {"metadata": EMPTY, "value": encoded(1)}
+    rows: list[Any] = [{"l": [one, None], "m": [("k", one)], "s": {"v": one}}, None, {"l": None, "m": None, "s": None}]
+    found = pa.struct(
+        [("S", pa.struct([("v", BINARIES)])), ("l", pa.list_(BINARIES)), ("m", pa.map_(pa.string(), BINARIES))]
+    )
+    array = pa.array([None if r is None else {"S": r["s"], "l": r["l"], "m": r["m"]} for r in rows], found)
+    target = pa.struct([
+        ("l", pa.list_(pa.string())), ("m", pa.map_(pa.string(), pa.string())), ("s", pa.struct([("v", pa.string())])),
+    ])  # fmt: skip
+    variant, text_ = PrimitiveType("variant"), PrimitiveType("string")
+    wanted = Field(
+        "c",
+        StructType((
+            Field("l", ArrayType(variant)), Field("m", MapType(text_, variant)),
+            Field("s", StructType((Field("v", variant),))),
+        )),
+    )  # fmt: skip
+    expected = [{"l": ["1", None], "m": [("k", "1")], "s": {"v": "1"}}, None, {"l": None, "m": None, "s": None}]
+    assert conformed(array, wanted, target).to_pylist() == expected
+    assert conformed(array.slice(1), wanted, target).to_pylist() == expected[1:]
 
 
 def test_a_variant_is_known_by_its_fields() -> None:
