@@ -13,6 +13,9 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.errors import NotATableError, UnsupportedTableError
+from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
+from lakeview.iceberg.locate import is_metadata_name
+from lakeview.iceberg.table import IcebergTable, open_iceberg
 from lakeview.schema import Schema
 from lakeview.storage import Storage, open_storage
 
@@ -20,22 +23,42 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.String()})
-"""One row a table; `name` is its path below the root."""
+"""One row a table; `name` is its path below the root. A folder with the logs of both formats is a Delta table."""
+
+_MARKS = {
+    "delta": rf"^(?:(.+)/)?{LOG_FOLDER}/[0-9]{{20}}\.(?:json|checkpoint\..*parquet)$",
+    "iceberg": rf"^(?:(.+)/)?{METADATA_FOLDER}/[^/]*\.metadata\.json(?:\.gz)?$",
+}
+"""What is below every table of a format; the first group is the table's folder."""
 
 
 def open_table(
-    address: str, *, storage_options: Mapping[str, Any] | None = None, config: Config | None = None
-) -> DeltaTable:
-    """The table at an address: a folder or a URL that fsspec knows.
+    address: str,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+    relocate: Mapping[str, str] | None = None,
+) -> DeltaTable | IcebergTable:
+    """The table at an address: a folder or a URL that fsspec knows, or one metadata file of an Iceberg table.
 
+    `relocate`: recorded prefixes to where they lie now, for files of an Iceberg table that were moved apart from it.
     NotATableError if there is none, AccessDeniedError outside the allowed roots, StoreUnavailableError if the store
     does not answer. `storage_options` are as fsspec takes them; they are never logged, shown or pickled.
+    A folder with the logs of both formats is opened as a Delta table.
     """
-    storage = open_storage(address, options=storage_options, config=config, decode=True)
+    opened = open_storage(address, options=storage_options, config=config, decode=True)
+    explicit = is_metadata_name(opened.root)
     try:
-        return DeltaTable(storage)
+        if not explicit:
+            return DeltaTable(opened)
+        return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
     except NotATableError as error:
-        raise _no_table(storage) from error
+        if explicit:
+            raise
+        try:
+            return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
+        except NotATableError:
+            raise _no_table(opened) from error
 
 
 def create_table(
@@ -84,10 +107,11 @@ def _no_table(storage: Storage) -> NotATableError:
     elif names.str.starts_with(f"{LOG_FOLDER}/").any():
         found = f"its {LOG_FOLDER} holds neither commits nor a complete checkpoint"
     else:
-        found = f"it holds files but no {LOG_FOLDER}"
+        found = f"it holds files but neither {LOG_FOLDER} nor {METADATA_FOLDER} of a table"
+    folder = f"{LOG_FOLDER} or {METADATA_FOLDER}"
     return NotATableError(
         f"{storage.root} is no table: {found}",
-        fix=f"give the folder that holds {LOG_FOLDER}, or look for tables below a folder with find_tables",
+        fix=f"give the folder that holds {folder}, or look for tables below a folder with find_tables",
         place=storage.root,
     )
 
@@ -100,16 +124,20 @@ def find_tables(
     AccessDeniedError outside the allowed roots.
     """
     storage = open_storage(root, options=storage_options, config=config, decode=True)
-    commit = rf"^(?:(.+)/)?{LOG_FOLDER}/[0-9]{{20}}\.(?:json|checkpoint\..*parquet)$"
     names = storage.walk()["name"]
-    found = names.to_frame("name").filter(pl.col("name").str.contains(commit))
-    folders = found.select(pl.col("name").str.extract(commit, 1).fill_null("").alias("name")).unique().sort("name")
+    found = [
+        names.to_frame("name")
+        .filter(pl.col("name").str.contains(pattern))
+        .select(pl.col("name").str.extract(pattern, 1).fill_null(""), pl.lit(format_).alias("format"))
+        for format_, pattern in _MARKS.items()
+    ]
+    folders = pl.concat(found).unique("name", keep="first", maintain_order=True).sort("name")
     prefix = storage.root.rstrip("/")
     return folders.select(
         pl.when(pl.col("name") == "")
         .then(pl.lit(prefix))
         .otherwise(pl.concat_str(pl.lit(prefix + "/"), "name"))
         .alias("address"),
-        pl.lit("delta").alias("format"),
+        "format",
         pl.when(pl.col("name") == "").then(pl.lit(prefix.rsplit("/", 1)[-1])).otherwise("name").alias("name"),
     )

@@ -147,6 +147,8 @@ class Metadata:
     location: str | None
     last_updated_ms: int | None
     last_sequence_number: int
+    last_column_id: int | None
+    last_partition_id: int | None
     schemas: Mapping[int, RecordedSchema]
     current_schema_id: int
     specs: Mapping[int, PartitionSpec]
@@ -267,6 +269,8 @@ def _checked(found: _Recorded, path: str, max_depth: int) -> Metadata:
         location=found.location,
         last_updated_ms=found.last_updated_ms,
         last_sequence_number=found.last_sequence_number,
+        last_column_id=found.last_column_id,
+        last_partition_id=found.last_partition_id,
         schemas=schemas,
         current_schema_id=current_schema_id,
         specs=specs,

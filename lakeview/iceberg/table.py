@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from html import escape
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
 from lakeview.config import Config, settings
-from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
+from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
+from lakeview.findings import Finding
 from lakeview.iceberg import history
+from lakeview.iceberg.changes import Step, change_schema, change_tasks, plan_frame
 from lakeview.iceberg.files import IcebergFiles
+from lakeview.iceberg.lint import check
 from lakeview.iceberg.locate import Found, Place, locate, place_of, read_metadata
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry, parse_metadata
@@ -25,7 +28,7 @@ from lakeview.iceberg.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.tree import Tree
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, moments
+from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds, moments
 from lakeview.storage import Storage, open_storage
 
 
@@ -136,9 +139,12 @@ class IcebergTable:
         entry, schema = self._chosen(state, version, at, ref)
         return Snapshot(self._describe(state, entry, schema), self._files(state, entry))
 
-    def history(self, limit: int | None = None) -> pl.DataFrame:
-        """COMMITS, newest first, at most `limit`: every snapshot, those of branches included."""
+    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
         found = history.commits(self._state.metadata)
+        if before is not None:
+            place = found["version"].index_of(before)
+            found = found.clear() if place is None else found.slice(place + 1)
         return found if limit is None else found.head(limit)
 
     def versions(self) -> pl.DataFrame:
@@ -180,12 +186,25 @@ class IcebergTable:
         entry, schema = self._chosen(state, version)
         return self._scan(state, entry, schema).plan(self._checked(where, schema))
 
-    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+    def scan(
+        self,
+        version: int | None = None,
+        *,
+        at: datetime | None = None,
+        ref: str | None = None,
+        row_tracking: bool = False,
+    ) -> pl.LazyFrame:
         """The rows at a snapshot, pinned now; filters prune manifests and files.
 
-        Collecting raises DataFileMissingError for a file that is gone, CorruptTableError, and UnsupportedTableError for
-        a type or a file format without rows.
+        UnsupportedTableError for `row_tracking`: row lineage is not read. Collecting raises DataFileMissingError for a
+        file that is gone, CorruptTableError, and UnsupportedTableError for a type or a file format without rows.
         """
+        if row_tracking:
+            raise UnsupportedTableError(
+                "the row lineage of Iceberg tables is not read",
+                fix="leave row_tracking out",
+                kind="unsupported-feature",
+            )
         state = self._state
         entry, schema = self._chosen(state, version, at, ref)
         return lazy_rows(self._scan(state, entry, schema).tasks, schema, self.storage)
@@ -206,7 +225,74 @@ class IcebergTable:
             raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
         return [task.select(columns) for task in found]
 
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that snapshots `start` to `end` (both included; to the current one without it) inserted and deleted.
+
+        The table's columns at `end`, then CHANGES; an update is a delete and an insert. Moments stand for the snapshots
+        between them. VersionNotFoundError for snapshots that are not there, or whose parent is not;
+        InvalidRequestError for a range that is not one of a single branch.
+        """
+        state = self._state
+        steps, schema = self._steps(state, start, end)
+
+        def tasks(_where: pl.Expr | None) -> Iterator[FileTask]:
+            return (task for _, _, task in change_tasks(steps, schema, self._tasks_of(state)))
+
+        return lazy_rows(tasks, change_schema(schema), self.storage)
+
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
+        state = self._state
+        steps, schema = self._steps(state, start, end)
+        return plan_frame(change_tasks(steps, schema, self._tasks_of(state)))
+
+    def check(self, now: datetime | None = None) -> list[Finding]:
+        """What the metadata and the manifests contradict, worst first. Costs every manifest and one listing."""
+        if now is not None:
+            milliseconds(now)  # refuses a naive moment; no check of ours depends on it
+        state = self._state
+        return check(state.metadata, state.tree, state.history.versions)
+
+    def transaction(self, operation: str = "WRITE", **_: Any) -> NoReturn:
+        """UnsupportedTableError: Iceberg tables are read, not written."""
+        raise UnsupportedTableError(
+            f"{self.address} is an Iceberg table, and lakeview does not write those ({operation})",
+            fix="write it with the engine that owns it",
+            kind="unsupported-format",
+        )
+
     # -- inside
+
+    def _tasks_of(self, state: _State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
+        return lambda entry, schema: self._scan(state, entry, schema).tasks(None)
+
+    def _steps(self, state: _State, start: int | datetime, end: int | datetime | None) -> tuple[list[Step], Schema]:
+        """Each snapshot of a range with the one before it, oldest first, and the schema at its end."""
+        metadata = state.metadata
+        at = end if isinstance(end, datetime) else None
+        last, schema = self._chosen(state, None if isinstance(end, datetime) else end, at)
+        if last is None:
+            raise VersionNotFoundError(f"{self.address} has no snapshot", fix="there are no changes to ask for")
+        line = list(reversed(history.ancestors(metadata, last.snapshot_id)))
+        if isinstance(start, datetime):
+            first = milliseconds(start)
+            wanted = [s for s in line if s.timestamp_ms >= first]
+        else:
+            opening = self._entry(state, start)
+            if opening not in line:
+                raise InvalidRequestError(
+                    f"snapshot {start} does not lie before snapshot {last.snapshot_id} on its branch",
+                    fix="choose two snapshots of one branch, the older first",
+                    kind="bad-range",
+                )
+            wanted = line[line.index(opening) :]
+        gone = [s for s in wanted if s.parent is not None and s.parent not in metadata.snapshots]
+        if gone:
+            raise VersionNotFoundError(
+                f"the snapshot before {gone[0].snapshot_id} has expired, so that what it changed is not known",
+                fix="begin with a later snapshot",
+            )
+        return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in wanted], schema
 
     def _scan(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)

@@ -16,7 +16,7 @@ from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.writer import Clock, WriteContext, discard, system_clock, write_files
-from lakeview.errors import ConstraintViolationError, InvalidRequestError, NotATableError
+from lakeview.errors import ConstraintViolationError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.expressions import predicate
 from lakeview.schema import Field, Schema
 from lakeview.spark.options import Statistics, WriteOptions
@@ -46,7 +46,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         self.overwrite = overwrite
         given = from_spark(schema)
         try:
-            table = lv.open_table(options.path)
+            table = _open(options.path)
         except NotATableError:
             self.new_columns: tuple[Field, ...] = ()
             self.context = context_of_new(options, given)
@@ -103,7 +103,7 @@ class LakeviewWriter(DataSourceArrowWriter):
 
     def _table(self, clock: Clock) -> DeltaTable:
         try:
-            return lv.open_table(self.options.path)
+            return _open(self.options.path)
         except NotATableError:
             return lv.create_table(
                 self.options.path,
@@ -164,6 +164,19 @@ def context_of_new(options: WriteOptions, given: Schema) -> WriteContext:
                 place=name,
             )
     return WriteContext(open_storage(options.path).root, given, options.partition_by)
+
+
+def _open(path: str) -> DeltaTable:
+    """The table to write to. NotATableError if there is none, UnsupportedTableError for one that is not written."""
+    opened = lv.open_table(path)
+    if not isinstance(opened, DeltaTable):
+        raise UnsupportedTableError(
+            f"lakeview does not write {opened.format} tables",
+            fix="write to another path, or with the engine that owns the table",
+            place=path,
+            kind="unsupported-format",
+        )
+    return opened
 
 
 def new_columns(table: DeltaTable, options: WriteOptions, given: Schema) -> tuple[Field, ...]:

@@ -9,13 +9,14 @@ import pytest
 import lakeview as lv
 from lakeview.config import Config
 from lakeview.discovery import TABLES
-from lakeview.errors import AccessDeniedError, NotATableError
+from lakeview.errors import AccessDeniedError, NotATableError, UnsupportedTableError
 from lakeview.table import Table
 from tests.builders.history import DeltaHistory
+from tests.builders.iceberg_metadata import document, text
 
 NO_TABLES: dict[str, tuple[list[str], str]] = {
     "nothing": ([], "the folder is empty or not there"),
-    "files only": (["a.parquet", "b/c.parquet"], "it holds files but no _delta_log"),
+    "files only": (["a.parquet", "b/c.parquet"], "it holds files but neither _delta_log nor metadata of a table"),
     "an empty log": (["_delta_log/_last_checkpoint"], "its _delta_log holds neither commits nor a complete checkpoint"),
     "half a checkpoint": (
         ["_delta_log/00000000000000000003.checkpoint.0000000001.0000000002.parquet"],
@@ -33,7 +34,7 @@ def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], 
         lv.open_table(history.address)
     assert caught.value.message == f"{history.address} is no table: {found}"
     assert caught.value.fix == (
-        "give the folder that holds _delta_log, or look for tables below a folder with find_tables"
+        "give the folder that holds _delta_log or metadata, or look for tables below a folder with find_tables"
     )
     assert (caught.value.kind, caught.value.place) == ("not-a-table", history.address)
     assert isinstance(caught.value, FileNotFoundError)
@@ -86,3 +87,42 @@ def test_only_allowed_roots_are_looked_into(tmp_path: Path) -> None:
     with pytest.raises(AccessDeniedError, match="lies outside the allowed roots") as caught:
         lv.find_tables(str(tmp_path), config=config)
     assert caught.value.fix == "open a table below one of them, or add its folder to LAKEVIEW_ROOTS"
+
+
+def iceberg(place: Path) -> Path:
+    (place / "metadata").mkdir(parents=True)
+    (place / "metadata" / "v1.metadata.json").write_bytes(text(document()))
+    return place
+
+
+def test_an_iceberg_table_is_opened_by_its_folder_or_a_metadata_file(tmp_path: Path) -> None:
+    place = iceberg(tmp_path / "x y")
+    for address in (str(place), f"file://{place}/", str(place / "metadata"), str(place / "metadata/v1.metadata.json")):
+        table = lv.open_table(address)
+        assert isinstance(table, Table)
+        assert (table.format, table.latest_version) == ("iceberg", -1)
+
+
+def test_a_folder_with_both_logs_is_a_delta_table(tmp_path: Path) -> None:
+    DeltaHistory(iceberg(tmp_path / "x")).create()
+    assert lv.open_table(str(tmp_path / "x")).format == "delta"
+    assert lv.find_tables(str(tmp_path))["format"].to_list() == ["delta"]
+
+
+def test_tables_of_both_formats_are_found_below_one_folder(tmp_path: Path) -> None:
+    DeltaHistory(tmp_path / "a").create()
+    iceberg(tmp_path / "b/deep")
+    iceberg(tmp_path / "c")
+    found = lv.find_tables(str(tmp_path))
+    assert found.schema == TABLES
+    assert found.select("format", "name").rows() == [("delta", "a"), ("iceberg", "b/deep"), ("iceberg", "c")]
+
+
+def test_a_metadata_file_that_is_not_there_is_no_table(tmp_path: Path) -> None:
+    with pytest.raises(NotATableError, match=r"v9.metadata.json"):
+        lv.open_table(str(iceberg(tmp_path / "x") / "metadata/v9.metadata.json"))
+
+
+def test_iceberg_tables_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedTableError, match="does not write"):
+        lv.open_table(str(iceberg(tmp_path / "x"))).transaction("APPEND")

@@ -24,7 +24,9 @@ BAD, CORRECTED, BARE = 4, 32, range(52, 55)
 
 @pytest.fixture(scope="module")
 def flights(demo_lake: Path) -> DeltaTable:
-    return lv.open_table(str(demo_lake / "flights"))
+    opened = lv.open_table(str(demo_lake / "flights"))
+    assert isinstance(opened, DeltaTable)
+    return opened
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,132 @@
+"""Two snapshots of one branch to the rows that changed between them: derived, since Iceberg records no change feed.
+
+Files that came are inserts, files that went are deletes, and rows newly deleted of files that stayed are deletes; a row
+that was only copied is deleted and inserted. A `replace` keeps all rows as they are, by its own definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyroaring
+
+from lakeview.iceberg.metadata import SnapshotEntry
+from lakeview.rows import FileTask, RowPositions, RowSource
+from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.snapshot import CHANGES, CHANGES_PLAN
+from lakeview.storage import Storage
+
+CHANGE_TYPE, VERSION, TIMESTAMP = CHANGES.names()
+_OWN = (
+    Field(CHANGE_TYPE, PrimitiveType("string")),
+    Field(VERSION, PrimitiveType("long")),
+    Field(TIMESTAMP, PrimitiveType("timestamp")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One snapshot and the one before it; None before the first."""
+
+    after: SnapshotEntry
+    before: SnapshotEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewlyDeleted:
+    """Rows that are deleted after and were not before. Implements `lakeview.rows.RowPositions`."""
+
+    after: RowPositions
+    before: RowPositions | None
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions, read when called; errors as those of the deletes themselves."""
+        found = self.after.bitmap(storage)
+        return found if self.before is None else found - self.before.bitmap(storage)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSource:
+    """A data file's rows with what is the same for all of them: kind, snapshot and time of the change."""
+
+    source: RowSource
+    change_type: str
+    version: int
+    timestamp_ms: int
+
+    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """All rows of the file in `task.schema`."""
+        own = {CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: self.timestamp_ms * 1000}
+        held = Schema(tuple(f for f in task.schema if f not in _OWN))
+        target = task.schema.relaxed().to_arrow()
+        for batch in self.source.batches(replace(task, schema=held), storage, batch_rows):
+            arrays = []
+            for field, type_ in zip(task.schema, target.types, strict=True):
+                if field in _OWN:
+                    value: Any = own[field.name]
+                    plain = pa.scalar(value, pa.int64()).cast(type_) if field.name == TIMESTAMP else value
+                    arrays.append(pa.repeat(pa.scalar(plain, type_) if plain is value else plain, batch.num_rows))
+                else:
+                    arrays.append(batch.column(held.names.index(field.name)))
+            yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
+
+
+def change_schema(schema: Schema) -> Schema:
+    """The table's columns, then those of a change; one of the table's that bears such a name is suffixed `_`."""
+    taken = {*CHANGES.names(), *schema.names}
+    fields = []
+    for field in schema:
+        name = field.name
+        while name in CHANGES.names() or (name != field.name and name in taken):
+            name += "_"
+        taken.add(name)
+        fields.append(replace(field, name=name))
+    return Schema((*fields, *_OWN))
+
+
+def change_tasks(
+    steps: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
+) -> Iterator[tuple[Step, str, FileTask]]:
+    """The files that hold the changes, by snapshot, each with the kind of its rows. `tasks`: a snapshot's files."""
+    wide = change_schema(schema)
+    table = Schema(tuple(f for f in wide if f not in _OWN))
+    held: dict[int | None, dict[str, FileTask]] = {None: {}}
+    for step in steps:
+        if step.after.operation == "replace":
+            continue
+        before_id = None if step.before is None else step.before.snapshot_id
+        before = held.get(before_id)
+        if before is None:
+            before = {t.path: t for t in tasks(step.before, table)}
+        after = {t.path: t for t in tasks(step.after, table)}
+        held = {None: {}, step.after.snapshot_id: after}
+        for path, task in before.items():
+            if path not in after:
+                yield step, "delete", _changed(step, "delete", task, wide)
+        for path, task in after.items():
+            old = before.get(path)
+            if old is None:
+                yield step, "insert", _changed(step, "insert", task, wide)
+            elif task.deleted is not None and task.deleted != old.deleted:
+                fresh = replace(task, deleted=None, selected=NewlyDeleted(task.deleted, old.deleted))
+                yield step, "delete", _changed(step, "delete", fresh, wide)
+
+
+def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
+    assert task.source is not None, "a file of an Iceberg table says what reads it"
+    source = ChangeSource(task.source, kind, step.after.snapshot_id, step.after.timestamp_ms)
+    return replace(task, schema=schema, source=source)
+
+
+def plan_frame(found: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
+    """CHANGES_PLAN of the files that reading changes reads."""
+    rows = [(step.after.snapshot_id, kind, task.path, _rows(task), task.size, "derived") for step, kind, task in found]
+    return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
+
+
+def _rows(task: FileTask) -> int | None:
+    return task.records if task.deleted is None and task.selected is None else None

@@ -1,0 +1,205 @@
+"""A table's metadata and manifests to findings: what contradicts itself, and which section of the spec it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+
+import polars as pl
+
+from lakeview.errors import LakeviewError
+from lakeview.findings import Finding, Severity
+from lakeview.iceberg.delete_index import pairs
+from lakeview.iceberg.history import ancestors, in_order, whole
+from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.statistics import file_bounds
+from lakeview.iceberg.tree import Tree
+from lakeview.iceberg.types import struct_fields
+from lakeview.schema import leaf_name
+
+_SHOWN = 3
+_ORDER = {severity: i for i, severity in enumerate(Severity)}
+
+
+def check(metadata: Metadata, tree: Tree, versions: Callable[[], pl.DataFrame]) -> list[Finding]:
+    """What is broken or odd, worst first; one passing finding where nothing is. `versions` gives VERSIONS.
+
+    Costs the manifests of every snapshot and one listing of the table's folder.
+    """
+    found = [*_refs(metadata), *_numbers(metadata), *_logs(metadata), *_readable(metadata, versions())]
+    current = metadata.snapshots.get(metadata.current_snapshot_id)
+    if current is not None:
+        try:
+            found += _manifests(metadata, tree, current)
+        except LakeviewError as error:
+            found.append(
+                _finding(
+                    Severity.BROKEN, "The current snapshot cannot be examined", error.message, "Manifests", error.place
+                )
+            )
+    if not found:
+        text = f"{len(metadata.snapshots):,} snapshots, their manifests and refs agree"
+        found.append(Finding(Severity.PASS, "The metadata contradicts itself nowhere", text))
+    return sorted(found, key=lambda f: _ORDER[f.severity])
+
+
+def _finding(severity: Severity, claim: str, evidence: str, section: str, place: str | None = None) -> Finding:
+    remedy = None if severity is Severity.NOTE else "have the table repaired by the engine that owns it"
+    return Finding(severity, claim, evidence, None, place, f"Iceberg spec, {section}", remedy, "timeline")
+
+
+def _refs(metadata: Metadata) -> Iterator[Finding]:
+    for name, ref in sorted(metadata.refs.items()):
+        if ref.snapshot_id not in metadata.snapshots:
+            yield _finding(
+                Severity.BROKEN,
+                f"The {ref.type} {name} names a snapshot that is not there",
+                f"snapshot {ref.snapshot_id}",
+                "Snapshot References",
+                name,
+            )
+    main = metadata.refs.get("main")
+    if main is not None and main.snapshot_id != metadata.current_snapshot_id:
+        yield _finding(
+            Severity.BROKEN,
+            "The branch main and the current snapshot differ",
+            f"main is {main.snapshot_id}, current is {metadata.current_snapshot_id}",
+            "Snapshot References",
+            "main",
+        )
+
+
+def _numbers(metadata: Metadata) -> Iterator[Finding]:
+    snapshots = in_order(metadata)
+    newest = max((s.sequence_number for s in snapshots), default=0)
+    if newest > metadata.last_sequence_number:
+        yield _finding(
+            Severity.BROKEN,
+            "A snapshot has a sequence number that the table has not given out yet",
+            f"{newest}, and last-sequence-number is {metadata.last_sequence_number}",
+            "Sequence Numbers",
+        )
+    if metadata.format_version > 1:
+        for snapshot in snapshots:
+            before = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
+            if before is not None and before.sequence_number > snapshot.sequence_number:
+                yield _finding(
+                    Severity.BROKEN,
+                    "A snapshot has a lower sequence number than its parent",
+                    f"{snapshot.sequence_number} after {before.sequence_number}",
+                    "Sequence Numbers",
+                    str(snapshot.snapshot_id),
+                )
+    ids = [i for s in metadata.schemas.values() for i in struct_fields(s.schema)]
+    if metadata.last_column_id is not None and max(ids, default=0) > metadata.last_column_id:
+        yield _finding(
+            Severity.BROKEN,
+            "A column has an id that the table has not given out yet: the next column may get the same",
+            f"{max(ids)}, and last-column-id is {metadata.last_column_id}",
+            "Table Metadata Fields",
+        )
+    parts = [f.field_id for s in metadata.specs.values() for f in s.fields]
+    if metadata.last_partition_id is not None and max(parts, default=0) > metadata.last_partition_id:
+        yield _finding(
+            Severity.BROKEN,
+            "A partition field has an id that the table has not given out yet",
+            f"{max(parts)}, and last-partition-id is {metadata.last_partition_id}",
+            "Table Metadata Fields",
+        )
+
+
+def _logs(metadata: Metadata) -> Iterator[Finding]:
+    times = [e.timestamp_ms for e in metadata.snapshot_log]
+    back = [b for a, b in pairwise(times) if b < a]
+    if back:
+        yield _finding(
+            Severity.NOTE,
+            "The snapshot log runs backwards: writers' clocks disagree",
+            f"{len(back):,} of {len(times):,} entries are older than the one before",
+            "Point in Time Reads",
+        )
+    if metadata.snapshot_log and metadata.snapshot_log[-1].snapshot_id != metadata.current_snapshot_id != NO_SNAPSHOT:
+        yield _finding(
+            Severity.ATTENTION,
+            "The snapshot log does not end at the current snapshot: travelling to now leads elsewhere",
+            f"it ends at {metadata.snapshot_log[-1].snapshot_id}",
+            "Point in Time Reads",
+        )
+
+
+def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
+    line = {s.snapshot_id for s in ancestors(metadata, metadata.current_snapshot_id)}
+    for version, reason in versions.filter(~pl.col("readable")).select("version", "reason").iter_rows():
+        current = version == metadata.current_snapshot_id
+        severity = Severity.BROKEN if current else Severity.ATTENTION if version in line else Severity.NOTE
+        claim = "The current snapshot cannot be read" if current else "A snapshot cannot be read any more"
+        yield _finding(severity, claim, str(reason), "Snapshots", str(version))
+
+
+def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
+    manifests = tree.manifests(current)
+    entries = tree.entries(manifests).filter(pl.col("status") != 2)
+    data, deletes = entries.filter(pl.col("content") == 0), entries.filter(pl.col("content") != 0)
+    yield from _totals(current.summary or {}, data, deletes)
+    twice = data.filter(pl.col("path").is_duplicated())["path"].unique()
+    if twice.len():
+        yield _finding(
+            Severity.BROKEN,
+            "A data file is listed twice in the current snapshot: readers that do not look give its rows twice",
+            _some(twice),
+            "Manifests",
+        )
+    late = entries.filter(pl.col("sequence_number") > max(current.sequence_number, metadata.last_sequence_number))
+    if late.height:
+        yield _finding(
+            Severity.BROKEN,
+            "A file has a later sequence number than its snapshot",
+            _some(late["path"]),
+            "Sequence Numbers",
+        )
+    everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
+    idle = deletes.height - pairs(data, deletes, everywhere)["delete"].n_unique()
+    if deletes.height and idle:
+        yield _finding(
+            Severity.NOTE,
+            "Delete files apply to no data file any more",
+            f"{idle:,} of {deletes.height:,}",
+            "Scan Planning",
+        )
+    for path, field in metadata.schema.leaves():
+        bounds = file_bounds(data, field)
+        if bounds is None or bounds[0].dtype.is_float():
+            continue
+        wrong = data.filter((bounds[0] > bounds[1]).fill_null(False))
+        if wrong.height:
+            yield _finding(
+                Severity.BROKEN,
+                f"Bounds of {leaf_name(path)} contradict each other: filters spare files that hold rows",
+                _some(wrong["path"]),
+                "Manifests",
+                leaf_name(path),
+            )
+
+
+def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataFrame) -> Iterator[Finding]:
+    counted = {
+        "total-data-files": data.height,
+        "total-delete-files": deletes.height,
+        "total-records": int(data["records"].sum()),
+    }
+    for key, number in counted.items():
+        text = summary.get(key)
+        told = whole(text, None) if isinstance(text, str) else None
+        if told is not None and told != number:
+            yield _finding(
+                Severity.ATTENTION,
+                f"The summary of the current snapshot and its manifests differ in {key}",
+                f"{told:,} in the summary, {number:,} in the manifests",
+                "Snapshots",
+                key,
+            )
+
+
+def _some(paths: pl.Series) -> str:
+    rest = paths.len() - _SHOWN
+    return ", ".join(paths.head(_SHOWN)) + (f" and {rest:,} more" if rest > 0 else "")

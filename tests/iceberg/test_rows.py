@@ -1,0 +1,319 @@
+"""Rows: columns by id through every change of the schema, and every kind of delete where it applies and where not."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError
+from lakeview.rows import read_task
+from tests.builders.iceberg import IcebergHistory
+
+ID: dict[str, Any] = {"id": 1, "name": "id", "required": False, "type": "long"}
+CAT: dict[str, Any] = {"id": 2, "name": "cat", "required": False, "type": "string"}
+ROWS = [{"id": i, "cat": "ab"[i % 2]} for i in range(6)]
+
+
+def ids(address: str, *args: Any, **kwargs: Any) -> list[Any]:
+    return sorted(lv.open_table(address).scan(*args, **kwargs).collect()["id"].to_list())
+
+
+def table(place: Path, *spec: tuple[int, str, str], **more: Any) -> IcebergHistory:
+    return IcebergHistory(place / "t", [ID, CAT], spec, **more)
+
+
+# -- deletes
+
+
+def test_positions_leave_out_rows_of_the_files_they_name(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    first, _ = history.append("a", ROWS), history.append("b", [{"id": 100, "cat": "a"}])
+    history.delete_positions("d", {first: [0, 5, 5, 99]})
+    assert ids(history.address) == [1, 2, 3, 4, 100]
+    assert ids(history.address, 1001) == [0, 1, 2, 3, 4, 5]
+
+
+def test_positions_do_not_reach_files_that_came_later(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    later = f"{history.location}/data/b"
+    first = history.append("a", ROWS)
+    history.delete_positions("d", {first: [0], later: [0]})
+    history.append("b", [{"id": 100, "cat": "a"}])
+    assert ids(history.address) == [1, 2, 3, 4, 5, 100]
+
+
+def test_equality_reaches_only_older_files_and_null_equals_null(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", [*ROWS, {"id": None, "cat": "a"}])
+    history.delete_equal("d", [history.fields["id"]], [{"id": 1}, {"id": None}])
+    history.append("b", [{"id": 1, "cat": "new"}])
+    assert ids(history.address) == [0, 1, 2, 3, 4, 5]
+
+
+def test_equality_of_several_columns_asks_for_all_of_them(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS)
+    both = [history.fields["id"], history.fields["cat"]]
+    history.delete_equal("d", both, [{"id": 1, "cat": "b"}, {"id": 2, "cat": "b"}])
+    assert ids(history.address) == [0, 2, 3, 4, 5]
+
+
+def test_equality_in_a_partition_stays_there_and_without_one_goes_everywhere(tmp_path: Path) -> None:
+    history = table(tmp_path, (2, "identity", "cat"))
+    history.append("a", [{"id": 1, "cat": "a"}])
+    history.append("b", [{"id": 1, "cat": "b"}])
+    history.delete_equal("d", [history.fields["id"]], [{"id": 1}], partition={"cat": "b"})
+    assert lv.open_table(history.address).scan().collect().rows() == [(1, "a")]
+    history.partition_by()
+    history.delete_equal("e", [history.fields["id"]], [{"id": 1}])
+    assert ids(history.address) == []
+
+
+def test_equality_by_a_column_that_was_dropped_and_one_that_was_widened(tmp_path: Path) -> None:
+    narrow = {**ID, "type": "int"}
+    history = IcebergHistory(tmp_path / "t", [narrow, CAT])
+    history.append("a", ROWS)
+    history.delete_equal("d", [history.fields["cat"]], [{"cat": "b"}])
+    history.delete_equal("e", [history.fields["id"]], [{"id": 4}])
+    history.evolve([ID])
+    found = lv.open_table(history.address).scan().collect()
+    assert found.schema == {"id": pl.Int64}
+    assert sorted(found["id"].to_list()) == [0, 2]
+
+
+def test_equality_by_a_nested_column(tmp_path: Path) -> None:
+    inner = {"type": "struct", "fields": [{"id": 4, "name": "x", "required": False, "type": "long"}]}
+    history = IcebergHistory(tmp_path / "t", [ID, {"id": 3, "name": "s", "required": False, "type": inner}])
+    history.append("a", [{"id": i, "s": {"x": i}} for i in range(3)])
+    history.delete_equal("d", [history.fields["s"]], [{"s": {"x": 1}}], ids=[4])
+    assert ids(history.address) == [0, 2]
+
+
+def test_vectors_delete_rows_and_are_counted(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    first, second = history.append("a", ROWS), history.append("b", ROWS)
+    history.delete_vectors("v", {first: [0, 1], second: [5]})
+    snapshot = lv.open_table(history.address).snapshot()
+    assert ids(history.address) == [0, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert snapshot.num_records == 9
+    assert snapshot.files["deleted_records"].to_list() == [2, 1]
+    assert snapshot.files["deletion_vector"].n_unique() == 2
+
+
+def test_a_vector_stands_for_all_position_deletes_of_its_file(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS)
+    history.delete_positions("d", {first: [5]})
+    history.delete_vectors("v", {first: [0]})
+    assert ids(history.address) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("byte", [0, 3, 4, 12, -1], ids=["length", "length's end", "magic", "bitmap", "checksum"])
+def test_a_damaged_vector_is_an_error_and_never_rows(tmp_path: Path, byte: int) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS)
+    history.delete_vectors("v", {first: [0]}, damage=byte)
+    opened = lv.open_table(history.address)
+    assert opened.snapshot().num_files == 1
+    with pytest.raises(CorruptTableError, match="deletion vector"):
+        opened.scan().collect()
+
+
+def test_counts_are_unknown_where_deletes_may_name_a_row_twice(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS)
+    history.delete_equal("d", [history.fields["id"]], [{"id": 1}])
+    history.append("b", ROWS)
+    snapshot = lv.open_table(history.address).snapshot()
+    assert snapshot.num_records is None
+    assert snapshot.files["deleted_records"].to_list() == [None, 0]
+    assert snapshot.delete_files["content"].to_list() == ["equality deletes"]
+
+
+@pytest.mark.parametrize("kind", ["data", "positions", "equality", "vector"])
+def test_a_file_that_is_gone_is_named_when_rows_are_asked_for(tmp_path: Path, kind: str) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS)
+    deletes: dict[str, Callable[[], str]] = {
+        "data": lambda: first,
+        "positions": lambda: history.delete_positions("d", {first: [0]}),
+        "equality": lambda: history.delete_equal("d", [history.fields["id"]], [{"id": 1}]),
+        "vector": lambda: history.delete_vectors("d", {first: [0]}),
+    }
+    gone = deletes[kind]().rpartition("/")[2]
+    (history.root / "data" / gone).unlink()
+    opened = lv.open_table(history.address)
+    assert opened.snapshot().files.height == 1
+    with pytest.raises(DataFileMissingError, match=gone):
+        opened.scan().collect()
+    assert not opened.versions()["readable"][0]
+
+
+# -- columns
+
+
+def test_columns_follow_their_ids(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS[:1])
+    history.evolve(
+        [{**CAT, "name": "id"}, {**ID, "name": "cat"}, {"id": 3, "name": "new", "required": False, "type": "int"}]
+    )
+    history.append("b", [{"id": "x", "cat": 9, "new": 1}])
+    opened = lv.open_table(history.address)
+    assert sorted(opened.scan().collect().rows(), key=str) == [("a", 0, None), ("x", 9, 1)]
+    assert opened.scan(1001).collect().rows() == [(0, "a")]
+    assert opened.snapshot(1001).schema.names == ["id", "cat"]
+    assert opened.schemas()["version"].to_list() == [1001, 1002]
+    assert opened.history().filter(pl.col("schema_changed"))["version"].to_list() == [1002]
+
+
+def test_a_name_dropped_and_added_again_is_another_column(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS[:1])
+    history.evolve([ID])
+    history.evolve([ID, {**CAT, "id": 9}])
+    assert lv.open_table(history.address).scan().collect().rows() == [(0, None)]
+
+
+def test_what_a_file_lacks_is_its_partition_value_then_the_default_then_null(tmp_path: Path) -> None:
+    history = table(tmp_path, (2, "identity", "cat"), version=3)
+    history.append("a", [{"id": 1, "cat": "x"}], leave_out=["cat"])
+    extra = {"id": 3, "name": "n", "required": False, "type": "int", "initial-default": 7, "write-default": 8}
+    history.evolve(
+        [ID, {**CAT, "initial-default": "never"}, extra, {"id": 4, "name": "z", "required": False, "type": "date"}]
+    )
+    assert lv.open_table(history.address).scan().collect().rows() == [(1, "x", 7, None)]
+
+
+def test_an_explicit_null_stays_null_and_a_null_struct_keeps_its_fields_null(tmp_path: Path) -> None:
+    def struct(*fields: dict[str, Any]) -> dict[str, Any]:
+        return {"id": 3, "name": "s", "required": False, "type": {"type": "struct", "fields": list(fields)}}
+
+    x = {"id": 4, "name": "x", "required": False, "type": "int"}
+    y = {"id": 5, "name": "y", "required": False, "type": "int", "initial-default": 5}
+    history = IcebergHistory(tmp_path / "t", [{**ID, "initial-default": 9}, struct(x)], version=3)
+    history.append("a", [{"id": None, "s": {"x": 1}}, {"id": 2, "s": None}])
+    history.evolve([{**ID, "initial-default": 9}, struct(x, y)])
+    assert lv.open_table(history.address).scan().collect().rows() == [(None, {"x": 1, "y": 5}), (2, None)]
+
+
+DEFAULTS: list[tuple[str, Any, Any]] = [
+    ("boolean", True, True),
+    ("long", 2**40, 2**40),
+    ("double", 1.5, 1.5),
+    ("decimal(9, 2)", "14.20", pl.Series(["14.20"]).cast(pl.Decimal(9, 2))[0]),
+    ("date", "1969-12-31", date(1969, 12, 31)),
+    ("string", "ü", "ü"),
+    ("binary", "00ff", b"\x00\xff"),
+    ("uuid", "f79c3e09-677c-4bbd-a479-3f349cb785e7", bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7")),
+]
+
+
+@pytest.mark.parametrize(("type_", "value", "wanted"), DEFAULTS, ids=[t for t, _, _ in DEFAULTS])
+def test_defaults_are_single_values_of_their_type(tmp_path: Path, type_: str, value: Any, wanted: Any) -> None:
+    history = table(tmp_path, version=3)
+    history.append("a", ROWS[:1])
+    history.evolve([ID, {"id": 3, "name": "d", "required": False, "type": type_, "initial-default": value}])
+    assert lv.open_table(history.address).scan().collect()["d"].to_list() == [wanted]
+
+
+def test_a_default_that_is_none_of_its_type_is_the_schema_s_fault(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    history.append("a", ROWS[:1])
+    history.evolve([ID, {"id": 3, "name": "d", "required": False, "type": "int", "initial-default": "much"}])
+    with pytest.raises(CorruptTableError, match="initial default of column d"):
+        lv.open_table(history.address).scan().collect()
+    assert ids_only(history.address) == [0]
+
+
+def ids_only(address: str) -> list[Any]:
+    return lv.open_table(address).scan().select("id").collect()["id"].to_list()
+
+
+def test_a_name_mapping_serves_files_without_ids(tmp_path: Path) -> None:
+    mapping = [{"field-id": 1, "names": ["id", "key"]}, {"field-id": 2, "names": ["a.b"]}]
+    history = table(tmp_path, properties={"schema.name-mapping.default": json.dumps(mapping)})
+    history.append("a", ROWS[:1], ids=False)
+    history.append("b", [{"id": 5, "cat": "x"}])
+    found = lv.open_table(history.address).scan().collect()
+    assert sorted(found.rows()) == [(0, None), (5, "x")]
+
+
+def test_without_a_mapping_files_without_ids_hold_none_of_the_columns(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS[:1], ids=False)
+    assert lv.open_table(history.address).scan().collect().rows() == [(None, None)]
+
+
+@pytest.mark.parametrize("type_", ["geometry", "hyperbole"])
+def test_a_column_of_a_type_without_rows_is_refused_by_name_and_the_rest_is_shown(tmp_path: Path, type_: str) -> None:
+    history = table(tmp_path, version=3)
+    history.append("a", ROWS[:1])
+    history.evolve([ID, {"id": 3, "name": "g", "required": False, "type": type_}])
+    opened = lv.open_table(history.address)
+    assert opened.snapshot().schema.names == ["id", "g"]
+    assert opened.files()["records"].to_list() == [1]
+    assert opened.statistics(columns=["id"])["id"].struct.field("min").to_list() == [0]
+    assert [t.schema.names for t in opened.tasks(columns=["id"])] == [["id"]]
+
+
+def test_tasks_travel_to_other_processes(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS)
+    history.delete_vectors("v", {first: [0]})
+    history.delete_equal("d", [history.fields["id"]], [{"id": 3}])
+    (task,) = pickle.loads(pickle.dumps(lv.open_table(history.address).tasks(columns=["id"])))
+    assert sorted(v for batch in read_task(task) for v in batch.column(0).to_pylist()) == [1, 2, 4, 5]
+
+
+def test_snapshots_survive_pickling_whole(tmp_path: Path) -> None:
+    history = table(tmp_path, (2, "identity", "cat"))
+    history.append("a", ROWS[:1])
+    snapshot = lv.open_table(history.address).snapshot()
+    again = pickle.loads(pickle.dumps(snapshot))
+    assert again.files.equals(snapshot.files)
+    assert (again.version, again.schema) == (snapshot.version, snapshot.schema)
+
+
+# -- changes
+
+
+def test_changes_of_appends_removals_and_deletes(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS[:3])
+    second = history.append("b", [{"id": 9, "cat": "z"}])
+    history.delete_vectors("v", {first: [1]})
+    history.remove(second)
+    opened = lv.open_table(history.address)
+    changes = opened.changes(1001).collect()
+    told = sorted(changes.select("_commit_version", "_change_type", "id").rows())
+    assert told == [
+        (1001, "insert", 0), (1001, "insert", 1), (1001, "insert", 2), (1002, "insert", 9), (1003, "delete", 1),
+        (1004, "delete", 9),
+    ]  # fmt: skip
+    assert changes.columns == ["id", "cat", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert opened.changes(1003, 1003).select("id").collect().rows() == [(1,)]
+    plan = opened.changes_plan(1002)
+    assert plan.select("version", "change_type", "rows").rows() == [
+        (1002, "insert", 1),
+        (1003, "delete", None),
+        (1004, "delete", 1),
+    ]
+
+
+@pytest.mark.parametrize(("start", "end"), [(77, None), (1002, 1001), (1001, 77)])
+def test_a_range_that_is_none_is_refused(tmp_path: Path, start: int, end: int | None) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS)
+    history.append("b", ROWS)
+    with pytest.raises(LakeviewError) as caught:
+        lv.open_table(history.address).changes(start, end)
+    assert caught.value.fix
