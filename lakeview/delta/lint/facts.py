@@ -58,8 +58,11 @@ EVENTS = pl.Schema(
 
 KEY = ["key", "deletion_vector"]
 
-LIVE = ("size", "modified", "partition_values", "stats", "stats_parsed", "parsed_records", "vector")
-"""What of a live file the checks look at."""
+LIVE = ("size", "partition_values", "records", "vector")
+"""What of a live file the checks look at, beside its key, path, deletion vector and deleted rows."""
+
+STATED = ("records", "stats", "stats_parsed")
+"""What the checks of statistics look at: the largest part of a log, so it is read for them alone."""
 
 
 @dataclass(slots=True)
@@ -220,14 +223,20 @@ class LogFacts:
     @cached_property
     def live(self) -> pl.DataFrame | None:
         """The live files at the latest version with LIVE; None where they cannot be told."""
+        return self._adds(LIVE)
+
+    @cached_property
+    def stated(self) -> pl.DataFrame | None:
+        """The live files at the latest version with STATED; None where they cannot be told."""
+        return self._adds(STATED)
+
+    def _adds(self, columns: Sequence[str]) -> pl.DataFrame | None:
         if self.replay is None:
             return None
         try:
-            live = self.replay.adds(list(LIVE))
+            return self.replay.adds(columns)
         except (CorruptTableError, UnsupportedTableError):
             return None
-        parsed = live["parsed_records"] if "parsed_records" in live.columns else None
-        return live.with_columns(records(live["stats"], parsed))
 
     @cached_property
     def latest_protocol(self) -> Protocol | None:

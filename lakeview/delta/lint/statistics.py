@@ -21,7 +21,7 @@ _FILES = 200_000
 
 def present(facts: LogFacts) -> Iterator[Finding]:
     """Live files count their rows."""
-    live = facts.live
+    live = facts.stated
     if live is None:
         return
     silent = live.filter(pl.col("records").is_null())
@@ -81,7 +81,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
 
 def contradictions(facts: LogFacts) -> Iterator[Finding]:
     """No minimum above its maximum, no more nulls than rows, no bounds where everything is null."""
-    live, schema = facts.live, facts.schema
+    live, schema = facts.stated, facts.schema
     if live is None or schema is None or not live.height:
         return
     partitions = (facts.latest_metadata.partition_columns if facts.latest_metadata else None) or ()
@@ -133,7 +133,7 @@ def _value(value: object) -> str:
 
 def tight(facts: LogFacts) -> Iterator[Finding]:
     """Bounds of a file with a deletion vector that call themselves tight."""
-    live = facts.live
+    live = facts.stated
     if live is None:
         return
     loose = live.filter(
