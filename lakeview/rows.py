@@ -96,7 +96,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
         with store.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
             kept.check(file.metadata.num_rows)
             columns = _Columns(task, file.schema_arrow, target)
-            for batch in _batches(file, columns.read, batch_rows):
+            for batch in kept.batches(file, columns.read, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
                 yield columns.of(*kept.of(batch))
     except FileNotFoundError as error:
@@ -141,6 +141,18 @@ class _Kept:
                     place=self._path,
                     kind="corrupt-deletion-vector",
                 )
+
+    def batches(self, file: pq.ParquetFile, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The batches of a file, for `of` one by one; row groups without a selected row are passed over."""
+        if self._selected is None or not columns:
+            yield from _batches(file, columns, batch_rows)
+            return
+        for group in range(file.metadata.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if self._selected.range_cardinality(self._position, self._position + rows):
+                yield from file.iter_batches(batch_size=batch_rows, columns=columns, row_groups=[group])
+            else:
+                self._position += rows
 
     def of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Int64Array]:
         """The rows of the next batch that are neither deleted nor left out of the selection, and their positions."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import date
+from io import BytesIO
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakeview.errors import CorruptTableError
 from lakeview.snapshot import CHANGES_PLAN
-from tests.builders.actions import Action, cdc, metadata, protocol, remove
+from tests.builders.actions import Action, add, cdc, metadata, protocol, remove
 from tests.builders.feeds import FED, changes, feed, ids_file, move, of_ids, opened, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory
 from tests.builders.vectors import deleting
@@ -136,3 +139,19 @@ def test_a_feed_that_begins_and_ends_within_the_range(history: DeltaHistory) -> 
     plan = opened(history).changes_plan(0)
     assert dict(plan.select("version", "source").iter_rows()) == {0: "derived", 1: "derived", 3: "feed", 4: "derived"}
     assert [row[:2] for row in changes(history, 0)] == [("delete", 3), ("delete", 4), ("insert", 0), ("insert", 1)]
+
+
+def test_row_groups_of_which_no_row_changed_are_not_read(history: DeltaHistory) -> None:
+    buffer = BytesIO()
+    pq.write_table(pa.table({"id": range(30_000)}), buffer, row_group_size=5_000, compression="none")
+    held = pq.ParquetFile(buffer).metadata.row_group(2).column(0)
+    data = bytearray(buffer.getvalue())
+    data[held.data_page_offset : held.data_page_offset + 16] = b"\xff" * 16  # to read this group is an error
+    with_vectors(history).write("big", bytes(data))
+    history.commit(add("big", records=30_000))
+    gone = [0, 4_999, 5_000, 15_000, 29_999]
+    after = deleting(*gone)
+    history.commit(remove("big"), add("big", records=30_000, deletionVector=after))
+    assert [row[2] for row in changes(history, 3)] == sorted(gone, key=repr)
+    with pytest.raises(CorruptTableError):
+        changes(history, 2)
