@@ -62,6 +62,7 @@ AVRO = {
     "long": "long",
     "string": "string",
     "date": {"type": "int", "logicalType": "date"},
+    "timestamp_ntz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
 }
 
 

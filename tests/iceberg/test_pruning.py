@@ -1,0 +1,150 @@
+"""Filters: what they spare, and that they never spare a row."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import lakeview as lv
+from lakeview.iceberg.table import IcebergTable
+from tests.builders.iceberg import IcebergHistory
+
+FIELDS: list[dict[str, Any]] = [
+    {"id": 1, "name": "n", "required": False, "type": "long"},
+    {"id": 2, "name": "s", "required": False, "type": "string"},
+    {"id": 3, "name": "d", "required": False, "type": "date"},
+    {"id": 4, "name": "t", "required": False, "type": "timestamp"},
+]
+DAY = datetime(1969, 11, 20)  # noqa: DTZ001  # a column without a zone
+WORDS = ["", "ice", "iceberg", "🧊🧊🧊🧊", "zebra", "Zoë"]
+ROWS = [
+    {"n": 7 * i - 30, "s": WORDS[i % 6], "d": (DAY + timedelta(days=9 * i)).date(), "t": DAY + timedelta(hours=31 * i)}
+    for i in range(12)
+] + [dict.fromkeys("nsdt")]  # fmt: skip
+
+SPECS: dict[str, list[tuple[int, str, str]]] = {
+    "unpartitioned": [],
+    "identity": [(1, "identity", "n")],
+    "identity of a text": [(2, "identity", "s")],
+    "bucket": [(1, "bucket[5]", "b")],
+    "buckets of two columns": [(2, "bucket[3]", "b"), (3, "bucket[4]", "c")],
+    "truncated number": [(1, "truncate[10]", "p")],
+    "truncated text": [(2, "truncate[3]", "p")],
+    "month of a date": [(3, "month", "m")],
+    "year of a time": [(4, "year", "y")],
+    "day of a time": [(4, "day", "y")],
+    "hour and bucket": [(4, "hour", "h"), (1, "bucket[4]", "b")],
+    "void": [(1, "void", "v"), (3, "year", "y")],
+    "unknown": [(1, "zorder[3]", "z")],
+}
+
+
+def made(place: Path, spec: list[tuple[int, str, str]]) -> IcebergTable:
+    history = IcebergHistory(place, FIELDS, [p for p in spec if not p[1].startswith("zorder")])
+    for number, row in enumerate(ROWS):
+        history.append(f"f{number}", [row])
+    opened = lv.open_table(history.address)
+    assert isinstance(opened, IcebergTable)
+    return opened
+
+
+@pytest.fixture(scope="module", params=SPECS, ids=list(SPECS))
+def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> IcebergTable:
+    return made(tmp_path_factory.mktemp("t") / "t", SPECS[request.param])
+
+
+NUMBERS = st.integers(-40, 60)
+DATES = st.dates(date(1969, 11, 1), date(1970, 4, 1))
+TIMES = st.datetimes(datetime(1969, 11, 1), datetime(1970, 1, 1))  # noqa: DTZ001
+TEXTS = st.sampled_from([*WORDS, "ic", "icec", "a", "🧊"])
+OPERATORS = st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"])
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int = 2) -> pl.Expr:
+    kind = draw(st.integers(0, 7 if depth else 5))
+    name, values = draw(st.sampled_from([("n", NUMBERS), ("s", TEXTS), ("d", DATES), ("t", TIMES)]))
+    column = pl.col(name)
+    if kind <= 2:
+        found: pl.Expr = getattr(column, draw(OPERATORS))(pl.lit(draw(values)))
+        return found
+    if kind == 3:
+        return column.is_in(draw(st.lists(values, min_size=1, max_size=3)))
+    if kind == 4:
+        return column.is_null() if draw(st.booleans()) else column.is_not_null()
+    if kind == 5:
+        return pl.col("s").str.starts_with(draw(TEXTS))
+    left, right = draw(conditions(depth - 1)), draw(conditions(depth - 1))
+    both = left & right if kind == 6 else left | right
+    return ~both if draw(st.booleans()) else both
+
+
+@pytest.mark.slow
+@given(where=conditions())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_filter_loses_a_row(table: IcebergTable, where: pl.Expr) -> None:
+    wanted = pl.DataFrame(ROWS, schema=table.snapshot().schema.to_polars()).filter(where).sort("n")
+    found = table.scan().filter(where).collect().sort("n")
+    assert found.equals(wanted)
+    spared = table.plan(where).filter(~pl.col("kept"))["path"]
+    assert found.height <= len(ROWS) - spared.len()
+
+
+SPARED: list[tuple[str, pl.Expr, int, str]] = [
+    ("identity", pl.col("n") == -30, 1, "partition"),
+    ("identity", pl.col("n") != -30, 11, "partition"),
+    ("identity", pl.col("n").is_null(), 1, "partition"),
+    ("bucket", pl.col("n") == 5, 1, "partition"),
+    ("bucket", pl.col("n").is_in([5, 12]), 2, "partition"),
+    ("truncated number", pl.col("n") < -20, 2, "partition"),
+    ("truncated text", pl.col("s").str.starts_with("iceb"), 2, "partition"),
+    ("month of a date", pl.col("d") >= date(1970, 2, 1), 3, "partition"),
+    ("year of a time", pl.col("t") < DAY, 0, "statistics"),
+    ("hour and bucket", pl.col("t") == DAY, 1, "partition"),
+    ("unpartitioned", pl.col("n") > 40, 1, "statistics"),
+    ("unpartitioned", (pl.col("n") == 5) | (pl.col("s") == "zebra"), 3, "statistics"),
+]
+
+
+@pytest.mark.parametrize(("spec", "where", "kept", "reason"), SPARED)
+def test_what_is_spared_and_by_what(tmp_path: Path, spec: str, where: pl.Expr, kept: int, reason: str) -> None:
+    plan = made(tmp_path / "t", SPECS[spec]).plan(where)
+    assert plan.filter("kept").height == kept
+    assert reason in plan.filter(~pl.col("kept"))["reason"].to_list()
+
+
+def test_manifests_that_cannot_matter_are_not_opened(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", SPECS["identity"])
+    before = table.storage.requests["read"]
+    found = table.scan().filter(pl.col("n") == -30).collect()
+    assert found.height == 1
+    assert table.storage.requests["read"] - before == 2  # the manifest list, and one manifest of thirteen
+
+
+def test_a_filter_on_files_of_several_specs_uses_each_ones_own(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS, [(1, "identity", "n")])
+    history.append("a", [ROWS[0]])
+    history.partition_by((1, "bucket[4]", "b"))
+    history.append("b", [ROWS[0]])
+    history.append("c", [ROWS[1]])
+    history.partition_by()
+    history.append("d", [ROWS[0]])
+    opened = lv.open_table(history.address)
+    assert opened.scan().filter(pl.col("n") == -30).collect().height == 3
+    plan = opened.plan("n = -30")
+    assert plan.sort("path")["kept"].to_list() == [True, True, False, True]
+    told = opened.snapshot().files.sort("path")["partition_text"].to_list()
+    assert (told[0], told[1], told[3]) == ("n=-30", "b=bucket 1 of 4", None)
+
+
+def test_text_conditions_and_unknown_columns(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", [])
+    assert table.plan("n > 40 AND s IS NOT NULL").filter("kept").height == 1
+    with pytest.raises(lv.errors.InvalidRequestError, match="no column nothing"):
+        table.plan("nothing = 1")
