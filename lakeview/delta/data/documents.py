@@ -8,12 +8,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import polars as pl
 import pyarrow as pa
-from msgspec.structs import astuple
 
 from lakeview.delta.data.templates import MOST_DIGITS, Columns, Kind, Place, Template, Wanted
 from lakeview.delta.log.record_counts import whole
@@ -31,6 +31,8 @@ DTYPES: Mapping[Kind, pl.DataType] = {
     Kind.BOOLEAN: pl.Boolean(),
 }
 """The columns that the kinds become."""
+
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeEncodeError)
 
 
 class Documents:
@@ -104,7 +106,7 @@ def exact(texts: Iterable[str | None], wanted: Wanted) -> Columns:
     for text in texts:
         try:
             documents.append(None if text is None else decoder.decode(text))
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        except _UNREADABLE:
             documents.append(None)
     return {place: _values([_reach(document, place) for document in documents], kind) for place, kind in wanted.items()}
 
@@ -206,15 +208,11 @@ class _TypedDecoder:
         self._decoder = msgspec.json.Decoder(type(self._empty))
 
     def decode(self, texts: Sequence[str | None]) -> Columns:
-        decode, empty = self._decoder.decode, self._empty
-        documents: list[msgspec.Struct] = []
         odd: list[int] = []
-        for i, text in enumerate(texts):
-            try:
-                documents.append(empty if text is None else decode(text))
-            except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-                documents.append(empty)
-                odd.append(i)
+        try:
+            documents = [self._empty if text is None else self._decoder.decode(text) for text in texts]
+        except _UNREADABLE:
+            documents, odd = self._each(texts)
         if not documents:
             return unknown(0, self._wanted)
         columns: Columns = {}
@@ -222,6 +220,18 @@ class _TypedDecoder:
         if not odd:
             return columns
         return _placed(columns, pl.Series(odd, dtype=pl.UInt32), exact([texts[i] for i in odd], self._wanted))
+
+    def _each(self, texts: Sequence[str | None]) -> tuple[list[msgspec.Struct], list[int]]:
+        """The documents, an empty one where one is not as expected, and where that is."""
+        documents: list[msgspec.Struct] = []
+        odd: list[int] = []
+        for i, text in enumerate(texts):
+            try:
+                documents.append(self._empty if text is None else self._decoder.decode(text))
+            except _UNREADABLE:
+                documents.append(self._empty)
+                odd.append(i)
+        return documents, odd
 
 
 def _struct(tree: Mapping[str, Any]) -> type[msgspec.Struct]:
@@ -237,8 +247,9 @@ def _struct(tree: Mapping[str, Any]) -> type[msgspec.Struct]:
 
 
 def _collect(structs: Sequence[Any], tree: Mapping[str, Any], above: Place, columns: Columns) -> None:
-    """Structs to columns, level by level: transposed as tuples, which is four times as fast as field by field."""
-    for (name, inner), values in zip(tree.items(), zip(*map(astuple, structs), strict=True), strict=True):
+    """Structs to columns, level by level."""
+    for i, (name, inner) in enumerate(tree.items()):
+        values = list(map(attrgetter(f"f{i}"), structs))
         if isinstance(inner, Kind):
             columns[(*above, name)] = _column(values, inner)
         else:
