@@ -100,17 +100,8 @@ FILE_TASKS = (
     Task("list, all 18 columns' statistics", "all columns", (_delta_rs("list", {"": 2}),)),
     Task("files of a middle version", "files before", (_delta_rs("files before", {}),), earlier=True, up_to=100_000),
     Task("history of the tail", "history", (_delta_rs("history", {}),), up_to=100_000),
-    # the peers' own short cuts, for information
-    Task(
-        "open: protocol and schema", "open",
-        (Peer("delta-rs", "open without_files", "delta-rs, without_files"),), up_to=100_000, kinds=("v1",),
-    ),
-    Task(
-        "list: path, size, partition", "list",
-        (
-            Peer("delta-rs", "list skip_stats", "delta-rs, skip_stats"),
-            Peer("DuckDB", "list", "kernel (DuckDB), paths only"),
-        ),
+    Task(  # for information: no peer of the kernel's lists more than bare paths
+        "list: path, size, partition", "list", (Peer("DuckDB", "list", "kernel (DuckDB), paths only"),),
         up_to=100_000, kinds=("v1",),
     ),
 )  # fmt: skip
@@ -121,6 +112,14 @@ COMMIT_TASKS = (
     Task("history, cold", "history", (_delta_rs("history", {"": 12}),)),
     Task("history, loaded", "history, loaded", (_delta_rs("history, loaded", {"": 7}),)),
     Task("files of a middle version", "files before", (_delta_rs("files before", {}),), earlier=True),
+    Task(
+        "trend: every version, all 18 columns",
+        "trend",
+        (
+            Peer("delta-rs", "trend", "delta-rs, extrapolated from 5 versions", {}),
+            Peer("lakeview", "list", "one listing of ours, of which it may take 3", {"": 1 / 3}, small_goal=None),
+        ),
+    ),
     Task(
         "schema of a middle version",
         "schema before",

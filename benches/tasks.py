@@ -19,17 +19,19 @@ from benches.make_tables import COMPACTED_EVERY
 
 ONE_COLUMN = "fare"
 LISTED = ["path", "size", "partition"]
+SAMPLED = 5
 
 Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Job:
-    """`answer(run(prepare(address)))`, of which only `run` is measured."""
+    """`answer(run(prepare(address)))`, of which only `run` is measured; `times`: what one run stands for."""
 
     run: Callable[[Any], Any]
     answer: Callable[[Any], Answer]
     prepare: Callable[[str], Any] = str
+    times: Callable[[str], float] = lambda _: 1.0
 
 
 def middle(address: str) -> int:
@@ -39,6 +41,12 @@ def middle(address: str) -> int:
     commits = [int(path.name[:20]) for path in log.glob("*.json") if path.name[:20].isdecimal()]
     first = 0 if 0 in commits else min(bases)
     return (first + max(commits)) // 2 // COMPACTED_EVERY * COMPACTED_EVERY + (COMPACTED_EVERY - 1 if first == 0 else 5)
+
+
+def sampled(address: str) -> list[int]:
+    """Five versions from the second to the newest: a peer that loads each by itself is timed on these."""
+    newest = max(int(path.stem) for path in (Path(address) / "_delta_log").glob("*.json") if path.stem.isdecimal())
+    return [1 + (newest - 1) * part // (SAMPLED - 1) for part in range(SAMPLED)]
 
 
 def at_middle(address: str) -> tuple[str, int]:
@@ -109,6 +117,20 @@ def _ours_listed(files: pl.DataFrame) -> Answer:
     return {"files": files.height, **sizes, **records}
 
 
+def _ours_trend(asked: tuple[str, list[int]]) -> tuple[pl.DataFrame, list[int]]:
+    lifetimes = _ours(asked[0]).lifetimes([column.name for column in trips.COLUMNS])
+    return _lakeview().views.trend(lifetimes), asked[1]
+
+
+def _ours_trended(found: tuple[pl.DataFrame, list[int]]) -> Answer:
+    trend, versions = found
+    statistic = trend["statistics"].struct.field(ONE_COLUMN).struct
+    told = trend.select(
+        "version", "files", "bytes", "records", least=statistic.field("min"), nulls=statistic.field("null_count")
+    )
+    return {str(row[0]): list(row[1:]) for row in told.filter(told["version"].is_in(versions)).iter_rows()}
+
+
 _OURS = {
     "open": Job(_ours_open, columns_of),
     "list": Job(lambda address: _ours(address).files(columns=LISTED), _ours_listed),
@@ -119,6 +141,7 @@ _OURS = {
     "history, loaded": Job(lambda table: table.history(), _ours_history, prepare=_ours_loaded),
     "files before": Job(lambda asked: _ours(asked[0]).files(asked[1], LISTED), _ours_listed, prepare=at_middle),
     "schema before": Job(lambda asked: _ours_open(*asked), columns_of, prepare=at_middle),
+    "trend": Job(_ours_trend, _ours_trended, prepare=lambda address: (address, sampled(address))),
 }
 
 
@@ -132,8 +155,8 @@ def _deltalake() -> Any:
     return deltalake
 
 
-def _theirs(address: str, version: int | None = None, **more: bool) -> Any:
-    return _deltalake().DeltaTable(address, version=version, **more)
+def _theirs(address: str, version: int | None = None) -> Any:
+    return _deltalake().DeltaTable(address, version=version)
 
 
 def _their_schema(table: Any) -> Any:
@@ -141,21 +164,17 @@ def _their_schema(table: Any) -> Any:
     return table.schema()
 
 
-def _their_actions(address: str, version: int | None = None, **more: bool) -> Any:
-    return _theirs(address, version, **more).get_add_actions(flatten=True)
+def _their_actions(address: str, version: int | None = None) -> Any:
+    return _theirs(address, version).get_add_actions(flatten=True)
 
 
 def _their_files(batch: Any) -> Answer:
     files = pl.DataFrame(batch)
     nulls = {name: files[name].sum() for name in files.columns if name.startswith("null_count.")}
-    answer: Answer = {
+    return {
         "files": files.height,
         "bytes": files["size_bytes"].sum(),
         "partitions": files[f"partition.{trips.PARTITION}"].n_unique(),
-    }
-    if not nulls:  # it was told to leave statistics out
-        return answer
-    return answer | {
         "records": files["num_records"].sum(),
         "nulls": sum(nulls.values()),
         "nulls in a column": nulls[f"null_count.{ONE_COLUMN}"],
@@ -173,15 +192,25 @@ def _their_history(commits: list[dict[str, Any]]) -> Answer:
     }
 
 
+def _their_trended(found: dict[int, Any]) -> Answer:
+    told = {version: _their_files(batch) for version, batch in found.items()}
+    figures = ("files", "bytes", "records", "least", "nulls in a column")
+    return {str(version): [answer[figure] for figure in figures] for version, answer in told.items()}
+
+
 _DELTA_RS = {
     "open": Job(lambda address: _their_schema(_theirs(address)), columns_of),
-    "open without_files": Job(lambda address: _their_schema(_theirs(address, without_files=True)), columns_of),
     "list": Job(_their_actions, _their_files),
-    "list skip_stats": Job(lambda address: _their_actions(address, skip_stats=True), _their_files),
     "history": Job(lambda address: _theirs(address).history(), _their_history),
     "history, loaded": Job(lambda table: table.history(), _their_history, prepare=_theirs),
     "files before": Job(lambda asked: _their_actions(*asked), _their_files, prepare=at_middle),
     "schema before": Job(lambda asked: _their_schema(_theirs(*asked)), columns_of, prepare=at_middle),
+    "trend": Job(
+        lambda asked: {version: _their_actions(asked[0], version) for version in asked[1]},
+        _their_trended,
+        prepare=lambda address: (address, sampled(address)),
+        times=lambda address: sampled(address)[-1] / SAMPLED,
+    ),
 }
 
 

@@ -47,7 +47,9 @@ def main(engine: str, name: str, address: str, warm: str) -> None:
     before = settled()
     cpu, wall = time.process_time(), time.perf_counter()
     found = job.run(given)
-    spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall, "memory": max(0, peak() - before)}
+    cpu, wall, held = time.process_time() - cpu, time.perf_counter() - wall, max(0, peak() - before)
+    times = job.times(address)
+    spent = {"cpu": cpu * times, "wall": wall * times, "memory": held}
     print(json.dumps({**spent, "answer": job.answer(found)}, default=str))
 
 

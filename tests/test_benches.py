@@ -1,0 +1,59 @@
+"""The benches' tables and jobs: what is measured exists, and engines agree on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lakeview as lv
+from benches import make_tables
+from benches.goals import COMMIT_TASKS, FILE_TASKS, Task
+from benches.tasks import JOBS, Answer, disagreements
+
+
+@pytest.fixture
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are made in a folder of the test's."""
+    monkeypatch.setattr(make_tables, "HOME", tmp_path)
+
+
+def answer(engine: str, name: str, table: make_tables.Described) -> Answer:
+    """What an engine's job tells of a table."""
+    job = JOBS[engine][name]
+    return job.answer(job.run(job.prepare(str(table.path))))
+
+
+def agreed(tasks: tuple[Task, ...], table: make_tables.Described) -> None:
+    """Every job of the tasks gives what ours gives."""
+    for task in tasks:
+        ours = answer("lakeview", task.ours, table)
+        for engine, job in task.jobs:
+            if engine != "lakeview":
+                assert disagreements(ours, answer(engine, job, table)) == [], f"{task.title}, {engine}, {job}"
+
+
+@pytest.mark.usefixtures("_elsewhere")
+@pytest.mark.parametrize("layout", make_tables.LAYOUTS)
+def test_engines_agree_on_tables_of_many_files(layout: str) -> None:
+    table = make_tables.files_table(500, layout)
+    snapshot = lv.open_table(str(table.path)).snapshot()
+    assert (snapshot.version, snapshot.num_files) == (table.version, table.num_files)
+    agreed(FILE_TASKS, table)
+
+
+@pytest.mark.usefixtures("_elsewhere")
+@pytest.mark.parametrize("checkpoints", [False, True], ids=["without checkpoints", "with checkpoints"])
+def test_engines_agree_on_tables_of_many_commits(monkeypatch: pytest.MonkeyPatch, checkpoints: bool) -> None:
+    monkeypatch.setattr(make_tables, "CHECKPOINT_EVERY", 40)
+    table = make_tables.commits_table(105, checkpoints=checkpoints)
+    snapshot = lv.open_table(str(table.path)).snapshot()
+    assert (snapshot.version, snapshot.num_files) == (table.version, table.num_files)
+    agreed(COMMIT_TASKS, table)
+
+
+def test_goals_hold_for_large_tables_and_small_ones_are_not_to_be_slower() -> None:
+    delta_rs = FILE_TASKS[0].peers[0]
+    assert [delta_rs.goal("v1", count) for count in (10_000, 1_000_000)] == [1.0, 300]
+    listing = FILE_TASKS[1].peers[0]
+    assert [listing.memory("v1", count) for count in (10_000, 1_000_000)] == [None, 6]
