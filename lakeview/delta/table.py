@@ -23,6 +23,7 @@ from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
+from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.readability import readable_versions
 from lakeview.delta.log.replay import Replay
@@ -274,16 +275,23 @@ class DeltaTable:
     def _replay(self, version: int) -> Replay:
         with self._lock:
             if version not in self._states:
-                self._states[version] = Replay(self._log, self._log.segment(version), self._earlier(version))
+                segment = self._log.segment(version)
+                self._states[version] = Replay(self._log, segment, self._earlier(segment))
                 while len(self._states) > _KEPT_STATES:
                     del self._states[next(iter(self._states))]
             return self._states[version]
 
-    def _earlier(self, version: int) -> Replay | None:
-        """The newest state before a version that has loaded something, if only commits lie between."""
-        loaded = [s.base for v, s in self._states.items() if v < version and s.base is not None]
-        newest = max(loaded, key=lambda s: s.version, default=None)
-        return newest if newest is not None and self._log.has_commits(newest.version + 1, version) else None
+    def _earlier(self, segment: LogSegment) -> Replay | None:
+        """The state to go on from: the newest that has loaded something, if only commits lie between.
+
+        A checkpoint between is passed over only by a table that has followed the log past it; otherwise what can be
+        read would depend on what was read before.
+        """
+        floor = -1 if segment.checkpoint is None else segment.checkpoint.version
+        loaded = [s.base for v, s in self._states.items() if v < segment.version and s.base is not None]
+        usable = [s for s in loaded if s.version >= floor or s.version in self._log.tips]
+        newest = max(usable, key=lambda s: s.version, default=None)
+        return newest if newest and self._log.has_commits(newest.version + 1, segment.version) else None
 
     def _schema(self, state: Replay) -> Schema:
         with self._lock:  # thousands of columns take a while to parse, and a scan asks several times

@@ -89,10 +89,10 @@ class Storage(ABC):
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens if it is not there."""
 
-    def count(self, kind: str) -> None:
-        """Note one request."""
+    def count(self, kind: str, times: int = 1) -> None:
+        """Note a request, or several of a kind."""
         with self._count_lock:
-            self.requests[kind] += 1
+            self.requests[kind] += times
 
     def resolve(self, path: str) -> str:
         """The normalised address of a path; AccessDeniedError if it lies outside the root and the allowed roots."""

@@ -67,6 +67,7 @@ class LocalStorage(Storage):
         # the folder is resolved once: following its links again for each of thousands of files takes five times as long
         with Translated(folder):
             descriptor = os.open(self.resolve(folder), os.O_RDONLY | os.O_DIRECTORY)
+        self.count("read", len(names))
         try:
             return [self._read_in(descriptor, folder, name) for name in names]
         finally:
@@ -84,7 +85,6 @@ class LocalStorage(Storage):
             if not S_ISREG(stat.st_mode):
                 return self.read(path)
             refuse_oversized(path, stat.st_size, self.config)
-            self.count("read")
             return opened.readall()
 
     def walk(self) -> pl.DataFrame:

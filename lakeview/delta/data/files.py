@@ -8,7 +8,6 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
-from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import Field, Schema
@@ -18,7 +17,7 @@ from lakeview.snapshot import FILES, TOMBSTONES, moments
 _NEEDS = {
     "path": [],
     "size": ["size"],
-    "records": ["stats", "parsed_records"],
+    "records": ["records"],
     "deleted_records": [],
     "modified": ["modified"],
     "partition": ["partition_values"],
@@ -52,8 +51,6 @@ def files_frame(replay: Replay, partitions: Sequence[Field], columns: Sequence[s
 
 def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Series:
     match name:
-        case "records":
-            return records(adds["stats"], adds["parsed_records"] if "parsed_records" in adds.columns else None)
         case "modified":
             return adds.select(moments("modified")).to_series()
         case "partition":

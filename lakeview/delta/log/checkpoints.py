@@ -27,7 +27,8 @@ from lakeview.delta.log.statistics_reader import StatisticsReader, with_statisti
 from lakeview.errors import CorruptTableError
 from lakeview.storage import Storage
 
-_SIDECARS = f"{LOG_FOLDER}/_sidecars"
+SIDECARS = f"{LOG_FOLDER}/_sidecars"
+"""Where the files beside V2 checkpoints lie."""
 _THREADS = 8
 
 ActionsFile = ParquetActions | JsonActions
@@ -86,10 +87,18 @@ class Checkpoint:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
         return self._files("remove", columns)
 
-    def check(self) -> None:
-        """CorruptTableError if a footer, or a whole JSON file, of the checkpoint's own files cannot be read."""
-        for top in self._tops:
-            top.check()
+    def trouble(self) -> str | None:
+        """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.
+
+        The sidecars are named, not opened.
+        """
+        try:
+            for top in self._tops:
+                top.check()
+            _ = self.sidecars
+        except CorruptTableError as error:
+            return error.message
+        return None
 
     @cached_property
     def sidecars(self) -> tuple[str, ...]:
@@ -142,7 +151,7 @@ class Checkpoint:
         return pl.concat(full or frames[:1] or [_nothing(columns)], how="diagonal_relaxed", rechunk=False)
 
     def _sidecar(self, path: str) -> ActionsFile:
-        place = path if is_absolute(path) else f"{_SIDECARS}/{path}"
+        place = path if is_absolute(path) else f"{SIDECARS}/{path}"
         return ParquetActions(self._storage, place, path.rpartition("/")[2], self._tops[0].name)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
-from lakeview.delta.log.file_lines import AddLine, LogLine, events_of, info_of, log_lines, records_of, unique_id
+from lakeview.delta.log.file_lines import AddLine, FileLine, events_of, info_of, log_lines, records_of, unique_id
 from lakeview.delta.log.paths import canonical_paths, decoded_paths
 from lakeview.errors import CorruptTableError
 
@@ -18,16 +18,15 @@ Known: TypeAlias = tuple[int | None, int | None]
 """What is known of a live file: bytes, live rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileEvent:
+class FileEvent(NamedTuple):
     """One file action of a commit; `records`: live rows of an add, None where nobody says and for a remove."""
 
-    identity: Identity
-    path: str
     added: bool
+    key: str
+    path: str
+    deletion_vector: str | None
     size: int | None
     records: int | None
-    data_change: bool
 
 
 @dataclass(slots=True)
@@ -76,42 +75,49 @@ def read_facts(
         lines = log_lines(data, version)
     except CorruptTableError as error:
         return CommitFacts(version, broken=error.message), []
-    events = _events(lines, root)
     facts = CommitFacts(version, info_of(lines))
-    facts.metadata = next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None)
-    facts.protocol = next((line.protocol for line in reversed(lines) if line.protocol is not None), None)
+    for line in lines:
+        if line.meta_data is not None:
+            facts.metadata = line.meta_data
+        if line.protocol is not None:
+            facts.protocol = line.protocol
+    actions = events_of(lines)
+    if not actions:
+        return facts, []
+    facts.data_change = any(a.data_change for a in actions)
+    events = _events(actions, root)
     for event in events:
-        facts.data_change = facts.data_change or event.data_change
         if event.added:
             facts.files_added += 1
             facts.bytes_added = _plus(facts.bytes_added, event.size)
             facts.records_added = _plus(facts.records_added, event.records)
             continue
         facts.files_removed += 1
-        if event.identity in live:
-            facts.remove(event.size, live[event.identity])
+        identity = event.key, event.deletion_vector
+        if identity in live:
+            facts.remove(event.size, live[identity])
         else:
-            facts.unknown.append((event.identity, event.size))
+            facts.unknown.append((identity, event.size))
     for event in events:  # of a file that is gone nothing is known: a second removal undoes nothing
-        live[event.identity] = (event.size, event.records) if event.added else (None, None)
+        live[event.key, event.deletion_vector] = (event.size, event.records) if event.added else (None, None)
     return facts, events
 
 
-def _events(lines: Sequence[LogLine], root: str) -> list[FileEvent]:
-    actions = events_of(lines)
-    if not actions:
-        return []
+def _events(actions: Sequence[FileLine], root: str) -> list[FileEvent]:
     paths = decoded_paths([a.path for a in actions])
     found = []
     for action, path, key in zip(actions, paths, canonical_paths(paths, root), strict=True):
         added = isinstance(action, AddLine)
         count = records_of(action) if added else None
-        if count is not None and action.deletion_vector is not None:
-            count -= action.deletion_vector.cardinality
-        identity = key, unique_id(action.deletion_vector)
-        found.append(FileEvent(identity, path, added, action.size, count, action.data_change))
+        vector = action.deletion_vector
+        if count is not None and vector is not None:
+            count -= vector.cardinality
+        found.append(FileEvent(added, key, path, unique_id(vector), action.size, count))
     return found
 
 
 def _plus(total: int | None, part: int | None) -> int | None:
-    return None if total is None or part is None else total + part
+    """A sum, None if a part is unknown, or beyond the 64 bits of a frame."""
+    if total is None or part is None or not -(2**63) <= total + part < 2**63:
+        return None
+    return total + part

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
 import polars as pl
 
@@ -33,39 +34,59 @@ def before(log: TableLog, version: int, wanted: set[Identity]) -> dict[Identity,
     it only for a file whose rows the checkpoint does not tell.
     """
     found: dict[Identity, Known] = {}
+    told: dict[Identity, Known] = {}
     bases = {c.version: c for c in log.checkpoints() if c.version < version}
-    seen: dict[Identity, Known] = {}
-    for place in _backwards(log, version, bases):
-        missing = {i for i in wanted if i not in found}
+    for places in _backwards(log, version, bases):
+        missing = {identity for identity in wanted if identity not in found}
         if not missing:
             break
-        if isinstance(place, CheckpointFiles):
-            here = in_checkpoint(log.checkpoint(place), missing)
-            seen = {**here, **seen}
+        if isinstance(places, CheckpointFiles):
+            here = in_checkpoint(log.checkpoint(places), missing)
+            told |= here
+            found |= {identity: was for identity, was in here.items() if was[1] is not None}
         else:
-            here = _added_in(log, place, missing)
-        found |= {i: was for i, was in here.items() if was[1] is not None or isinstance(place, int)}
-    return {**seen, **found}
+            found |= _in_commits(log, places, missing)
+    return {**told, **found}
 
 
-def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -> list[int | CheckpointFiles]:
+def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -> Iterator[list[int] | CheckpointFiles]:
     """The unbroken run of commits before a version, newest first, and the newest checkpoint in its place among them."""
-    places: list[int | CheckpointFiles] = []
-    commits: Sequence[int] = log.versions()
-    there = set(commits)
+    there = set(log.versions())
     newest = max(bases, default=None)
+    commits: list[int] = []
     at = version - 1
-    if newest == at:
-        places.append(bases[at])
-    while at in there:
-        places.append(at)
+    while at in there and at != newest:
+        commits.append(at)
         at -= 1
-        if newest == at:
-            places.append(bases[at])
-    return places
+    yield commits
+    if newest is not None and at == newest:
+        yield bases[newest]
+        commits = []
+        while at in there:
+            commits.append(at)
+            at -= 1
+        yield commits
 
 
-def _added_in(log: TableLog, version: int, wanted: Collection[Identity]) -> dict[Identity, Known]:
-    live: dict[Identity, Known] = {}
-    read_facts(version, log.commit_bytes(version), log.storage.root, live)
-    return {identity: was for identity, was in live.items() if identity in wanted}
+def _in_commits(log: TableLog, versions: Sequence[int], wanted: Collection[Identity]) -> dict[Identity, Known]:
+    """The newest word of these commits, newest first, on these files; none is read after the last is found."""
+    found: dict[Identity, Known] = {}
+    words = {identity: _plain_word(identity[0]) for identity in wanted}
+    for version, data in log.each_bytes(versions):
+        if not words:
+            break
+        # escapes may spell a name otherwise: then the commit is parsed whatever it holds
+        if b"%" in data or b"\\u" in data or any(word in data for word in words.values()):
+            here: dict[Identity, Known] = {}
+            read_facts(version, data, log.storage.root, here)
+            found |= {identity: was for identity, was in here.items() if identity in words}
+            words = {identity: word for identity, word in words.items() if identity not in here}
+    return found
+
+
+def _plain_word(key: str) -> bytes:
+    """What a commit without escapes that names a file holds for certain: the longest plain word of its path."""
+    return max(_PLAIN.findall(key), key=len, default="").encode()
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")

@@ -130,49 +130,51 @@ class History:
 
     # -- what happened
 
-    def commits(
-        self, properties: Mapping[str, str], limit: int | None = None, before_version: int | None = None
-    ) -> pl.DataFrame:
+    def commits(self, limit: int | None = None, before_version: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: at most `limit`, of versions below `before_version`.
 
         Removed rows and bytes come from the adds they undo, null where those are gone. A page reads its own commits,
         and where they remove files as much of the log before them as it takes to find what those were.
         """
         with self._lock:
-            versions = self._log.versions()
-            if before_version is not None:
-                versions = [v for v in versions if v < before_version]
+            every = self._log.versions()
+            versions = every if before_version is None else every[: bisect_left(every, before_version)]
             if limit is not None and limit < len(versions):
                 versions = versions[len(versions) - max(limit, 0) :]
-            if len(versions) < len(self._log.versions()) and len(self._through) < len(self._log.versions()):
+            if len(versions) < len(every) and len(self._through) < len(every):
                 self._read_page([v for v in versions if v not in self._facts])
-                return self._frame(versions, properties)
-            state = (len(self._log.versions()), self._log.latest, tuple(sorted(properties.items())))
+                return self._frame(versions)
+            self._all()
+            state = len(every), self._log.latest
             if self._whole is None or self._whole[0] != state:
-                self._whole = state, self._frame(self._log.versions(), properties)
+                self._whole = state, self._frame(every)
             whole = self._whole[1]
             return whole if len(versions) == whole.height else whole.filter(pl.col("version").is_in(versions))
 
     def _read_page(self, versions: Sequence[int]) -> None:
         live: dict[Identity, Known] = {}
-        found: list[CommitFacts] = []
+        runs: list[list[CommitFacts]] = []
         for version, data in self._log.each_bytes(versions):
-            if found and version != found[-1].version + 1:
+            if not runs or version != runs[-1][-1].version + 1:
                 live = {}
-            found.append(read_facts(version, data, self._log.storage.root, live)[0])
-        for facts in found:
-            if facts.unknown:
-                facts.complete(before(self._log, facts.version, {identity for identity, _ in facts.unknown}))
+                runs.append([])
+            runs[-1].append(read_facts(version, data, self._log.storage.root, live)[0])
+        for run in runs:
+            wanted = {identity for facts in run for identity, _ in facts.unknown}
+            known = before(self._log, run[0].version, wanted) if wanted else {}
+            for facts in run:
+                facts.complete(known)
+        found = [facts for run in runs for facts in run]
         self._facts |= {f.version: f for f in found}
         self._told |= {f.version: (f.protocol, f.metadata) for f in found}
 
-    def _frame(self, versions: Sequence[int], properties: Mapping[str, str]) -> pl.DataFrame:
+    def _frame(self, versions: Sequence[int]) -> pl.DataFrame:
         whole = len(versions) == len(self._log.versions())
         facts = self._all() if whole else self._facts
         rows = [facts[v] for v in reversed(versions)]
         changed = self._schema_changes(versions)
         recorded = {f.version: f.info.timestamp for f in rows} if whole else None
-        times = self._times(properties, rows, recorded)
+        times = self._times(rows, recorded)
         columns: dict[str, Any] = {
             "version": [f.version for f in rows],
             "recorded_timestamp": [f.info.timestamp for f in rows],
@@ -191,10 +193,10 @@ class History:
             *times.reverse().select("timestamp", "timestamp_source").get_columns(),
         ).select(COMMITS.names())
 
-    def _times(
-        self, properties: Mapping[str, str], rows: Iterable[CommitFacts], recorded: Mapping[int, int | None] | None
-    ) -> pl.DataFrame:
+    def _times(self, rows: Iterable[CommitFacts], recorded: Mapping[int, int | None] | None) -> pl.DataFrame:
         own = {f.version: f.info.in_commit_timestamp for f in rows}
+        # where no commit carries its own time, it does not matter from which version on it would count
+        properties = self.newest_properties() if any(t is not None for t in own.values()) else {}
         times = CommitTimes(self._log, properties).frame(own, recorded)
         return times if recorded is not None else times.filter(pl.col("version").is_in(list(own)))
 
@@ -373,13 +375,10 @@ _INFO = ("operation", "parameters", "metrics", "engine", "client_version", "user
 
 
 def _collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:
-    columns["version"] += [version] * len(events)
-    columns["added"] += [e.added for e in events]
-    columns["key"] += [e.identity[0] for e in events]
-    columns["path"] += [e.path for e in events]
-    columns["deletion_vector"] += [e.identity[1] for e in events]
-    columns["size"] += [e.size for e in events]
-    columns["records"] += [e.records for e in events]
+    if events:
+        columns["version"] += [version] * len(events)
+        for name, values in zip(FileEvent._fields, zip(*events, strict=True), strict=True):
+            columns[name] += values
 
 
 def _live_events(checkpoint: Checkpoint) -> pl.DataFrame:

@@ -121,6 +121,8 @@ def decoded(paths: pl.Series) -> pl.Series:
 
 def decoded_paths(paths: Sequence[str]) -> list[str]:
     """`decode_path` of each; partitioned tables repeat few folders."""
+    if not any("%" in path for path in paths):
+        return list(paths)
     folders: dict[str, str | None] = {}
     found = []
     for path in paths:
@@ -153,11 +155,15 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
 
 def canonical_paths(paths: Sequence[str], root: str) -> list[str]:
     """`canonical` of each decoded path, in plain Python: a few are done before a frame is made."""
+    text = "\n" + "\n".join(paths)
+    if not any(odd in text for odd in _ODD_TEXT):
+        return list(paths)
     prefix = root.rstrip("/") + "/"
     return [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths]
 
 
 _ODD = ["//", "/./", "/../", ":"]
+_ODD_TEXT = ("\n/", "\n.", "//", "/.", ":")
 _SPELLED_OTHERWISE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.\.?(?:/|$)|//")
 
 

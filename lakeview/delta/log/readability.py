@@ -9,7 +9,6 @@ import polars as pl
 from lakeview.addresses import is_absolute
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.history import History
-from lakeview.delta.log.log_segment import complete_checkpoints
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
@@ -21,18 +20,20 @@ from lakeview.snapshot import VERSIONS, TableProtocol
 def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> pl.DataFrame:
     """VERSIONS, newest first.
 
-    A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, its
-    protocol is one we implement, and its data files and deletion vectors are there. Files are looked up in one listing
-    of the table's folder; files recorded outside it are taken to be there.
+    A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, the
+    newest checkpoint at or below it is whole as far as its footer tells, its protocol is one we implement, and its data
+    files and deletion vectors are there. Files are looked up in one listing of the table's folder; files recorded
+    outside it are taken to be there.
     """
-    commits = log.commit_files()["version"].to_list()
-    bases = {c.version for c in complete_checkpoints(log.files)}
-    every = sorted({*commits, *bases})
+    bases = {c.version for c in log.checkpoints()}
+    every = sorted({*log.versions(), *bases})
     broken = history.broken()
+    troubles = log.broken_checkpoints()
     oldest = history.base_actions()
     if oldest is not None and history.base_trouble is not None:
-        bases.remove(oldest[0])
-        broken[oldest[0]] = history.base_trouble
+        troubles.setdefault(oldest[0], history.base_trouble)
+    bases -= troubles.keys()
+    broken |= troubles
     reasons = _broken_runs(every, bases, broken)
     for version, reason in _refused(history, every).items():
         reasons.setdefault(version, reason)

@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
+from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import CommitInfo
-from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint
 from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.log.file_lines import info_of, log_lines
 from lakeview.delta.log.log_segment import (
@@ -28,6 +29,7 @@ from lakeview.storage import Storage
 
 _CACHE_BYTES = 64 << 20
 _THREADS = 8
+_TIPS = 8
 _FIRST_BATCH, _BATCH = 8, 256
 
 
@@ -60,6 +62,8 @@ class TableLog:
         self._bytes: OrderedDict[int, bytes] = OrderedDict()
         self._cached_bytes = 0
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
+        self.tips: tuple[int, ...] = ()
+        """Versions that were the latest until a refresh found newer ones, the last few."""
         self._listed, self._from = self._open()
         latest = self._listed.latest
         if latest is None:
@@ -92,6 +96,8 @@ class TableLog:
             if any(known.get(f.name) != f for f in newer):
                 self._listed = _Listed(sorted((known | {f.name: f for f in newer}).values()))
             before, self.latest = self.latest, max(self.latest, self._listed.latest or 0)
+            if self.latest > before:
+                self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
 
     def _whole(self) -> _Listed:
@@ -143,6 +149,26 @@ class TableLog:
         """The reader of one checkpoint."""
         with self._lock:
             return self._checkpoints.setdefault(files.names, Checkpoint(self.storage, files))
+
+    def broken_checkpoints(self) -> dict[int, str]:
+        """Versions whose checkpoint cannot be a base, and why, as far as footers and one listing of the sidecars tell.
+
+        A footer is read of each; from a remote store several at once.
+        """
+        checkpoints = list({c.version: self.checkpoint(c) for c in self.checkpoints()}.values())  # the one preferred
+        if self.storage.remote and len(checkpoints) > 1:
+            with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-log") as pool:
+                troubles = list(pool.map(Checkpoint.trouble, checkpoints))
+        else:
+            troubles = [checkpoint.trouble() for checkpoint in checkpoints]
+        found = {c.version: trouble for c, trouble in zip(checkpoints, troubles, strict=True) if trouble is not None}
+        named = {c.version: c.sidecars for c in checkpoints if c.version not in found and c.sidecars}
+        if named:
+            there = {name for name, _, _ in self.storage.entries_from(SIDECARS)}
+            for version, sidecars in named.items():
+                if missing := [s for s in sidecars if not is_absolute(s) and s not in there]:
+                    found[version] = f"sidecar {missing[0]} of checkpoint {version} is missing"
+        return found
 
     def commit(self, version: int) -> Commit:
         """One commit. VersionNotFoundError if its file is not there, CorruptTableError if it cannot be read."""
