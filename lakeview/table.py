@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from lakeview.findings import Finding
 from lakeview.snapshot import Snapshot
 
 
@@ -64,6 +65,10 @@ class Table(Protocol):
     def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
         """The rows that commits `start` to `end` (both included) inserted, updated and deleted: the table's columns,
         then CHANGES."""
+
+    def check(self, now: datetime | None = None) -> list[Finding]:
+        """What the log breaks or leaves odd, worst first; works on tables that do not open. `now`: an aware moment by
+        which files too young to be judged are left out."""
 
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing and the new commits."""

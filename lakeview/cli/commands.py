@@ -14,7 +14,7 @@ import click
 
 from lakeview.cli.text import as_json, hanging, pairs, printable, table, width
 from lakeview.config import VERSION
-from lakeview.errors import InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -136,16 +136,7 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
 
     Works on tables that no longer open. Exit code 1 if anything is broken.
     """
-    from lakeview.delta.table import DeltaTable
-
-    opened = _open(address, options)
-    if not isinstance(opened, DeltaTable):
-        raise UnsupportedTableError(
-            f"{address} is an {opened.format.capitalize()} table, whose log is not examined yet",
-            fix="use show, history, versions and files",
-            kind="unsupported-format",
-        )
-    found = opened.check(now=datetime.now(UTC))
+    found = _open(address, options).check(now=datetime.now(UTC))
     grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
     if machine:
         click.echo(as_json([_record(f) for f in found]))

@@ -148,10 +148,9 @@ def test_what_is_no_table_is_told_without_a_traceback(command: str, tmp_path: Pa
     done = run(command, str(tmp_path))
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert done.stderr == (
-        f"error: {tmp_path} is no table: the folder is empty or not there\n"
-        "fix: give the folder that holds _delta_log, or look for tables below a folder with find_tables\n"
-    )
+    error, fix = done.stderr.splitlines()
+    assert error == f"error: {tmp_path} is no table: the folder is empty or not there"
+    assert fix.startswith("fix: give the folder that holds _delta_log")
 
 
 def test_other_errors_say_what_to_do(history: DeltaHistory) -> None:
@@ -248,13 +247,3 @@ def test_every_command_has_help() -> None:
     for name, command in main.commands.items():
         assert command.help, name
         assert run(name, "--help").exit_code == 0
-
-
-def test_check_says_which_tables_it_does_not_examine(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OtherTable:
-        format = "iceberg"
-
-    monkeypatch.setattr("lakeview.cli.commands._open", lambda *_: OtherTable())
-    done = run("check", "lake/orders")
-    assert done.exit_code == 2
-    assert done.stderr.startswith("error: lake/orders is an Iceberg table, whose log is not examined yet\n")

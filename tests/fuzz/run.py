@@ -1,6 +1,6 @@
 """Runs one target under a coverage-guided fuzzer: `python -m tests.fuzz.run commit --seconds 60`.
 
-An input that ends in anything but a value or a LakeviewError, or takes more than ten seconds or two gigabytes, stops
+An input that ends in anything but a value or a LakeviewError, or takes more than a minute or two gigabytes, stops
 the run with an exit code, and is kept in `fuzz-findings/`. Put it into tests/fuzz/found.py, and it is a test.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import atheris
 
-SECONDS, MEGABYTES, LONGEST = 10, 2048, 16384
+SECONDS, MEGABYTES, LONGEST = 60, 2048, 16384
 
 
 def main() -> None:
@@ -37,8 +37,9 @@ def main() -> None:
         for number, seed in enumerate(SEEDS[given.target]):
             (Path(corpus) / f"seed-{number}").write_bytes(seed)
         flags = [
-            f"-max_len={LONGEST}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEGABYTES}", f"-runs={given.runs}",
-            f"-max_total_time={given.seconds}", f"-artifact_prefix={given.findings}/{given.target}-",
+            f"-max_len={LONGEST}", f"-timeout={SECONDS}", f"-report_slow_units={SECONDS}",
+            f"-rss_limit_mb={MEGABYTES}", f"-runs={given.runs}", f"-max_total_time={given.seconds}",
+            f"-artifact_prefix={given.findings}/{given.target}-",
         ]  # fmt: skip
         flags += [f"-seed={given.seed}"] if given.seed else []
         atheris.Setup([sys.argv[0], corpus, *flags], TARGETS[given.target])
