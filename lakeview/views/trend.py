@@ -31,7 +31,9 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     }
     if "statistics" in lifetimes.columns:
         statistics = lifetimes["statistics"].struct
-        told = {name: _column(stays, lifetimes, statistics.field(name)) for name in statistics.fields}
+        # by place and under a name of ours: a series called ^x$ would be a pattern to polars
+        each = zip(statistics.fields, statistics.unnest().get_columns(), strict=True)
+        told = {name: _column(stays, lifetimes, column.alias("column")) for name, column in each}
         if told:
             columns["statistics"] = pl.DataFrame(told).to_struct("statistics")
     return pl.DataFrame(columns)

@@ -78,3 +78,13 @@ def test_a_commit_that_cannot_be_read_and_statistics_that_are_none_tell_nothing(
     history.raw_commit(b"no JSON\n")
     lows = opened(history).lifetimes(["id"])["statistics"].struct.field("id").struct.field("min")
     assert lows.to_list() == [None, 7]
+
+
+def test_columns_of_odd_names_have_a_trend(history: DeltaHistory) -> None:
+    names = ["^x$", "version", "a.b", "*"]
+    values = {name: i for i, name in enumerate(names)}
+    history.create(dict.fromkeys(names, "long"))
+    history.commit(add("a", stats={"numRecords": 1, "minValues": values, "maxValues": values, "nullCount": {}}))
+    found = trend(opened(history).lifetimes(["^x$", "version", "`a.b`", "*"]))
+    told = found["statistics"][0]
+    assert {name: column["max"] for name, column in told.items()} == {"^x$": 0, "version": 1, "`a.b`": 2, "*": 3}

@@ -320,6 +320,61 @@ def test_json_and_struct_are_joined_file_by_file(history: DeltaHistory) -> None:
     assert table.snapshot().num_records == 13
 
 
+def checkpointed(history: DeltaHistory, names: list[str], *, count: int | None = 4) -> lv.Table:
+    """A table whose checkpoint has statistics as structs, 1 to 2 in each column, and as text that says 7 to 8."""
+    numbers = pa.struct([(name, pa.int64()) for name in names])
+    shape = parsed_shape("nullCount", pa.int64())
+    inner = [("numRecords", pa.int64()), ("minValues", numbers), ("maxValues", numbers), ("nullCount", numbers)]
+    shape["add"] |= {"stats_parsed": pa.struct(inner), "stats": pa.string()}
+    text = {"numRecords": 9, "minValues": dict.fromkeys(names, 7), "maxValues": dict.fromkeys(names, 8)}
+    action = add("f", stats=text)
+    action["add"]["stats_parsed"] = {
+        "numRecords": count, "minValues": dict.fromkeys(names, 1), "maxValues": dict.fromkeys(names, 2),
+        "nullCount": dict.fromkeys(names, 0),
+    }  # fmt: skip
+    columns = dict.fromkeys(names, "long")
+    history.create(columns).checkpoint(actions=[protocol(), metadata(columns), action], shape=shape).without(0)
+    return lv.open_table(history.address)
+
+
+def test_text_is_not_read_where_structs_say_it(history: DeltaHistory) -> None:
+    found = row(checkpointed(history, ["x", "y"]), columns=["y"])
+    assert (found["y"]["min"], found["y"]["max"], found["y"]["null_count"]) == (1, 2, 0)
+
+
+def test_text_is_read_where_structs_leave_files_out(history: DeltaHistory) -> None:
+    found = row(checkpointed(history, ["x"], count=None))
+    assert (found["x"]["min"], found["x"]["max"], found["x"]["null_count"]) == (7, 8, 0)
+
+
+def test_structs_have_columns_of_any_name_too(history: DeltaHistory) -> None:
+    names = ["a.b", "a", "back`tick", "^x$", "path", "stats", " ", "\u00e9", "numRecords"]
+    table = checkpointed(history, names)
+    frame = table.statistics()
+    for column in frame.columns[2:]:
+        assert [found["max"] for found in frame[column]] == [2], column
+    assert table.statistics(columns=["`a.b`"])["`a.b`"].struct.field("min").to_list() == [1]
+
+
+def test_moments_in_structs_have_columns_of_any_name_too(history: DeltaHistory) -> None:
+    action, columns = add("f"), {"^x$": "timestamp"}
+    action["add"]["stats_parsed"] = {"numRecords": 1, "minValues": {"^x$": MOMENT}, "maxValues": {"^x$": MOMENT}}
+    moments = pa.struct([("^x$", pa.timestamp("ns", "Europe/Rome"))])
+    shape = parsed_shape("nullCount", pa.int64())
+    parsed = [("numRecords", pa.int64()), ("minValues", moments), ("maxValues", moments)]
+    shape["add"]["stats_parsed"] = pa.struct(parsed)
+    history.create(columns).checkpoint(actions=[protocol(), metadata(columns), action], shape=shape).without(0)
+    assert row(lv.open_table(history.address))["^x$"]["max"] == MOMENT
+
+
+def test_filters_use_structs_and_text_alike(history: DeltaHistory) -> None:
+    table = checkpointed(history, ["x", "y"])
+    history.commit(add("g", stats=bounds(5, 6)), version=1)
+    assert table.refresh()
+    assert dict(table.plan("x > 4").select("path", "reason").rows()) == {"f": "statistics", "g": "kept"}
+    assert dict(table.plan("x < 2 AND y < 2").select("path", "kept").rows()) == {"f": True, "g": False}
+
+
 def test_statistics_have_their_columns_when_there_is_no_file(history: DeltaHistory) -> None:
     history.create({"x": "long", "p": "string"}, partition_by=("p",))
     frame = lv.open_table(history.address).statistics()

@@ -232,6 +232,7 @@ class ParsedStatistics:
             series = self._parts[path[:i]].get(part)
         if series is None or series.dtype.is_nested():
             return self._unknown(dtype)
+        series = series.alias("value")  # one called ^x$ would be a pattern to polars
         if isinstance(dtype, pl.Datetime) and isinstance(series.dtype, pl.Datetime):
             naive = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if series.dtype.time_zone else series
             return naive.cast(pl.Datetime("us")).dt.replace_time_zone(dtype.time_zone)
