@@ -190,7 +190,7 @@ def parse_commit_info(raw: bytes) -> CommitInfo:
             plain.user_name or plain.user_id,
             plain.txn_id,
         )
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _free_form(raw)
 
 

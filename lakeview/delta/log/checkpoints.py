@@ -51,7 +51,11 @@ class Checkpoint:
         return ParquetActions(self._storage, path, name)
 
     def protocol_and_metadata(self) -> tuple[Protocol | None, Metadata | None]:
-        """The protocol and metaData actions; None for one that is not there."""
+        """The protocol and metaData actions; None for one that is not there. Read once."""
+        return self._state
+
+    @cached_property
+    def _state(self) -> tuple[Protocol | None, Metadata | None]:
         protocol: Protocol | None = None
         metadata: Metadata | None = None
         for top in self._tops:

@@ -231,12 +231,23 @@ class History:
                     yield told[1]
             if checkpoint is not None:
                 end = checkpoint.version + 1
+                if (known := self._already_told(checkpoint.version)) is not None:
+                    yield known
+                    continue
                 try:
                     metadata = self._log.checkpoint(checkpoint).protocol_and_metadata()[1]
                 except (CorruptTableError, UnsupportedTableError):
                     continue
                 if metadata is not None:
                     yield metadata
+
+    def _already_told(self, version: int) -> Metadata | None:
+        """The metadata in force at a version, if the commits read so far tell it: then no checkpoint has to."""
+        while (facts := self._facts.get(version)) is not None and facts.broken is None:
+            if facts.metadata is not None:
+                return facts.metadata
+            version -= 1
+        return None
 
     def _tell(self, versions: Sequence[int]) -> Iterator[_Told]:
         """The protocol and metaData actions of these commits, in this order; nothing of one that is corrupt.
