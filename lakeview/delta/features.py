@@ -42,11 +42,21 @@ _MODES: Mapping[str, ColumnMappingMode] = {"none": "none", "name": "name", "id":
 _UPGRADE = "read it with an engine that implements this, or ask for a lakeview that does"
 
 
-def check_readable(protocol: TableProtocol, properties: Mapping[str, str], address: str) -> None:
+def check_readable(
+    protocol: TableProtocol,
+    properties: Mapping[str, str],
+    address: str,
+    *,
+    by_number: bool = False,
+    published: int | None = None,
+) -> None:
     """UnsupportedTableError, naming version or feature, if rows of this table must not be read by us.
 
     "In the case where a client is running an invalid protocol version, an error should be thrown instructing the
     user to upgrade" (delta protocol, Protocol Evolution).
+
+    `by_number`: a version was asked for by its number. Of a table that a catalog manages only such a one is certain:
+    what lies in its log is ratified, but only the catalog knows what was ratified since. `published`: the newest there.
     """
     version = protocol.min_reader_version
     if version is None or not 1 <= version <= MAX_READER_VERSION:
@@ -62,10 +72,13 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], addre
             fix="the writer of this protocol action has to name its features", kind="invalid-protocol",
         )  # fmt: skip
     needed = set(protocol.reader_features or ()) if version == MAX_READER_VERSION else set()
-    if catalog := needed & CATALOG_FEATURES:
+    catalog = needed & CATALOG_FEATURES
+    needed -= CATALOG_FEATURES
+    if catalog and not by_number:
+        known = "" if published is None else f"; versions up to {published} are published and open by their number"
         raise UnsupportedTableError(
             f"{address} is managed by a catalog ({', '.join(sorted(catalog))}): only the catalog knows its versions",
-            fix="open it through its catalog",
+            fix=f"open it through its catalog{known}",
             place="protocol.readerFeatures",
             kind="catalog-managed",
         )

@@ -77,6 +77,8 @@ class DeltaTable:
 
         VersionNotFoundError, CorruptTableError (gap, missing protocol or metadata, broken files),
         UnsupportedTableError (protocol version or feature by name), InvalidRequestError (a naive moment, a ref).
+        Of a table that a catalog manages, published versions open by number, or by a moment before the newest of them;
+        which version is the latest only the catalog knows, and asking for it is an UnsupportedTableError.
         """
         state = self._state(version, at, ref)
         return Snapshot(self._describe(state), DeltaLoader(state, self._schema(state), self._partitions(state)))
@@ -261,7 +263,11 @@ class DeltaTable:
             version = version_at(self._history.times(self._history.newest_properties()), at, self.address)
         wanted = self._log.latest if version is None else version
         state = self._replay(wanted)
-        check_readable(state.table_protocol, state.properties, self.address)
+        # a moment before the newest published commit is certain as well: nothing can come between any more
+        certain = version is not None and (at is None or version < self._log.latest)
+        check_readable(
+            state.table_protocol, state.properties, self.address, by_number=certain, published=self._log.latest
+        )
         return state
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> ChangeScan:

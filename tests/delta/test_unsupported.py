@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import lakeview as lv
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from tests.builders.actions import Action, add, info, metadata, protocol
-from tests.builders.history import DeltaHistory
+from tests.builders.history import START, DeltaHistory
 
 
 def with_features(*names: str) -> Action:
@@ -71,6 +72,8 @@ def test_it_is_refused_by_name_and_its_log_still_shown(
     assert table.schemas().height == 1
     assert table.lifetimes().height == (1 if base == "commits" else 2)
     versions = table.versions()
+    if kind == "catalog-managed":
+        return  # by number its published versions are certain: below
     assert not versions["readable"].any()
     assert versions["reason"].str.contains("Delta reader|catalog").all()
 
@@ -151,3 +154,20 @@ def test_an_unsupported_table_still_knows_its_other_errors(history: DeltaHistory
     table = lv.open_table(history.address)
     with pytest.raises(LakeviewError, match="is not in the log"):
         table.snapshot(7)
+
+
+def test_published_versions_of_a_catalog_managed_table_open_by_number(history: DeltaHistory) -> None:
+    first = protocol(3, 7, readerFeatures=["catalogManaged"], writerFeatures=["catalogManaged", "inCommitTimestamp"])
+    history.commit(first, metadata()).commit(add("f", records=3)).write("f", b"")
+    history.write("_delta_log/_staged_commits/00000000000000000002.0b1c5a6e-58a4-4a5f-8f3c-6d1d0f0f0f0f.json", b"{")
+    table = lv.open_table(history.address)
+    for latest in (table.snapshot, table.files, lambda: table.snapshot(at=datetime(2100, 1, 1, tzinfo=UTC))):
+        with pytest.raises(UnsupportedTableError, match="is managed by a catalog") as caught:
+            latest()
+        assert caught.value.kind == "catalog-managed"
+        assert caught.value.fix is not None
+        assert "versions up to 1 are published and open by their number" in caught.value.fix
+    assert table.snapshot(1).num_records == 3
+    assert table.snapshot(at=START).version == 0
+    assert table.versions()["readable"].to_list() == [True, True]
+    assert table.history()["version"].to_list() == [1, 0]

@@ -95,7 +95,7 @@ def _refused(history: History, versions: list[int]) -> dict[int, str]:
 
 def _refusal(protocol: TableProtocol, properties: Mapping[str, str]) -> str | None:
     try:
-        check_readable(protocol, properties, "it")
+        check_readable(protocol, properties, "it", by_number=True)
     except LakeviewError as error:
         return error.message
     return None
