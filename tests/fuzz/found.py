@@ -8,6 +8,10 @@ FOUND: Mapping[str, tuple[str, bytes]] = {
     "an operation that is no UTF-8": ("commit", b'{"commitInfo":{"operation":"\xff"}}\n'),
     "an action nobody knows, and no UTF-8": ("commit", b'{"\xe8":1}\n{"future":{"path":"\xe8"}}\n'),
     "a table whose history is no UTF-8": ("table", b'\x00{"commitInfo":{"operation":"\xff"}}\n'),
+    "statistics that are no UTF-8": (
+        "table",
+        b'\x00{"protocol":{}}\n{"metaData":{"id":"x"}}\n\0\x01{"add":{"path":"a","size":1,"stats":"\xff"}}\n',
+    ),
     "a vector's name a byte short": ("inline_vector", b"uab^-aqEH.-t@S}K{#b[*k"),
 }
 """What it is -> (target, input)."""

@@ -102,7 +102,7 @@ def records_of(action: FileLine) -> int | None:
     try:
         text = _TEXT.decode(raw)
         return None if text is None else whole(_COUNTED.decode(text).num_records)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
 
 
