@@ -24,7 +24,7 @@ FEED = (
 WIDER = (*(step for step in FEED if step != "restore"), "append widened", "add a column")
 """Steps that may add columns; restoring would drop them again, and such a feed has no schema."""
 FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=40)
+MANY = settings(FEW, max_examples=25)
 
 
 def multiset(frame: pl.DataFrame, columns: list[str]) -> Counter[tuple[Hashable, ...]]:
