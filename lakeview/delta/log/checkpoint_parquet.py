@@ -41,6 +41,7 @@ class ParquetActions:
         self._footer: pq.FileMetaData | None = None
         self._leaves: dict[str, int] = {}
         self._fields: list[pa.Field] = []
+        self._places: set[str] = set()
         self._size = 0
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
@@ -143,7 +144,8 @@ class ParquetActions:
             self._storage.open(self._path) as handle,
             _native(handle) as source,
         ):
-            file = pq.ParquetFile(source, metadata=self._footer)
+            # without reading ahead: of a million files with statistics that would be half a gigabyte at once
+            file = pq.ParquetFile(source, metadata=self._footer, pre_buffer=self._storage.remote)
             if self._footer is None:
                 self._size = handle.seek(0, 2)
                 self._learn(file)
@@ -162,11 +164,11 @@ class ParquetActions:
         schema = footer.schema
         self._fields = list(file.schema_arrow)
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
+        self._places = {place for path in self._leaves for place in _above(path)}
         self._footer = footer
 
     def _has(self, kind: str, leaf: str) -> bool:
-        prefix = f"{kind}.{leaf}"
-        return prefix in self._leaves or any(path.startswith(prefix + ".") for path in self._leaves)
+        return f"{kind}.{leaf}" in self._places
 
     def _nulls(self, group: int, leaf: str) -> int | None:
         index = self._leaves.get(leaf)
@@ -186,8 +188,8 @@ class ParquetActions:
     def _allowance(self, leaves: Sequence[str], groups: Sequence[int]) -> int:
         """How many bytes these leaves may decode to: far beyond what any honest file does."""
         assert self._footer is not None
-        prefixes = tuple(f"{leaf}." for leaf in leaves)
-        read = [i for path, i in self._leaves.items() if path in leaves or path.startswith(prefixes)]
+        wanted = set(leaves)
+        read = [i for path, i in self._leaves.items() if not wanted.isdisjoint(_above(path))]
         chunks = [self._footer.row_group(g) for g in groups]
         declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in read)
         rows = sum(group.num_rows for group in chunks)
@@ -207,6 +209,12 @@ class ParquetActions:
             raise TypeError(f"it has two columns called {kind}")
         if fields and not pa.types.is_struct(fields[0].type):
             raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
+
+
+def _above(path: str) -> list[str]:
+    """A leaf's path and those of the structs above it. A name with a dot in it only makes more of them."""
+    parts = path.split(".")
+    return [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
 
 
 def _actions(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,0 +1,137 @@
+"""What reading a log touches: which row groups, which columns, which files. Counts, never times."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
+from tests.builders.stores import FarStorage
+
+PARSED = pa.struct({"numRecords": pa.int64(), "minValues": pa.struct({"id": pa.int64()})}.items())
+VECTOR = pa.struct({"storageType": pa.string(), "pathOrInlineDv": pa.string(), "cardinality": pa.int64()}.items())
+SHAPE = {**CHECKPOINT_SHAPE, "add": {**CHECKPOINT_SHAPE["add"], "stats_parsed": PARSED, "deletionVector": VECTOR}}
+
+
+def checkpoint(groups: list[list[dict[str, Any]]]) -> bytes:
+    """A checkpoint with these actions, one list a row group."""
+    tables = [pq.read_table(BytesIO(parquet_actions(rows, SHAPE))) for rows in groups]
+    sink = BytesIO()
+    with pq.ParquetWriter(sink, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+def files(start: int, end: int, **more: Any) -> list[dict[str, Any]]:
+    return [add(f"f{i}", size=i, **more) for i in range(start, end)]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[str]]]:
+    """(row groups, columns) of every read of a Parquet file."""
+    seen: list[tuple[list[int], list[str]]] = []
+    original = pq.ParquetFile.iter_batches
+
+    def watched(self: pq.ParquetFile, *arguments: Any, **named: Any) -> Any:
+        seen.append((list(named["row_groups"]), sorted(named["columns"])))
+        return original(self, *arguments, **named)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
+    return seen
+
+
+def written(history: DeltaHistory, groups: list[list[dict[str, Any]]]) -> DeltaTable:
+    history.create().write(log_name(0, "checkpoint.parquet"), checkpoint(groups))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def test_opening_reads_the_one_row_group_that_says_what_the_table_is(
+    history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
+) -> None:
+    groups = [files(0, 5), files(5, 10), [*files(10, 12), protocol(), metadata()], files(12, 20)]
+    snapshot = written(history, groups).snapshot()
+    assert snapshot.schema.names == ["id", "city"]
+    assert reads == [([2], ["metaData", "protocol"])]
+    assert snapshot.num_files == 20
+
+
+def test_a_listing_reads_the_leaves_it_shows(history: DeltaHistory, reads: list[tuple[list[int], list[str]]]) -> None:
+    removed = [{"remove": {"path": f"r{i}", "dataChange": True}} for i in range(5)]
+    table = written(history, [files(0, 5, records=1), removed, [protocol(), metadata()]])
+    table.snapshot()
+    reads.clear()
+    assert table.files(columns=["path", "size"]).height == 5
+    assert reads == [([0], ["add.path", "add.size"])], "no statistics, no vectors that are null, no other row group"
+    reads.clear()
+    assert table.files(columns=["path", "size", "records"])["records"].to_list() == [1] * 5
+    assert reads == [([0], ["add.path", "add.size", "add.stats"])]
+    reads.clear()
+    assert table.snapshot().num_records == 5
+    assert table.files(columns=["path", "records"]).height == 5
+    assert reads == [], "what was loaded is not read again"
+
+
+def test_counts_come_from_structs_where_they_are_whole(
+    history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
+) -> None:
+    parsed = {"numRecords": 4, "minValues": {"id": 1}}
+    table = written(history, [files(0, 5, stats_parsed=parsed, records=3), [protocol(), metadata()]])
+    table.snapshot()
+    reads.clear()
+    assert table.files(columns=["records"])["records"].to_list() == [4] * 5
+    assert reads == [([0], ["add.path", "add.stats_parsed.numRecords"])]
+
+
+def test_counts_of_both_kinds_add_up(history: DeltaHistory) -> None:
+    parsed = {"numRecords": 4}
+    mixed = [*files(0, 2, stats_parsed=parsed), *files(2, 4, records=3), *files(4, 5)]
+    table = written(history, [mixed, [protocol(), metadata()]])
+    assert table.files(columns=["path", "records"])["records"].to_list() == [4, 4, 3, 3, None]
+
+
+def test_the_newest_metadata_is_found_without_reading_older_commits(history: DeltaHistory) -> None:
+    history.create()
+    for version in range(1, 400):
+        history.commit(add(f"f{version}"))
+    history.commit(protocol(), metadata({"new": "long"}))
+    store = FarStorage(history.address)
+    assert DeltaTable(store).snapshot().schema.names == ["new"]
+    assert store.requests["read"] < 20
+
+
+def test_a_log_of_absurd_versions_is_answered_at_once(history: DeltaHistory) -> None:
+    far = 10**18
+    history.create()
+    for version in (far, far + 1):
+        history.commit(add(f"f{version}"), version=version)
+    history.write(log_name(far - 1, "checkpoint.parquet"), parquet_actions([protocol(), metadata(), add("base")]))
+    table = lv.open_table(history.address)
+    assert table.latest_version == far + 1
+    assert table.snapshot().num_files == 3
+    assert table.history()["version"].to_list() == [far + 1, far, 0]
+    assert table.history(1, before=far + 1)["version"].to_list() == [far]
+    assert table.versions()["version"].to_list() == [far + 1, far, far - 1, 0]
+
+
+def test_reading_a_log_brings_no_pandas(history: DeltaHistory) -> None:
+    history.create().commit(add("f", records=1)).checkpoint().commit(add("g", records=1))
+    code = (
+        "import sys, lakeview as lv\n"
+        f"table = lv.open_table({str(history.address)!r})\n"
+        "table.snapshot().files, table.history(), table.versions()\n"
+        "print('pandas' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
