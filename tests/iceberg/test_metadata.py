@@ -136,7 +136,11 @@ def test_invalid_metadata_says_what_is_wrong(case: str) -> None:
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, gzip.compress(b"{}" * 50)[:20]], ids=repr)
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"\xff\xfe", b"[" * 100_000, gzip.compress(b"{}" * 50)[:20]],
+    ids=["nothing", "half an object", "no text", "very deep", "a gzip file cut short"],
+)
 def test_what_is_no_json_is_corrupt(data: bytes) -> None:
     with pytest.raises(CorruptTableError):
         parse_metadata(data[:100_000], "v1.metadata.json")
