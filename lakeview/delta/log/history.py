@@ -11,29 +11,15 @@ import polars as pl
 
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.checkpoints import Checkpoint
-from lakeview.delta.log.commit_facts import CommitFacts, FileEvent, Identity, Known, read_facts
+from lakeview.delta.log.commit_facts import CommitFacts, Identity, Known, read_facts
 from lakeview.delta.log.earlier_files import before, in_checkpoint
+from lakeview.delta.log.file_events import EVENTS, collect, lifetimes_of, live_events
 from lakeview.delta.log.file_lines import log_lines
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes
 from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.snapshot import COMMITS, LIFETIMES, SCHEMAS, moments
-
-_KEY = ["key", "deletion_vector"]
-
-EVENTS = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "added": pl.Boolean(),
-        "key": pl.String(),
-        "path": pl.String(),
-        "deletion_vector": pl.String(),
-        "size": pl.Int64(),
-        "records": pl.Int64(),
-    }
-)
-"""One row a file action of the commits still there; `records` are live rows."""
+from lakeview.snapshot import COMMITS, SCHEMAS, moments
 
 _Told = tuple[Protocol | None, Metadata | None]
 
@@ -77,7 +63,7 @@ class History:
             previous = version
             facts, own = read_facts(version, data, self._log.storage.root, live)
             found.append(facts)
-            _collect(events, version, own)
+            collect(events, version, own)
         frame = pl.DataFrame(events, schema=EVENTS)
         self._complete([f for f in found if f.unknown])
         # only now: what fails before is tried again, and nothing counts twice
@@ -313,19 +299,11 @@ class History:
             if checkpoint is not None:
                 base = pl.DataFrame(schema=EVENTS)
                 try:
-                    base = _live_events(checkpoint)
+                    base = live_events(checkpoint)
                 except (CorruptTableError, UnsupportedTableError) as error:
                     self.base_trouble = error.message
                 events = pl.concat([base, events.filter(pl.col("version") > checkpoint.version)])
-        one = events.unique(["version", *_KEY], keep="last", maintain_order=True)
-        following = pl.col("version").shift(-1).over(_KEY, order_by="version")
-        return (
-            one.with_columns(following.alias("removed"))
-            .filter("added")
-            .with_columns(pl.when(pl.col("version") >= 0).then("version").alias("added"))
-            .select(LIFETIMES.names())
-            .sort("added", "path", nulls_last=False)
-        )
+        return lifetimes_of(events)
 
     def schemas(self, properties: Mapping[str, str]) -> pl.DataFrame:
         """SCHEMAS, oldest first; the first row is the oldest schema the log still tells."""
@@ -383,23 +361,3 @@ def _told(version: int, data: bytes) -> _Told:
 
 _TOTALS = ("files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed")
 _INFO = ("operation", "parameters", "metrics", "engine", "client_version", "user")
-
-
-def _collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:
-    if events:
-        columns["version"] += [version] * len(events)
-        for name, values in zip(FileEvent._fields, zip(*events, strict=True), strict=True):
-            columns[name] += values
-
-
-def _live_events(checkpoint: Checkpoint) -> pl.DataFrame:
-    """EVENTS of the files a checkpoint holds, as if added before every version."""
-    return (
-        checkpoint.adds(["size", "records"])
-        .with_columns(
-            pl.lit(-1, pl.Int64).alias("version"),
-            pl.lit(value=True).alias("added"),
-            (pl.col("records") - pl.col("deleted_records")).alias("records"),
-        )
-        .select(EVENTS.names())
-    )

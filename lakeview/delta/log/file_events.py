@@ -1,0 +1,61 @@
+"""File events of commits and of a checkpoint to the life of every file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.commit_facts import FileEvent
+from lakeview.snapshot import LIFETIMES
+
+_KEY = ["key", "deletion_vector"]
+
+EVENTS = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "added": pl.Boolean(),
+        "key": pl.String(),
+        "path": pl.String(),
+        "deletion_vector": pl.String(),
+        "size": pl.Int64(),
+        "records": pl.Int64(),
+    }
+)
+"""One row a file action of the commits still there; `records` are live rows."""
+
+
+def lifetimes_of(events: pl.DataFrame) -> pl.DataFrame:
+    """LIFETIMES of EVENTS in ascending order of versions; those of version -1 began before the log tells."""
+    one = events.unique(["version", *_KEY], keep="last", maintain_order=True)
+    following = pl.col("version").shift(-1).over(_KEY, order_by="version")
+    return (
+        one.with_columns(following.alias("removed"))
+        .filter("added")
+        .with_columns(pl.when(pl.col("version") >= 0).then("version").alias("added"))
+        .select(LIFETIMES.names())
+        .sort("added", "path", nulls_last=False)
+    )
+
+
+def collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:
+    """Append the events of a commit to columns of EVENTS."""
+    if events:
+        columns["version"] += [version] * len(events)
+        for name, values in zip(FileEvent._fields, zip(*events, strict=True), strict=True):
+            columns[name] += values
+
+
+def live_events(checkpoint: Checkpoint) -> pl.DataFrame:
+    """EVENTS of the files a checkpoint holds, as if added before every version."""
+    return (
+        checkpoint.adds(["size", "records"])
+        .with_columns(
+            pl.lit(-1, pl.Int64).alias("version"),
+            pl.lit(value=True).alias("added"),
+            (pl.col("records") - pl.col("deleted_records")).alias("records"),
+        )
+        .select(EVENTS.names())
+    )
