@@ -28,7 +28,7 @@ from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.readability import readable_versions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.times import CommitTimes, moment, version_at
+from lakeview.delta.log.times import CommitTimes, in_commit_start, moment, version_at
 from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns, predicate
 from lakeview.rows import FileTask, lazy_rows
@@ -92,12 +92,12 @@ class DeltaTable:
 
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone."""
-        times = self._history.times(self._history.newest_properties())
+        times = self._history.times()
         return readable_versions(self._log, self._history, times)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first."""
-        return self._history.schemas(self._history.newest_properties())
+        return self._history.schemas()
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""
@@ -260,7 +260,7 @@ class DeltaTable:
         if version is not None and at is not None:
             raise InvalidRequestError("a version and a moment were given", fix="give one of them")
         if at is not None:
-            version = version_at(self._history.times(self._history.newest_properties()), at, self.address)
+            version = version_at(self._history.times(), at, self.address)
         wanted = self._log.latest if version is None else version
         state = self._replay(wanted)
         # a moment before the newest published commit is certain as well: nothing can come between any more
@@ -272,7 +272,7 @@ class DeltaTable:
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> ChangeScan:
         def times() -> pl.DataFrame:
-            return self._history.times(self._history.newest_properties())
+            return self._history.times()
 
         first, last = commit_range(start, end, self._log.latest, times, self.address)
         self._require_parquet(self._state(last))
@@ -343,7 +343,7 @@ class DeltaTable:
             address=self.address,
             format=self.format,
             version=state.version,
-            timestamp=CommitTimes(self._log, found).of(state.version),
+            timestamp=CommitTimes(self._log, in_commit_start(state.table_protocol, found)).of(state.version),
             schema=self._schema(state),
             partition_columns=tuple(metadata.partition_columns or ()),
             properties=found,

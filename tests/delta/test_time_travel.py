@@ -11,7 +11,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.errors import InvalidRequestError, VersionNotFoundError
-from tests.builders.actions import add, info, metadata, protocol
+from tests.builders.actions import Action, add, info, metadata, protocol
 from tests.builders.history import START, STEP, DeltaHistory
 from tests.builders.stores import FarStorage
 
@@ -154,6 +154,36 @@ def test_times_inside_commits_count_from_the_version_that_enabled_them(history: 
 def test_times_inside_commits_are_ignored_where_the_property_is_off(history: DeltaHistory, value: str) -> None:
     table = lv.open_table(in_commit(history, [0, 1], {"delta.enableInCommitTimestamps": value}).address)
     assert set(sources(table)) == {"file"}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [protocol(1, 7, writerFeatures=["appendOnly"]), protocol(1, 7, writerFeatures=[]), protocol(1, 2)],
+    ids=["on writer 7 with another feature", "on writer 7 without features", "on writer 2"],
+)
+@pytest.mark.parametrize("kept", ["all commits", "a checkpoint and one commit"])
+def test_times_inside_commits_have_no_force_where_the_protocol_lacks_the_feature(
+    history: DeltaHistory, declared: Action, kept: str
+) -> None:
+    own = [millis(START - timedelta(days=day)) for day in (3, 2, 1)]
+    history.commit(info(inCommitTimestamp=own[0]), declared, metadata(properties={**ICT}))
+    history.commit(info(inCommitTimestamp=own[1]), add("f1")).commit(info(inCommitTimestamp=own[2]), add("f2"))
+    if kept != "all commits":
+        history.checkpoint(1).without(0, 1)
+    table = lv.open_table(history.address)
+    assert set(sources(table)) == {"file"}
+    assert times(table)[2] == START + 2 * STEP
+    assert table.snapshot().timestamp == START + 2 * STEP
+    assert table.snapshot(at=START + 3 * STEP).version == 2
+    with pytest.raises(VersionNotFoundError):
+        table.snapshot(at=START - timedelta(hours=1))
+
+
+def test_times_inside_commits_count_where_only_a_checkpoint_tells_of_them(history: DeltaHistory) -> None:
+    in_commit(history, [0, 700, 900], {**ICT}).checkpoint(1).without(0, 1)
+    table = lv.open_table(history.address)
+    assert sources(table) == ["in-commit"]
+    assert table.snapshot(at=START + 900 * MS).version == 2
 
 
 def flattened(history: DeltaHistory, gap: timedelta, **body: Any) -> DeltaHistory:

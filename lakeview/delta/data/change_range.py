@@ -19,7 +19,7 @@ from lakeview.delta.log.commits import Commit, file_actions, only
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.times import CommitTimes, first_version_from, version_at
+from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_start, version_at
 from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
 from lakeview.schema import Schema
 from lakeview.snapshot import TableProtocol
@@ -88,7 +88,8 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     walked = _walk(log, state_of, min(start, end), start, end)
     files = pl.concat(walked.files)
     _check_schemas(log, walked.layouts, schema, start, end)
-    times = CommitTimes(log, last.properties).frame(walked.times).select("version", "timestamp")
+    enabled = in_commit_start(last.table_protocol, last.properties)
+    times = CommitTimes(log, enabled).frame(walked.times).select("version", "timestamp")
     files = files.join(times, on="version", how="left", maintain_order="left")
     feeds = pl.DataFrame({"from": [x.version for x in walked.layouts], "feed": [x.feed for x in walked.layouts]})
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)

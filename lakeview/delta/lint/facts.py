@@ -15,14 +15,16 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
 from lakeview.delta.log.log_segment import CheckpointFiles, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.log.record_counts import records
-from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.log.times import in_commit_start
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError, VersionNotFoundError
 from lakeview.schema import Schema
 
@@ -278,11 +280,20 @@ class LogFacts:
 
     @property
     def mapped(self) -> bool:
-        """Whether columns go by physical names: a mode is set, and the protocol knows of modes."""
-        protocol = self.latest_protocol
-        mode = self.properties.get("delta.columnMapping.mode", "none")
-        known = protocol is not None and (protocol.min_reader_version == 2 or "columnMapping" in self.features)
-        return known and mode in ("name", "id")
+        """Whether columns go by physical names: a mode is set that is known, and the protocol knows of modes."""
+        if self.latest_protocol is None:
+            return False
+        try:
+            return column_mapping_mode(table_protocol(self.latest_protocol), self.properties) != "none"
+        except UnsupportedTableError:
+            return False
+
+    @property
+    def in_commit_start(self) -> int | None:
+        """The version from which commits carry their own time; None where the table does not use them."""
+        if self.latest_protocol is None:
+            return None
+        return in_commit_start(table_protocol(self.latest_protocol), self.properties)
 
 
 def _told(commit: Commit) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, versions
 from lakeview.delta.log.paths import commit_name
-from lakeview.delta.log.times import in_commit_start
+from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.findings import Finding, Severity
 
 _SECOND = 1000
@@ -17,7 +17,7 @@ _SECOND = 1000
 
 def file_times(facts: LogFacts) -> Iterator[Finding]:
     """Modification times of commit files go forward: time travel by moment rests on them without in-commit times."""
-    start = in_commit_start(facts.properties)
+    start = facts.in_commit_start
     told = facts.commits.filter(pl.col("modified").is_not_null())
     if start is not None:  # from there on the files' times mean nothing
         told = told.filter(pl.col("version") < start)
@@ -38,14 +38,14 @@ def file_times(facts: LogFacts) -> Iterator[Finding]:
 
 def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     """With in-commit timestamps each commit begins with a commitInfo that carries one, later than the one before."""
-    start = in_commit_start(facts.properties)
-    if start is None or "inCommitTimestamp" not in facts.features:
+    start = facts.in_commit_start
+    if start is None:
         return
     section = "In-Commit Timestamps"
     told = facts.commits.filter((pl.col("version") >= start) & pl.col("trouble").is_null())
     # where the enablement is told by properties, the commit that turned the feature on sets the start itself
     if "delta.inCommitTimestampEnablementVersion" not in facts.properties:
-        on = [v for v, m in facts.metadata if m.properties.get("delta.enableInCommitTimestamps", "").lower() == "true"]
+        on = [v for v, m in facts.metadata if asks_for_in_commit_times(m.properties)]
         told = told.filter(pl.col("version") >= (on[0] if on else 0))
     missing = told.filter(pl.col("in_commit").is_null())
     if missing.height:

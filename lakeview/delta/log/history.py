@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -16,12 +17,14 @@ from lakeview.delta.log.earlier_files import before, in_checkpoint
 from lakeview.delta.log.file_events import EVENTS, collect, lifetimes_of, live_events
 from lakeview.delta.log.file_lines import log_lines
 from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.times import CommitTimes
+from lakeview.delta.log.times import CommitTimes, asks_for_in_commit_times, in_commit_start
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.snapshot import COMMITS, SCHEMAS, moments
 
 _Told = tuple[Protocol | None, Metadata | None]
+_Action = TypeVar("_Action", Protocol, Metadata)
 
 
 class History:
@@ -182,8 +185,8 @@ class History:
     def _times(self, rows: Iterable[CommitFacts], recorded: Mapping[int, int | None] | None) -> pl.DataFrame:
         own = {f.version: f.info.in_commit_timestamp for f in rows}
         # where no commit carries its own time, it does not matter from which version on it would count
-        properties = self.newest_properties() if any(t is not None for t in own.values()) else {}
-        times = CommitTimes(self._log, properties).frame(own, recorded)
+        start = self._in_commit_start() if any(t is not None for t in own.values()) else None
+        times = CommitTimes(self._log, start).frame(own, recorded)
         return times if recorded is not None else times.filter(pl.col("version").is_in(list(own)))
 
     def _schema_changes(self, versions: Sequence[int]) -> set[int]:
@@ -203,35 +206,36 @@ class History:
 
     def _schema_before(self, version: int) -> str | None:
         """The schema in force before a commit; None where the log no longer tells one."""
-        return next((m.schema_string for m in self._newest_metadata(version) if m.schema_string is not None), None)
+        newest = self._newest(itemgetter(1), version)
+        return next((m.schema_string for m in newest if m.schema_string is not None), None)
 
-    def _newest_metadata(self, below: int) -> Iterator[Metadata]:
-        """The metadata in force below a version, newest first: of the commits after the newest checkpoint, of
-        that checkpoint, and so on back; what cannot be read is passed over."""
+    def _newest(self, which: Callable[[_Told], _Action | None], below: int) -> Iterator[_Action]:
+        """The protocol or the metadata in force below a version, newest first: of the commits after the newest
+        checkpoint, of that checkpoint, and so on back; what cannot be read is passed over."""
         end = below
         for checkpoint in [*(c for c in reversed(self._log.checkpoints()) if c.version < below), None]:
             start = -1 if checkpoint is None else checkpoint.version
             versions = self._log.versions()
             for told in self._tell(versions[bisect_right(versions, start) : bisect_left(versions, end)][::-1]):
-                if told[1] is not None:
-                    yield told[1]
+                if (action := which(told)) is not None:
+                    yield action
             if checkpoint is not None:
                 end = checkpoint.version + 1
-                if (known := self._already_told(checkpoint.version)) is not None:
+                if (known := self._already_told(which, checkpoint.version)) is not None:
                     yield known
                     continue
                 try:
-                    metadata = self._log.checkpoint(checkpoint).protocol_and_metadata()[1]
+                    held = which(self._log.checkpoint(checkpoint).protocol_and_metadata())
                 except (CorruptTableError, UnsupportedTableError):
                     continue
-                if metadata is not None:
-                    yield metadata
+                if held is not None:
+                    yield held
 
-    def _already_told(self, version: int) -> Metadata | None:
-        """The metadata in force at a version, if the commits read so far tell it: then no checkpoint has to."""
+    def _already_told(self, which: Callable[[_Told], _Action | None], version: int) -> _Action | None:
+        """What is in force at a version, if the commits read so far tell it: then no checkpoint has to."""
         while (facts := self._facts.get(version)) is not None and facts.broken is None:
-            if facts.metadata is not None:
-                return facts.metadata
+            if (action := which((facts.protocol, facts.metadata))) is not None:
+                return action
             version -= 1
         return None
 
@@ -250,14 +254,29 @@ class History:
         """Commits that cannot be read, and why."""
         return {v: f.broken for v, f in self._all().items() if f.broken is not None}
 
-    def times(self, properties: Mapping[str, str]) -> pl.DataFrame:
+    def times(self) -> pl.DataFrame:
         """TIMES of every commit still there; commits are read only where their own word counts."""
-        times = CommitTimes(self._log, properties)
+        start = self._in_commit_start()
         own: dict[int, int | None] = {}
-        if times.start is not None:
+        if start is not None:
             facts = self._all()
             own = {v: f.info.in_commit_timestamp for v, f in facts.items()}
-        return times.frame(own)
+        return CommitTimes(self._log, start).frame(own)
+
+    def _in_commit_start(self) -> int | None:
+        """The version from which commits carry their own time, by the newest protocol and properties that can be read,
+        for the log's own sake: no protocol check; None where they do not.
+
+        Searched newest first: the commits after the newest checkpoint, that checkpoint, and only where it tells nothing
+        what lies before it.
+        """
+        end = self._log.latest + 1
+        with self._lock:
+            metadata = next(self._newest(itemgetter(1), end), None)
+            if metadata is None or not asks_for_in_commit_times(metadata.properties):
+                return None  # without the property nobody has to look for the protocol
+            protocol = next(self._newest(itemgetter(0), end), None)
+        return None if protocol is None else in_commit_start(table_protocol(protocol), metadata.properties)
 
     # -- the life of files and schemas
 
@@ -305,7 +324,7 @@ class History:
                 events = pl.concat([base, events.filter(pl.col("version") > checkpoint.version)])
         return lifetimes_of(events)
 
-    def schemas(self, properties: Mapping[str, str]) -> pl.DataFrame:
+    def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first; the first row is the oldest schema the log still tells."""
         metadata = self.properties()
         base = self.base_actions()
@@ -317,9 +336,7 @@ class History:
             if text is not None and (not rows or rows[-1][1] != text):
                 rows.append((version, text))
         frame = pl.DataFrame(rows, schema={"version": pl.Int64(), "schema": pl.String()}, orient="row")
-        return frame.join(self.times(properties), on="version", how="left", maintain_order="left").select(
-            SCHEMAS.names()
-        )
+        return frame.join(self.times(), on="version", how="left", maintain_order="left").select(SCHEMAS.names())
 
     def protocols(self) -> dict[int, Protocol]:
         """Every protocol action of the commits, by version."""
@@ -334,16 +351,6 @@ class History:
             for _ in self._tell(self._log.versions()):
                 pass
             return dict(sorted(self._told.items()))
-
-    def newest_properties(self) -> dict[str, str]:
-        """Properties of the newest version that still has any, for the log's own sake: no protocol check.
-
-        Searched newest first: the commits after the newest checkpoint, that checkpoint, and only where it tells nothing
-        what lies before it.
-        """
-        with self._lock:
-            metadata = next(self._newest_metadata(self._log.latest + 1), None)
-        return {} if metadata is None else metadata.properties
 
 
 def _told(version: int, data: bytes) -> _Told:

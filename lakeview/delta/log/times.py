@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from lakeview.delta.features import MAX_WRITER_VERSION
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError, VersionNotFoundError
-from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, milliseconds, moments
+from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, TableProtocol, milliseconds, moments
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
 """One row a commit file, oldest first."""
@@ -28,21 +29,33 @@ _FLAT = 3_600_000
 _FLATTENED = 100
 
 
-def in_commit_start(properties: Mapping[str, str]) -> int | None:
-    """The version from which commits carry their own time; None where the table does not use them."""
-    if properties.get("delta.enableInCommitTimestamps", "").lower() != "true":
+def in_commit_start(protocol: TableProtocol, properties: Mapping[str, str]) -> int | None:
+    """The version from which commits carry their own time; None where the table does not use them.
+
+    "This feature is enabled when the table property is set to true" and the protocol names it (delta protocol,
+    In-Commit Timestamps): no writer version implies it, so the property alone has no force.
+    """
+    known = protocol.min_writer_version == MAX_WRITER_VERSION and "inCommitTimestamp" in (
+        protocol.writer_features or ()
+    )
+    if not known or not asks_for_in_commit_times(properties):
         return None
     text = properties.get("delta.inCommitTimestampEnablementVersion", "0")
     return int(text) if text.isdecimal() else 0
 
 
+def asks_for_in_commit_times(properties: Mapping[str, str]) -> bool:
+    """Whether the property is set that has a force only where the protocol names the feature."""
+    return properties.get("delta.enableInCommitTimestamps", "").lower() == "true"
+
+
 class CommitTimes:
     """The times of a log's commits. Commits are read only where their own word is needed."""
 
-    def __init__(self, log: TableLog, properties: Mapping[str, str]) -> None:
+    def __init__(self, log: TableLog, start: int | None) -> None:
+        """`start`: the version from which commits carry their own time (`in_commit_start`); None where they do not."""
         self._log = log
-        self.start = in_commit_start(properties)
-        """The version from which commits carry their own time; None where they do not."""
+        self._start = start
 
     def of(self, version: int) -> datetime | None:
         """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
@@ -54,7 +67,7 @@ class CommitTimes:
             at = _position(commits, version)
             if at is None:
                 return None
-        if self.start is not None and version >= self.start:
+        if self._start is not None and version >= self._start:
             own = moment(self._info(version).in_commit_timestamp)
             if own is not None:
                 return own
@@ -81,8 +94,8 @@ class CommitTimes:
         said = self._said(commits, recorded) if self._flattened(commits, recorded) else None
         times = _monotone([c.modified for c in commits] if said is None else said)
         sources = ["file" if said is None else "commitInfo"] * len(commits)
-        if self.start is not None:
-            for i in range(bisect_left(commits, self.start, key=lambda c: c.version), len(commits)):
+        if self._start is not None:
+            for i in range(bisect_left(commits, self._start, key=lambda c: c.version), len(commits)):
                 own = in_commit.get(commits[i].version)
                 if moment(own) is not None:
                     times[i], sources[i] = own, "in-commit"

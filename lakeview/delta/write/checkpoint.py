@@ -16,7 +16,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.log_segment import checkpoint_hint
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, checkpoint_name, encode_path
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.log.times import CommitTimes
+from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.target import Target
 from lakeview.errors import UnsupportedTableError
 from lakeview.snapshot import milliseconds
@@ -77,7 +77,8 @@ def write_checkpoint(table: Target, version: int) -> None:
             kind="unsupported-checkpoint",
         )
     adds = _adds(state, json_statistics=properties.get("delta.checkpoint.writeStatsAsJson", "true").lower() != "false")
-    removes = _removes(state, CommitTimes(table.log, properties).of(version), retention(properties))
+    committed = CommitTimes(table.log, in_commit_start(state.table_protocol, properties)).of(version)
+    removes = _removes(state, committed, retention(properties))
     txns = [
         {"appId": a, "version": v, "lastUpdated": None if u is None else milliseconds(u)}
         for a, v, u in state.transactions().iter_rows()

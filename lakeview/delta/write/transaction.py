@@ -230,9 +230,10 @@ class Transaction:
             "txnId": self._id,
             **{k: v for k, v in self._extra.items() if v is not None},
         }
-        if in_commit_start(self._properties()) is not None:
+        enabled = in_commit_start(self._base.table_protocol, self._properties())
+        if enabled is not None:
             # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
-            previous = CommitTimes(self._table.log, self._properties()).of(version - 1)
+            previous = CommitTimes(self._table.log, enabled).of(version - 1)
             own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
             info["inCommitTimestamp"] = milliseconds(own)
         return encode_actions(self._actions(info))
