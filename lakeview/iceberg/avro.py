@@ -1,7 +1,8 @@
 """Avro container files to frames, columns found by field id: polars-avro where it can, fastavro where it cannot.
 
-The header is written anew before decoding, the data blocks stay as they are: fields are called by their ids (`f100`),
-and records without fields, which take no bytes and which the fast reader refuses, are left out.
+The file is written anew before decoding, its records as they are: blocks are inflated here, where their size is
+bounded, fields are called by their ids (`f100`), and records
+without fields, which take no bytes and which the fast reader refuses, are left out.
 """
 
 from __future__ import annotations
@@ -20,40 +21,33 @@ import msgspec
 import polars as pl
 import polars_avro
 import pyarrow as pa
+from polars_avro._avro_rs import AvroSource
 
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 
 MAGIC = b"Obj\x01"
 _SYNC = 16
 _MAX_DEPTH = 64
-_MAX_INFLATED = 2 << 30
-_DEFLATE_RATIO = 1032
-"""What deflate can grow a byte to at most: a block below the limit by this needs no measuring."""
-_MEASURED_FROM = 64 << 20
+_MAX_INFLATED = 1 << 30
 _CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 _PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Records in a row: how many, and where their bytes lie in the file."""
+    """Records in a row: how many, and their bytes without compression."""
 
     count: int
-    start: int
-    end: int
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """An Avro file taken apart. `schema`: with fields called by their ids; `metadata` as in the header; `body`: where
-    the first block begins."""
+    """An Avro file taken apart. `schema`: with fields called by their ids; `metadata` as in the header."""
 
-    data: bytes
     metadata: Mapping[str, bytes]
     schema: Any
-    codec: str
     sync: bytes
-    body: int
     blocks: tuple[Block, ...]
 
     @property
@@ -108,11 +102,12 @@ def open_container(data: bytes, path: str, names: Mapping[str, int] | None = Non
         schema = _Renamed(names or {}).type(msgspec.json.decode(metadata.get("avro.schema", b"")), 0)
         if not isinstance(schema, dict) or schema.get("type") != "record":
             raise ValueError("its schema is no record with fields")
-        body = reader.at
         blocks = tuple(_blocks(reader, sync, codec))
+    except LakeviewError:
+        raise
     except (ValueError, EOFError, KeyError, TypeError, AttributeError, RecursionError, msgspec.DecodeError) as error:
         raise corrupt(path, str(error) or type(error).__name__) from error
-    return Container(data, metadata, schema, codec, sync, body, blocks)
+    return Container(metadata, schema, sync, blocks)
 
 
 def corrupt(path: str, what: str) -> CorruptTableError:
@@ -139,33 +134,19 @@ def _header(reader: _Reader) -> dict[str, bytes]:
 
 def _blocks(reader: _Reader, sync: bytes, codec: str) -> list[Block]:
     blocks = []
-    inflated = 0
+    room = _MAX_INFLATED
     while reader.at < len(reader.data):
         count, size = reader.long(), reader.long()
         start = reader.at
-        content = reader.take(size)
+        packed = reader.take(size)
         if reader.take(_SYNC) != sync:
             raise ValueError(f"the block at {start} is not followed by the file's marker")
-        most = _most_bytes(content, codec)
-        inflated += most
-        if inflated > _MAX_INFLATED:
-            raise ValueError(f"its blocks inflate to more than {_MAX_INFLATED:,} bytes")
-        if not 0 <= count <= most:  # no record of ours takes less than a byte
-            raise ValueError(f"the block at {start} claims {count} records in {most} bytes")
-        blocks.append(Block(count, start, start + size))
+        content = inflate(packed, codec, room)
+        room -= len(content)
+        if not 0 <= count <= len(content):  # no record of ours takes less than a byte
+            raise ValueError(f"the block at {start} claims {count} records in {len(content)} bytes")
+        blocks.append(Block(count, content))
     return blocks
-
-
-def _most_bytes(content: bytes, codec: str) -> int:
-    """How large a block can be: measured where the codec could make little bytes very many."""
-    match codec:
-        case "null":
-            return len(content)
-        case "deflate" if len(content) * _DEFLATE_RATIO <= _MEASURED_FROM:
-            return len(content) * _DEFLATE_RATIO
-        case "snappy":
-            return _snappy_length(content)
-    return len(inflate(content, codec))
 
 
 def _snappy_length(content: bytes) -> int:
@@ -178,30 +159,38 @@ def _snappy_length(content: bytes) -> int:
     raise ValueError("a snappy block does not tell its length")
 
 
-def inflate(content: bytes, codec: str) -> bytes:
-    """A block without its compression, ValueError if it is broken or larger than any block may be."""
+def inflate(packed: bytes, codec: str, limit: int = _MAX_INFLATED) -> bytes:
+    """A block without its compression; ValueError if it is broken, or longer than `limit`."""
     try:
         match codec:
             case "null":
-                return content
+                found = packed
             case "deflate":
-                found = zlib.decompressobj(-15).decompress(content, _MAX_INFLATED)
+                found = _finished(zlib.decompressobj(-15), packed, limit)
             case "bzip2":
-                found = bz2.BZ2Decompressor().decompress(content, _MAX_INFLATED)
+                found = _finished(bz2.BZ2Decompressor(), packed, limit)
             case "xz":
-                found = lzma.LZMADecompressor().decompress(content, _MAX_INFLATED)
+                found = _finished(lzma.LZMADecompressor(), packed, limit)
             case "snappy":
-                length = _snappy_length(content)
-                if length > _MAX_INFLATED:
+                length = _snappy_length(packed)
+                if length > limit:
                     raise ValueError(f"a block claims to inflate to {length:,} bytes")
-                found = pa.Codec("snappy").decompress(content[:-4], length, asbytes=True)  # a checksum follows
+                found = pa.Codec("snappy").decompress(packed[:-4], length, asbytes=True)  # a checksum follows
             case _:
-                with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as stream:
-                    found = stream.read(_MAX_INFLATED)
+                with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
+                    found = stream.read(limit + 1)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, pa.ArrowException) as error:
         raise ValueError(f"a block cannot be inflated: {error}") from error
-    if len(found) >= _MAX_INFLATED:
-        raise ValueError(f"a block inflates to {_MAX_INFLATED:,} bytes or more")
+    if len(found) > limit:
+        raise ValueError(f"its blocks inflate to more than {_MAX_INFLATED:,} bytes")
+    return found
+
+
+def _finished(inflator: Any, packed: bytes, limit: int) -> bytes:
+    """The whole of a compressed stream, or one byte more than allowed."""
+    found: bytes = inflator.decompress(packed, limit + 1)
+    if len(found) <= limit and not inflator.eof:
+        raise ValueError("a block's compressed bytes are cut off")
     return found
 
 
@@ -256,7 +245,7 @@ class _Renamed:
         field_id = found.get("field-id", self._names.get(found["name"]))
         name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else found["name"]
         type_ = self.type(found["type"], depth + 1)
-        return {"name": name, "type": type_}
+        return {"name": name, "type": None if type_ == "null" else type_}
 
     def _array(self, found: Any, depth: int) -> dict[str, Any]:
         items = self._with_bytes(self.type(found["items"], depth + 1))
@@ -279,14 +268,25 @@ def _plain(found: Mapping[str, Any]) -> Any:
 
 def read_frame(container: Container, path: str) -> pl.DataFrame:
     """The records as a frame: one column a field, called by its id. CorruptTableError if they cannot be decoded."""
-    whole = _header_bytes(container, container.codec) + container.data[container.body :]
     try:
-        frame = polars_avro.read_avro(io.BytesIO(whole), batch_size=8192)
-    except (polars_avro.AvroError, pl.exceptions.PolarsError, ValueError, OverflowError):
+        frame = _fast_frame(container)
+    except (polars_avro.AvroError, pl.exceptions.PolarsError, SystemError, ValueError, OverflowError):
+        # SystemError: what a decoding error of the fast reader looks like from outside its own package
         frame = _slow_frame(container, path)
     if frame.height != container.records:
         raise corrupt(path, f"it holds {frame.height} records, and its blocks claim {container.records}")
     return frame
+
+
+def _fast_frame(container: Container) -> pl.DataFrame:
+    # The reader never comes back from bytes behind the last record of a block, nor from a block it cannot inflate. So
+    # all records are given as one block, asked for as one batch, and the reader is not asked again; the function that
+    # the package documents would ask. (polars-avro 0.13; the pin keeps it below 0.14.)
+    data = _plain_file(container)
+    source = AvroSource([lambda: io.BytesIO(data)], False, False)
+    if not container.records:
+        return pl.DataFrame(source.schema()).clear()
+    return pl.DataFrame(next(iter(source.batch_iter(container.records, None))))
 
 
 def _slow_frame(container: Container, path: str) -> pl.DataFrame:
@@ -300,13 +300,8 @@ def _slow_frame(container: Container, path: str) -> pl.DataFrame:
 
 def read_records(container: Container, path: str) -> list[dict[str, Any]]:
     """The records as dicts, fields by their ids."""
-    blocks = []
     try:
-        for block in container.blocks:
-            content = inflate(container.data[block.start : block.end], container.codec)
-            blocks.append(_zigzag(block.count) + _zigzag(len(content)) + content + container.sync)
-        whole = _header_bytes(container, "null") + b"".join(blocks)
-        return [r for r in fastavro.reader(io.BytesIO(whole)) if isinstance(r, dict)]
+        return [r for r in fastavro.reader(io.BytesIO(_plain_file(container))) if isinstance(r, dict)]
     except (
         ValueError,
         EOFError,
@@ -320,11 +315,16 @@ def read_records(container: Container, path: str) -> list[dict[str, Any]]:
         raise corrupt(path, str(error) or type(error).__name__) from error
 
 
-def _header_bytes(container: Container, codec: str) -> bytes:
+def _plain_file(container: Container) -> bytes:
+    """The file without compression, with the schema changed, all its records in one block."""
     parts = [MAGIC, _zigzag(2)]
-    for key, value in (("avro.schema", msgspec.json.encode(container.schema)), ("avro.codec", codec.encode())):
+    for key, value in (("avro.schema", msgspec.json.encode(container.schema)), ("avro.codec", b"null")):
         parts += [_zigzag(len(key)), key.encode(), _zigzag(len(value)), value]
-    return b"".join([*parts, _zigzag(0), container.sync])
+    parts += [_zigzag(0), container.sync]
+    contents = [block.content for block in container.blocks if block.count]
+    if contents:
+        parts += [_zigzag(container.records), _zigzag(sum(map(len, contents))), *contents, container.sync]
+    return b"".join(parts)
 
 
 def _zigzag(number: int) -> bytes:

@@ -41,7 +41,10 @@ def column_rules(metadata: Metadata, recorded: RecordedSchema) -> pl.DataFrame:
 
 
 def _sorted_by(order: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[str]:
-    for part in order.get("fields") or ():
+    parts = order.get("fields")
+    for part in parts if isinstance(parts, list) else ():
+        if not isinstance(part, dict):
+            continue
         source = part.get("source-id", part.get("source-ids"))
         name = names.get(source, f"column {source}") if isinstance(source, int) else f"columns {source}"
         transform = part.get("transform", "identity")

@@ -90,20 +90,20 @@ def _numbers(metadata: Metadata) -> Iterator[Finding]:
                     "Sequence Numbers",
                     str(snapshot.snapshot_id),
                 )
-    ids = [i for s in metadata.schemas.values() for i in struct_fields(s.schema)]
-    if metadata.last_column_id is not None and max(ids, default=0) > metadata.last_column_id:
+    column = max((i for s in metadata.schemas.values() for i in struct_fields(s.schema)), default=0)
+    if metadata.last_column_id is not None and column > metadata.last_column_id:
         yield _finding(
             Severity.BROKEN,
             "A column has an id that the table has not given out yet: the next column may get the same",
-            f"{max(ids)}, and last-column-id is {metadata.last_column_id}",
+            f"{column}, and last-column-id is {metadata.last_column_id}",
             "Table Metadata Fields",
         )
-    parts = [f.field_id for s in metadata.specs.values() for f in s.fields]
-    if metadata.last_partition_id is not None and max(parts, default=0) > metadata.last_partition_id:
+    part = max((f.field_id for s in metadata.specs.values() for f in s.fields), default=0)
+    if metadata.last_partition_id is not None and part > metadata.last_partition_id:
         yield _finding(
             Severity.BROKEN,
             "A partition field has an id that the table has not given out yet",
-            f"{max(parts)}, and last-partition-id is {metadata.last_partition_id}",
+            f"{part}, and last-partition-id is {metadata.last_partition_id}",
             "Table Metadata Fields",
         )
 

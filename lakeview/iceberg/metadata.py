@@ -321,14 +321,17 @@ def _present(raw: msgspec.Raw) -> bool:
 
 
 def _recorded_schema(raw: bytes, path: str, max_depth: int) -> RecordedSchema:
-    document = msgspec.json.decode(raw)
+    try:
+        document, text = msgspec.json.decode(raw), raw.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _invalid(path, f"a schema cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise _invalid(path, "a schema is no object")
     schema_id, identifiers = document.get("schema-id", 0), document.get("identifier-field-ids") or []
     if not isinstance(schema_id, int) or not isinstance(identifiers, list):
         raise _invalid(path, f"a schema has the id {schema_id!r}")
     ids = tuple(i for i in identifiers if isinstance(i, int))
-    return RecordedSchema(schema_id, parse_schema(document, max_depth), ids, raw.decode())
+    return RecordedSchema(schema_id, parse_schema(document, max_depth), ids, text)
 
 
 def _specs(found: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], int]:

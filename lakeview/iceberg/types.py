@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,9 +43,9 @@ def parse_schema(document: Any, max_depth: int = 64) -> Schema:
     CorruptTableError if it is none, or an id occurs twice; UnsupportedTableError if it is nested too deep.
     """
     type_ = _struct(document, max_depth)
-    ids = [i for i in _ids(document) if i is not None]
-    if len(ids) != len(set(ids)):
-        twice = next(i for i in ids if ids.count(i) > 1)
+    ids = [i for i in _ids(document) if _is_id(i)]
+    counts = Counter(ids)
+    if twice := next((i for i, times in counts.items() if times > 1), None):
         raise _broken(f"the field id {twice} occurs twice in a schema")
     return Schema(type_.fields)
 
@@ -59,7 +60,8 @@ def parse_type(value: Any, depth: int = 64) -> DataType:
         raise UnsupportedTableError(
             "the schema is nested deeper than lakeview reads", fix="raise max_schema_depth", kind="too-deep"
         )
-    match value.get("type"):
+    word = value.get("type")
+    match word:
         case "struct":
             return _struct(value, depth)
         case "list":
@@ -110,7 +112,7 @@ def _flag(document: Mapping[str, Any], key: str) -> bool:
     return document.get(key) is True
 
 
-def _ids(document: Any) -> Iterator[int | None]:
+def _ids(document: Any) -> Iterator[Any]:
     """Every id in a type: fields, elements, keys and values."""
     if not isinstance(document, dict):
         return
