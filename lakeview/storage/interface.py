@@ -74,6 +74,13 @@ class Storage(ABC):
         """A whole file. FileNotFoundError if it is not there."""
 
     @abstractmethod
+    def read_range(self, path: str, start: int, length: int) -> bytes:
+        """`length` bytes of a file from byte `start` on, fewer where it ends; nothing else of it is read.
+
+        FileNotFoundError if it is not there, UnsupportedTableError for more than the operator's limit.
+        """
+
+    @abstractmethod
     def exists(self, path: str) -> bool:
         """Whether a file is there."""
 

@@ -100,6 +100,12 @@ class FsspecStorage(Storage):
         refuse_oversized(path, len(data), self.config)
         return data
 
+    def read_range(self, path: str, start: int, length: int) -> bytes:
+        self.count("read")
+        refuse_oversized(path, length, self.config)
+        data: bytes = self._call(path, lambda: self._fs.cat_file(self._path(path), start=start, end=start + length))
+        return data
+
     def exists(self, path: str) -> bool:
         self.count("read")
         return bool(self._call(path, lambda: self._fs.isfile(self._path(path))))

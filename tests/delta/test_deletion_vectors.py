@@ -22,7 +22,7 @@ from lakeview.delta.log.vector_paths import file_of, z85_decoded
 from lakeview.delta.table import DeltaTable
 from lakeview.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
 from lakeview.rows import read_task
-from lakeview.storage import open_storage
+from lakeview.storage import Storage, open_storage
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
 from tests.builders.vectors import (
@@ -213,6 +213,29 @@ def test_writing_beside_deletion_vectors_is_refused_by_name(history: DeltaHistor
     assert table.latest_version == 0
 
 
+@pytest.mark.parametrize(("before", "parts"), [(0, 1), (64 * 1024, 2)], ids=["near the start", "far in"])
+def test_of_a_file_of_many_vectors_only_the_one_asked_for_is_read(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch, before: int, parts: int
+) -> None:
+    vector = portable([1, 3])
+    data, offsets = vector_file(*([bytes(before)] if before else []), vector, bytes(1_000_000))
+    masked(history, {**relative(NAME, vector, 2), "offset": offsets[-2]}).write(FILE, data)
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    read: list[int] = []
+    real = type(table.storage).read_range
+
+    def counted(storage: Storage, path: str, start: int, length: int) -> bytes:
+        found = real(storage, path, start, length)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(type(table.storage), "read_range", counted)
+    assert table.scan().collect()["id"].to_list() == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert len(read) == parts
+    assert sum(read) == 1 + 4 + len(vector) + 4
+
+
 # -- what is broken
 
 
@@ -242,22 +265,22 @@ WHOLE = vector_file(DATA)[0]
 @pytest.mark.parametrize(
     ("file", "change", "why"),
     [
-        pytest.param(b"", {}, "it lies at byte 1 of a file of 0", id="an empty file"),
+        pytest.param(b"", {}, "its file begins with nothing", id="an empty file"),
         pytest.param(WHOLE[:-1], {}, "reach beyond the file's", id="a file cut short"),
         pytest.param(b"\x02" + WHOLE[1:], {}, "its file begins with 02; 01 is the one known", id="another version"),
         pytest.param(WHOLE[:-1] + b"\0", {}, "its checksum does not fit its bytes", id="another checksum"),
         pytest.param(WHOLE[:9] + b"\2" + WHOLE[10:], {}, "its checksum does not fit its bytes", id="another byte"),
-        pytest.param(WHOLE, {"offset": -1}, "it lies at byte -1", id="a negative offset"),
-        pytest.param(WHOLE, {"offset": 2**62}, "it lies at byte 4,611,686,018,427,387,904 of a file", id="far offset"),
+        pytest.param(WHOLE, {"offset": -1}, "bytes at -1", id="a negative offset"),
+        pytest.param(WHOLE, {"offset": 2**62}, "it lies at byte 4,611,686,018,427,387,904", id="far offset"),
         pytest.param(WHOLE, {"offset": None}, "the log says", id="no offset, which means 0, where the version is"),
         pytest.param(WHOLE, {"offset": len(WHOLE) - 3}, "it lies at byte", id="an offset in the last three bytes"),
         pytest.param(WHOLE, {"sizeInBytes": 7}, f"it holds {len(DATA)} bytes, and the log says 7", id="another size"),
-        pytest.param(WHOLE, {"sizeInBytes": -1}, "and the log says -1", id="a negative size"),
+        pytest.param(WHOLE, {"sizeInBytes": -1}, "the log says -1 bytes", id="a negative size"),
         pytest.param(
             b"\x01" + struct.pack(">i", 2**31 - 1) + DATA, {"sizeInBytes": 2**31 - 1}, "reach beyond", id="2 GiB"
         ),
         pytest.param(
-            b"\x01" + struct.pack(">i", -5) + DATA, {"sizeInBytes": -5}, "-5 bytes at 1 reach beyond", id="size below 0"
+            b"\x01" + struct.pack(">i", -5) + DATA, {"sizeInBytes": -5}, "the log says -5 bytes", id="size below 0"
         ),
         pytest.param(WHOLE, {"cardinality": 4}, "it deletes 3 rows, and the log says 4", id="another cardinality"),
         pytest.param(WHOLE, {"cardinality": -1}, "it deletes 3 rows, and the log says -1", id="negative cardinality"),

@@ -171,12 +171,29 @@ def test_requests_are_counted(store: Storage) -> None:
     store.put("a", b"")
     store.put_if_absent("b", b"")
     store.read("a")
+    store.read_range("a", 0, 1)
     store.exists("a")
     store.open("a").close()
     store.list_from("")
     store.walk()
     store.delete("a")
-    assert dict(store.requests) == {"put": 2, "read": 2, "open": 1, "list": 2, "delete": 1}
+    assert dict(store.requests) == {"put": 2, "read": 3, "open": 1, "list": 2, "delete": 1}
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "expected"),
+    [(0, 3, b"abc"), (2, 2, b"cd"), (4, 99, b"ef"), (6, 1, b""), (99, 1, b""), (2**62, 1, b""), (0, 0, b"")],
+)
+def test_a_part_of_a_file_is_read_and_less_where_it_ends(
+    store: Storage, start: int, length: int, expected: bytes
+) -> None:
+    store.put("f", b"abcdef")
+    assert store.read_range("f", start, length) == expected
+
+
+def test_a_part_of_what_is_not_there_is_not_there(store: Storage) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.read_range("gone", 0, 1)
 
 
 OUTSIDE = ["../x", "a/../../x", "/etc/passwd", "file:///etc/passwd", "s3://bucket/x", "memory://elsewhere/x", "a\0b"]
@@ -188,6 +205,7 @@ def test_a_path_outside_the_root_is_refused_by_every_call(store: Storage, path: 
         lambda: store.read(path), lambda: store.open(path), lambda: store.exists(path),
         lambda: store.put(path, b""), lambda: store.put_if_absent(path, b""), lambda: store.delete(path),
         lambda: store.list_from(path),
+        lambda: store.read_range(path, 0, 1),
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(LakeviewError) as caught:

@@ -19,6 +19,8 @@ from lakeview.storage import Storage
 _NUMBER = struct.Struct(">i")
 _CHECKSUM = struct.Struct(">I")
 _FILE_VERSION = 1
+_NEAR = 64 * 1024
+"""Up to here reading from the start of a file costs less than a second request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,30 +86,39 @@ class DeletionVector:
     def _from_file(self, path: str, storage: Storage) -> bytes:
         if self.storage_type == "p" and not names_a_place(path):
             raise _missing(path, f"deletion vector file {path} is no absolute path: no store can hold it")
+        start = self.offset or 0  # "Interpret as 0 if absent"
+        if start < 0 or self.size_in_bytes < 0:
+            raise corrupt_vector(path, f"the log says {self.size_in_bytes:,} bytes at {start:,}")
         try:
-            with storage.open(path) as file:
-                end = file.seek(0, 2)
-                start = self.offset or 0  # "Interpret as 0 if absent"
-                if not 0 <= start <= end - _NUMBER.size:
-                    raise corrupt_vector(path, f"it lies at byte {start:,} of a file of {end:,}")
-                file.seek(0)
-                version = file.read(1)
-                if version != bytes([_FILE_VERSION]):
-                    raise corrupt_vector(path, f"its file begins with {version.hex()}; 01 is the one known version")
-                file.seek(start)
-                (size,) = _NUMBER.unpack(file.read(_NUMBER.size))
-                if size != self.size_in_bytes:
-                    raise corrupt_vector(path, f"it holds {size:,} bytes, and the log says {self.size_in_bytes:,}")
-                if not 0 <= size <= end - start - _NUMBER.size - _CHECKSUM.size:
-                    raise corrupt_vector(path, f"{size:,} bytes at {start:,} reach beyond the file's {end:,}")
-                data = file.read(size)
-                checksum = file.read(_CHECKSUM.size)
+            version, entry = self._parts(path, start, storage)
         except FileNotFoundError as error:
             what = f"deletion vector file {path} is in the log of {storage.root} but not in the store"
             raise _missing(path, what) from error
-        if len(data) != size or checksum != _CHECKSUM.pack(zlib.crc32(data)):
+        if version != bytes([_FILE_VERSION]):
+            found = version.hex() or "nothing"
+            raise corrupt_vector(path, f"its file begins with {found}; 01 is the one known version")
+        if len(entry) < _NUMBER.size:
+            raise corrupt_vector(path, f"it lies at byte {start:,}, and its file ends at byte {start + len(entry):,}")
+        (size,) = _NUMBER.unpack_from(entry)
+        if size != self.size_in_bytes:
+            raise corrupt_vector(path, f"it holds {size:,} bytes, and the log says {self.size_in_bytes:,}")
+        if len(entry) < _NUMBER.size + size + _CHECKSUM.size:
+            raise corrupt_vector(path, f"{size:,} bytes at {start:,} reach beyond the file's {start + len(entry):,}")
+        data, checksum = entry[_NUMBER.size : -_CHECKSUM.size], entry[-_CHECKSUM.size :]
+        if checksum != _CHECKSUM.pack(zlib.crc32(data)):
             raise corrupt_vector(path, "its checksum does not fit its bytes")
         return data
+
+    def _parts(self, path: str, start: int, storage: Storage) -> tuple[bytes, bytes]:
+        """The file's version byte, and the entry at `start`: size, bitmap and checksum, cut short where the file ends.
+
+        A file may hold the vectors of thousands of data files: only the one asked for is read.
+        """
+        length = _NUMBER.size + self.size_in_bytes + _CHECKSUM.size
+        if start <= _NEAR:  # one request, not two
+            data = storage.read_range(path, 0, start + length)
+            return data[:1], data[start:]
+        return storage.read_range(path, 0, 1), storage.read_range(path, start, length)
 
 
 def _missing(path: str, what: str) -> DataFileMissingError:
