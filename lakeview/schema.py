@@ -5,9 +5,9 @@ Type names are Delta's (`long`, `integer`, `timestamp_ntz`); other formats trans
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -137,19 +137,37 @@ class Schema:
         return Schema(tuple(_relaxed_field(f) for f in self.fields))
 
     def to_arrow(self) -> pa.Schema:
-        """The Arrow schema rows are conformed to: strings `string`, timestamps in microseconds."""
+        """The Arrow schema rows are conformed to: strings `string`, timestamps in microseconds.
+
+        UnsupportedTableError names a column that no rows can have, and its type.
+        """
         import pyarrow as pa
 
-        return pa.schema([_arrow_field(f) for f in self.fields])
+        return pa.schema([_of_column(f, _arrow_field) for f in self.fields])
 
     def to_polars(self) -> pl.Schema:
-        """The polars schema rows have (decimal exact, timestamps in microseconds with zone UTC or none)."""
-        return pl.Schema({f.name: polars_type(f.type) for f in self.fields})
+        """The polars schema rows have (decimal exact, timestamps in microseconds with zone UTC or none).
+
+        UnsupportedTableError names a column that no rows can have, and its type.
+        """
+        return pl.Schema({f.name: _of_column(f, lambda field: polars_type(field.type)) for f in self.fields})
 
     @staticmethod
     def from_arrow(schema: pa.Schema) -> Schema:
         """A schema from Arrow's; UnsupportedTableError for a type no table can hold."""
         return Schema(tuple(_field_from_arrow(f) for f in schema))
+
+
+_T = TypeVar("_T")
+
+
+def _of_column(f: Field, converted: Callable[[Field], _T]) -> _T:
+    try:
+        return converted(f)
+    except UnsupportedTableError as error:
+        raise UnsupportedTableError(
+            f"in column {f.name} {error.message}", fix=error.fix, place=f.name, kind=error.kind
+        ) from None
 
 
 def _relaxed_field(f: Field) -> Field:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import polars as pl
 import pyarrow as pa
@@ -82,6 +83,15 @@ def test_a_type_no_one_knows_has_no_values() -> None:
         with pytest.raises(UnsupportedTableError, match="values of type interval cannot be read") as caught:
             ask()
         assert caught.value.kind == "unsupported-type"
+
+
+@pytest.mark.parametrize("to", [Schema.to_arrow, Schema.to_polars], ids=["in Arrow", "in polars"])
+def test_the_column_of_such_a_type_is_named(to: Callable[[Schema], object]) -> None:
+    inner = StructType((Field("y", PrimitiveType("interval")),))
+    with pytest.raises(UnsupportedTableError) as caught:
+        to(Schema((Field("id", PrimitiveType("long")), Field("x", inner))))
+    assert caught.value.message == "in column x values of type interval cannot be read"
+    assert caught.value.place == "x"
 
 
 def test_columns_are_found_by_name() -> None:
