@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +16,9 @@ from lakeview.errors import AccessDeniedError
 from lakeview.local_files import create_exclusively, require_file, sync_folder, write_beside
 from lakeview.storage.interface import Entry, Storage, Translated, listing, refuse_oversized
 
+_LONGEST = 32_767
+"""Characters of the longest path that any system takes."""
+
 
 class LocalStorage(Storage):
     """A folder of this machine. Links are followed only to places below the allowed roots."""
@@ -24,6 +28,8 @@ class LocalStorage(Storage):
         return False
 
     def resolve(self, path: str) -> str:
+        if len(path) > _LONGEST:  # following the links of a path of a million folders would take hours
+            raise FileNotFoundError(errno.ENAMETOOLONG, f"a path of {len(path):,} characters names no file", path[:80])
         full = super().resolve(path)
         if not is_local(full):
             raise AccessDeniedError(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview.config import Config
 from lakeview.delta.log.commits import parse_commit
-from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError
+from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name
 
@@ -314,6 +314,41 @@ def test_whatever_stands_in_a_commit_is_a_designed_error_or_shown(
 ) -> None:
     history = DeltaHistory(tmp_path_factory.mktemp("hostile")).create().commit(*actions)
     everything(history.address)
+
+
+@pytest.mark.parametrize("path", ["d/" * 2_000_000 + "f", "f" * 9_000], ids=["a million folders", "a long name"])
+def test_a_path_longer_than_any_file_has_is_no_file(history: DeltaHistory, path: str) -> None:
+    history.create().commit(add(path))
+    begun = time.monotonic()
+    with pytest.raises(LakeviewError) as caught:
+        lv.open_table(history.address).scan().collect()
+    assert caught.value.kind in ("data-file-missing", "store-unavailable")
+    assert time.monotonic() - begun < 5
+
+
+def test_a_key_spelled_with_escapes_is_the_same_key(history: DeltaHistory) -> None:
+    history.create().raw_commit(rb'{"t\u0078n": {"appId": "a", "version": 3}}')
+    assert lv.open_table(history.address).snapshot().transactions["version"].to_list() == [3]
+    history.raw_commit(rb'{"pro\u0074ocol": {"minReaderVersion": 9, "minWriterVersion": 9}}')
+    with pytest.raises(UnsupportedTableError, match="needs Delta reader version 9"):
+        lv.open_table(history.address).snapshot()
+
+
+def test_of_a_line_with_two_actions_neither_is_lost(history: DeltaHistory) -> None:
+    history.create().commit(add("old")).commit(add("new") | remove("old"))
+    table = lv.open_table(history.address)
+    assert table.files()["path"].to_list() == ["new"]
+    assert table.history(limit=1).select("files_added", "files_removed").row(0) == (1, 1)
+    assert table.changes_plan(2)["path"].to_list() == ["old", "new"]
+
+
+def test_a_hundred_thousand_features_are_bearable(history: DeltaHistory) -> None:
+    names = [f"f{i}" for i in range(100_000)]
+    history.commit(protocol(3, 7, readerFeatures=names, writerFeatures=names), metadata())
+    begun = time.monotonic()
+    assert everything(history.address).count("unsupported-reader-feature") > 5
+    lv.open_table(history.address).check()
+    assert time.monotonic() - begun < 20
 
 
 @given(st.binary(max_size=200))

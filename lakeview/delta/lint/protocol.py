@@ -62,7 +62,8 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
                 section=section, place="protocol", remedy="no engine has to look at them: raise the versions",
             )  # fmt: skip
     own, others = protocol.reader_features or [], protocol.writer_features or []
-    if writer == 7 and (lonely := [f for f in own if f not in others]):
+    listed = frozenset(others)
+    if writer == 7 and (lonely := [f for f in own if f not in listed]):
         yield finding(
             Severity.BROKEN,
             f"{counted(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",

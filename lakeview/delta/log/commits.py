@@ -171,8 +171,7 @@ def file_actions(commits: Iterable[Commit], root: str) -> pl.DataFrame:
     versions: list[int] = []
     actions: list[AddFile | RemoveFile] = []
     for commit in commits:
-        found = [a.add or a.remove for a in commit.actions]
-        kept = [f for f in found if f is not None]
+        kept = [f for a in commit.actions for f in (a.remove, a.add) if f is not None]
         actions.extend(kept)
         versions.extend([commit.version] * len(kept))
     return _file_frame(versions, actions, root)

@@ -193,7 +193,20 @@ def _frame(keys: list[str], values: dict[str, list[Any]], rows: list[int] | None
 
 def events_of(lines: Iterable[LogLine]) -> list[FileLine]:
     """The file actions among the lines of a commit, in the order recorded."""
-    return [a for a in [line.add or line.remove for line in lines] if a is not None]
+    known = list(lines)
+    found: list[FileLine] = [a for a in [line.add or line.remove for line in known] if a is not None]
+    # one action a line is the rule; of a line that holds both, neither is lost
+    both = [line.remove for line in known if line.remove is not None and line.add is not None]
+    return [*both, *found] if both else found
+
+
+def mentions(data: bytes, *kinds: str) -> bool:
+    """Whether a commit may hold an action of one of these kinds: its bytes are searched, nothing is parsed.
+
+    Inside a JSON string the quotes would be escaped. A key may be spelled with escapes (`pro\\u0074ocol`): a commit
+    with an escape that may stand for an ASCII letter is always worth parsing.
+    """
+    return any(f'"{kind}"'.encode() in data for kind in kinds) or b"\\u00" in data
 
 
 def info_of(lines: Iterable[LogLine]) -> CommitInfo:

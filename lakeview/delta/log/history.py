@@ -15,7 +15,7 @@ from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_facts import CommitFacts, Identity, Known, read_facts
 from lakeview.delta.log.earlier_files import before, in_checkpoint
 from lakeview.delta.log.file_events import EVENTS, collect, lifetimes_of, live_events
-from lakeview.delta.log.file_lines import log_lines
+from lakeview.delta.log.file_lines import log_lines, mentions
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
@@ -354,7 +354,7 @@ class History:
 
 
 def _told(version: int, data: bytes) -> _Told:
-    if b'"protocol"' not in data and b'"metaData"' not in data:
+    if not mentions(data, "protocol", "metaData"):
         return None, None
     try:
         lines = log_lines(data, version)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
-from lakeview.delta.log.file_lines import LogLine, log_lines, newest_actions
+from lakeview.delta.log.file_lines import LogLine, log_lines, mentions, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
@@ -66,15 +66,12 @@ class Replay:
             return protocol, metadata
 
     def _newest(self, versions: range) -> tuple[Protocol | None, Metadata | None]:
-        """ "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both.
-
-        Commits are searched as bytes first: inside a JSON string these quotes would be escaped.
-        """
+        """ "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both."""
         protocol: Protocol | None = None
         metadata: Metadata | None = None
         for version, data in self._log.each_bytes(versions[::-1]):
-            if b'"protocol"' in data or b'"metaData"' in data:
-                lines = log_lines(data, version)
+            if mentions(data, "protocol", "metaData"):
+                lines = log_lines(data, version)[::-1]
                 protocol = protocol or next((line.protocol for line in lines if line.protocol is not None), None)
                 metadata = metadata or next((line.meta_data for line in lines if line.meta_data is not None), None)
                 if protocol is not None and metadata is not None:
@@ -191,7 +188,7 @@ class Replay:
     def _told(self, kind: str, base: list[_T], pick: Callable[[LogLine], _T | None]) -> list[_T]:
         found = list(base)
         for version, data in self._log.each_bytes(self.segment.commits):
-            if kind.encode() in data:
+            if mentions(data, kind):
                 found += [action for action in map(pick, log_lines(data, version)) if action is not None]
         return found
 
@@ -199,7 +196,7 @@ class Replay:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""
         with self._lock:
             base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
-            txns = self._told('"txn"', base, lambda line: line.txn)
+            txns = self._told("txn", base, lambda line: line.txn)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))
@@ -208,7 +205,7 @@ class Replay:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""
         with self._lock:
             base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
-            domains = self._told('"domainMetadata"', base, lambda line: line.domain_metadata)
+            domains = self._told("domainMetadata", base, lambda line: line.domain_metadata)
         rows = {d.domain: d for d in domains}
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
