@@ -44,7 +44,7 @@ def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     """PAIRS of live ENTRIES. `global_specs`: the unpartitioned specs, whose equality deletes apply to every file."""
     if not data.height or not deletes.height:
         return pl.DataFrame(schema=PAIRS)
-    left = _keyed(data).with_row_index("data").rename({"sequence_number": "data_sequence"})
+    left = _keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
     right = _keyed(deletes).with_row_index("delete").rename({"path": "delete_path"})
     keys = [c for c in left.columns if c.startswith("f") and c[1:].isdigit()]
     same = ["spec_id", *keys]
@@ -92,7 +92,7 @@ def _positions(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.D
         left_on=["path", *same], right_on=["target", *same], how="inner", nulls_equal=True,
     ).filter(age)  # fmt: skip
     path = pl.col("path").cast(pl.Binary)
-    within = (path >= pl.col("lower_right")).fill_null(True) & (path <= pl.col("upper_right")).fill_null(True)
+    within = (path >= pl.col("lower")).fill_null(True) & (path <= pl.col("upper")).fill_null(True)
     others = left.join(right.filter(pl.col("target").is_null()), on=same, how="inner", nulls_equal=True)
     others = others.filter(age & within)
     return pl.concat([named.select("data", "delete"), others.select("data", "delete")])

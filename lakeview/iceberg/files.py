@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
 from lakeview.errors import InvalidRequestError
 from lakeview.iceberg.column_rules import column_rules
-from lakeview.iceberg.delete_index import is_vector, pairs
+from lakeview.iceberg.delete_index import FILE_PATH_ID, is_vector, pairs
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.tree import Tree, live
@@ -44,14 +44,15 @@ class IcebergFiles:
         """MANIFESTS of the snapshot."""
         return self._tree.manifests(self._snapshot)
 
-    def data_entries(self, manifests: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Live ENTRIES of data files, of these manifests or all."""
+    def data_entries(self, manifests: pl.DataFrame | None = None, metrics: Collection[int] = ()) -> pl.DataFrame:
+        """Live ENTRIES of data files, of these manifests or all; with the metrics of the columns of these ids."""
         found = self.manifests() if manifests is None else manifests
-        return live(self._tree.entries(found.filter(pl.col("content") == 0)), [0])
+        return live(self._tree.entries(found.filter(pl.col("content") == 0), metrics), [0])
 
     def delete_entries(self) -> pl.DataFrame:
         """Live ENTRIES of delete files and deletion vectors."""
-        return live(self._tree.entries(self.manifests().filter(pl.col("content") == 1)), [1, 2])
+        manifests = self.manifests()
+        return live(self._tree.entries(manifests.filter(pl.col("content") == 1), [FILE_PATH_ID]), [1, 2])
 
     def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
         """Which deletes apply to which of these data files."""

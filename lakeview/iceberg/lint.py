@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.errors import LakeviewError
 from lakeview.findings import Finding, Severity
-from lakeview.iceberg.delete_index import pairs
+from lakeview.iceberg.delete_index import FILE_PATH_ID, pairs
 from lakeview.iceberg.history import ancestors, in_order, whole
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.statistics import file_bounds
@@ -138,7 +138,8 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
 
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
     manifests = tree.manifests(current)
-    entries = tree.entries(manifests).filter(pl.col("status") != 2)
+    columns = [f.id for _, f in metadata.schema.leaves() if f.id is not None]
+    entries = tree.entries(manifests, [*columns, FILE_PATH_ID]).filter(pl.col("status") != 2)
     data, deletes = entries.filter(pl.col("content") == 0), entries.filter(pl.col("content") != 0)
     yield from _totals(current.summary or {}, data, deletes)
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -76,6 +76,9 @@ data sequence number; `content`: 0 data, 1 position deletes (and deletion vector
 id, bounds as bytes. Beside these: `spec_id`, and `partition`: a struct of the tuple's values by field id (`f1000`),
 absent where the manifest has none."""
 
+METRICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+"""Columns of ENTRIES that hold something for each column of the table."""
+
 _ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
 _FILE_IDS = {
     "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "column_sizes": 108, "value_counts": 109,
@@ -124,8 +127,10 @@ def inline_manifests(paths: list[str]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=MANIFESTS)
 
 
-def read_manifest(data: bytes, path: str) -> tuple[pl.DataFrame, int | None]:
+def read_manifest(data: bytes, path: str, metrics: Collection[int] = ()) -> tuple[pl.DataFrame, int | None]:
     """The entries of a manifest as recorded, nothing inherited yet, and its partition spec's id where it says one.
+
+    `metrics`: the ids of the columns whose bounds and counts are kept; of a wide table they are most of a manifest.
 
     CorruptTableError ("corrupt-file") if the file is no manifest, UnsupportedTableError if it names an encrypted file.
     """
@@ -137,7 +142,12 @@ def read_manifest(data: bytes, path: str) -> tuple[pl.DataFrame, int | None]:
     files = found["f2"].struct.unnest()
     _require(files, ("f100",), path)
     entry = [_column(found, f"f{i}", name, ENTRIES[name], path) for name, i in _ENTRY_IDS.items()]
-    file = [_column(files, f"f{i}", name, ENTRIES[name], path) for name, i in _FILE_IDS.items()]
+    file = [
+        _of_columns(
+            _column(files, f"f{i}" if metrics or name not in METRICS else "", name, ENTRIES[name], path), metrics
+        )
+        for name, i in _FILE_IDS.items()
+    ]
     frame = pl.DataFrame([*entry, *file]).select(ENTRIES.names())
     if frame["path"].has_nulls() or not frame["status"].is_in([0, 1, 2]).all():
         raise corrupt(path, "an entry has no path, or a status that is none")
@@ -150,6 +160,13 @@ def read_manifest(data: bytes, path: str) -> tuple[pl.DataFrame, int | None]:
     if "f102" in files.columns and isinstance(files["f102"].dtype, pl.Struct) and files["f102"].dtype.fields:
         frame = frame.with_columns(files["f102"].alias("partition"))
     return frame, _spec_id(container)
+
+
+def _of_columns(series: pl.Series, metrics: Collection[int]) -> pl.Series:
+    """A column of metrics with only these ids in it; any other column as it is."""
+    if series.name not in METRICS or not metrics:
+        return series
+    return series.list.eval(pl.element().filter(pl.element().struct.field("key").is_in(list(metrics))))
 
 
 def _spec_id(container: Container) -> int | None:

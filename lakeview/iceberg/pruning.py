@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.errors import UnsupportedTableError
-from lakeview.expressions import And, Bounds, Comparison, IsIn, Node, Or, Path, may_match
+from lakeview.expressions import And, Bounds, Comparison, IsIn, Node, Or, Path, may_match, paths
 from lakeview.iceberg.metadata import Metadata
 from lakeview.iceberg.partitions import PartitionColumn, source_bounds
 from lakeview.iceberg.single_values import decoded_bounds
@@ -39,6 +39,8 @@ class Pruning:
                 self._by_source.setdefault(c.source.id, []).append(c)
         self._columns = {c.key: c for c in columns}
         self._node = self._with_buckets(node)
+        self.columns = frozenset(f.id for p in paths(node) if (f := self._fields.get(p)) and f.id is not None)
+        """The ids of the columns the filter speaks of: those whose metrics it asks for."""
 
     def manifests(self, manifests: pl.DataFrame) -> pl.Series:
         """Whether each of these MANIFESTS can hold a file that matches, by its partition summaries."""

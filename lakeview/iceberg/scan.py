@@ -48,8 +48,10 @@ class Scan:
         manifests = self._files.manifests()
         manifests = manifests.filter(manifests["content"] == 0)
         hopeful = pruning.manifests(manifests)
-        entries = self._files.data_entries(manifests)
-        of_hopeful = self._files.data_entries(manifests.filter(hopeful)).select("path", pl.lit(True).alias("hopeful"))
+        entries = self._files.data_entries(manifests, pruning.columns)
+        of_hopeful = self._files.data_entries(manifests.filter(hopeful), pruning.columns).select(
+            "path", pl.lit(True).alias("hopeful")
+        )
         joined = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
         partition = pruning.by_partition(entries) & joined
         kept = pruning.by_all(entries) & partition
@@ -72,7 +74,7 @@ class Scan:
             entries = self._files.data_entries(manifests)
         else:
             pruning = self._pruning(where)
-            entries = self._files.data_entries(manifests.filter(pruning.manifests(manifests)))
+            entries = self._files.data_entries(manifests.filter(pruning.manifests(manifests)), pruning.columns)
             entries = entries.filter(pruning.by_all(entries))
         deletes = self._files.delete_entries() if entries.height else entries
         applied = self._deletes(entries, deletes)

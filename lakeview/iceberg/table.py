@@ -176,7 +176,7 @@ class IcebergTable:
         entry, schema = self._chosen(state, version)
         files = self._files(state, entry)
         leaves = asked_leaves(schema, columns)
-        entries = files.data_entries()
+        entries = files.data_entries(metrics=[f.id for _, f in leaves if f.id is not None])
         deleted = files.deleted(entries)
         return statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -39,7 +39,7 @@ class Tree:
         self._locations = locations
         self._columns = columns
         self._lists: dict[int, pl.DataFrame] = {}
-        self._entries: dict[tuple[str, int | None], pl.DataFrame] = {}
+        self._entries: dict[tuple[str, int | None, frozenset[int]], pl.DataFrame] = {}
         self._bytes = 0
         self._lock = threading.Lock()
 
@@ -66,14 +66,18 @@ class Tree:
         path = snapshot.manifest_list
         return read_manifest_list(self._read(path, "manifest list"), path)
 
-    def entries(self, manifests: pl.DataFrame) -> pl.DataFrame:
-        """ENTRIES of these manifests, in their order, with `spec_id` and, where any spec has parts, `partition`."""
+    def entries(self, manifests: pl.DataFrame, metrics: Collection[int] = ()) -> pl.DataFrame:
+        """ENTRIES of these manifests, in their order, with `spec_id` and, where any spec has parts, `partition`.
+
+        `metrics`: the ids of the columns whose bounds and counts are wanted; those of others are left out.
+        """
+        wanted = frozenset(metrics)
         rows = manifests.to_dicts()
         if len(rows) > 1:
             with ThreadPoolExecutor(_THREADS) as pool:
-                frames = list(pool.map(self._of, rows))
+                frames = list(pool.map(lambda row: self._of(row, wanted), rows))
         else:
-            frames = [self._of(row) for row in rows]
+            frames = [self._of(row, wanted) for row in rows]
         return pl.concat([self._empty(), *frames])
 
     def _empty(self) -> pl.DataFrame:
@@ -82,9 +86,9 @@ class Tree:
             schema["partition"] = pl.Struct({c.key: c.dtype for c in self._columns})
         return pl.DataFrame(schema=schema)
 
-    def _of(self, manifest: Mapping[str, Any]) -> pl.DataFrame:
+    def _of(self, manifest: Mapping[str, Any], metrics: frozenset[int]) -> pl.DataFrame:
         path = str(manifest["manifest_path"])
-        key = (path, manifest["first_row_id"])
+        key = (path, manifest["first_row_id"], metrics)
         with self._lock:
             found = self._entries.get(key)
         if found is not None:
@@ -92,7 +96,7 @@ class Tree:
         if manifest["key_metadata"] is not None:
             raise _encrypted(path)
         data = self._read(path, "manifest")
-        entries, own = read_manifest(data, path)
+        entries, own = read_manifest(data, path, metrics)
         spec_id = int(manifest["partition_spec_id"] or 0) if own is None else own
         _check_whole(manifest, len(data), entries.height)
         found = typed_partition(inherited(entries, manifest, spec_id, path), self._columns, path)
