@@ -14,7 +14,7 @@ import pyroaring
 from polars.io.plugins import register_io_source
 
 from lakeview.casts import Match, conformed, located
-from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError
+from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.schema import Field, Schema
 from lakeview.storage import Storage, open_storage
 
@@ -98,7 +98,12 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
             columns = _Columns(task, file.schema_arrow, target)
             for batch in kept.batches(file, columns.read, batch_rows):
                 batch.validate(full=True)  # text that is no UTF-8 would bring polars down
-                yield columns.of(*kept.of(batch))
+                try:
+                    yield columns.of(*kept.of(batch))
+                except (CorruptTableError, UnsupportedTableError) as error:  # it knows the column, and not the file
+                    raise type(error)(
+                        f"{error.message}, in data file {task.path}", fix=error.fix, place=task.path, kind=error.kind
+                    ) from error
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {task.path} is in the log of {task.root} but not in the store",

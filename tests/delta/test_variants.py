@@ -64,5 +64,6 @@ def test_a_broken_variant_stops_its_column_only(history: DeltaHistory) -> None:
     table = lv.open_table(history.address)
     with pytest.raises(CorruptTableError, match="variant column v cannot be read") as caught:
         table.scan().collect()
-    assert caught.value.kind == "corrupt-variant"
+    assert (caught.value.kind, caught.value.place) == ("corrupt-variant", "broken")
+    assert caught.value.message.endswith(", in data file broken")
     assert table.scan().select("id").collect().height == 5
