@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -211,7 +212,7 @@ def _rows(address: str, version: int, where: str | None, limit: int) -> pl.DataF
 
 
 def show_rows(found: pl.DataFrame, wanted: Request) -> None:
-    """The rows, 64-bit whole numbers kept exact, nested values as they are."""
+    """The rows, 64-bit whole numbers kept exact, maps as JSON text, other nested values as they are."""
     if found.is_empty():
         st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
         return
@@ -220,7 +221,10 @@ def show_rows(found: pl.DataFrame, wanted: Request) -> None:
     st.markdown(f"**Rows of v{wanted.version}** &ensp; :small[:gray[{more}{where}]]")
     wide = [name for name, type_ in found.schema.items() if type_ in (pl.Int64, pl.UInt64)]
     too_wide = [name for name in wide if _beyond_browser(found[name])]
-    shown = found.with_columns(found[name].cast(pl.String) for name in too_wide)
+    maps = [name for name, type_ in found.schema.items() if _holds_maps(type_)]
+    shown = found.with_columns(
+        *(found[name].cast(pl.String) for name in too_wide), *(_map_text(found[name]) for name in maps)
+    )
     frame(shown, {name: _column(type_) for name, type_ in shown.schema.items()}, key="rows", height=420)
 
 
@@ -233,6 +237,35 @@ def _column(type_: pl.DataType) -> object | None:
     if type_.is_integer():
         return st.column_config.NumberColumn(format="%d")
     return None
+
+
+def _holds_maps(type_: pl.DataType) -> bool:
+    """Whether a type is a map, or holds one at some level."""
+    match type_:
+        case pl.Map():
+            return True
+        case pl.List(inner=pl.DataType() as inner):
+            return _holds_maps(inner)
+        case pl.Struct(fields=fields):
+            return any(_holds_maps(f.dtype) for f in fields if isinstance(f.dtype, pl.DataType))
+    return False
+
+
+def _map_text(values: pl.Series) -> pl.Series:
+    """Values with maps in them as JSON text: on the way to the browser pandas makes lists of pairs of them."""
+    texts = [None if v is None else json.dumps(_jsonable(v), ensure_ascii=False) for v in values.to_list()]
+    return pl.Series(values.name, texts, dtype=pl.String)
+
+
+def _jsonable(value: object) -> object:
+    match value:
+        case dict():
+            return {str(k): _jsonable(v) for k, v in value.items()}
+        case list():
+            return [_jsonable(v) for v in value]
+        case None | bool() | int() | float() | str():
+            return value
+    return str(value)
 
 
 def _beyond_browser(values: pl.Series) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from tests.builders.actions import struct
+from tests.builders.history import DeltaHistory
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
@@ -23,6 +27,34 @@ def test_rows_are_shown_once_asked_for(good: Path) -> None:
     assert not app.exception
     assert app.dataframe[0].value.shape == (60, 4)
     assert "These rows, column by column" in text(app)
+
+
+_MAP = {"type": "map", "keyType": "date", "valueType": "long", "valueContainsNull": True}
+_PAIRS = [(date(2026, 3, 1), 2**60), (date(2026, 3, 2), None)]
+_TEXT = '{"2026-03-01": 1152921504606846976, "2026-03-02": null}'
+_HELD = pa.map_(pa.date32(), pa.int64())
+MAPS: dict[str, tuple[Any, pa.DataType, Any, str]] = {
+    "a map": (_MAP, _HELD, _PAIRS, _TEXT),
+    "a map in a list": (
+        {"type": "array", "elementType": _MAP, "containsNull": True}, pa.list_(_HELD), [_PAIRS], f"[{_TEXT}]",
+    ),
+    "a map in a struct": (struct(x=_MAP), pa.struct({"x": _HELD}), {"x": _PAIRS}, f'{{"x": {_TEXT}}}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("declared", "held", "value", "expected"), MAPS.values(), ids=list(MAPS))
+def test_maps_are_shown_as_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, declared: Any, held: pa.DataType, value: Any, expected: str
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"m": declared})
+    history.commit(history.data("f", {"m": pa.array([value, None], held)}))
+    app = open_page("data", tmp_path / "t")
+    app.button(key="read").click().run()
+    assert not app.exception
+    shown = app.dataframe[0].value["m"]
+    assert shown[0] == expected
+    assert shown.isna().to_list() == [False, True]
+    assert "automatic fixes" not in caplog.text
 
 
 def test_a_filter_lowers_the_price(good: Path) -> None:
