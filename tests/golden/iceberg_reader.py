@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
+import lakeview as lv
 from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, NotATableError, UnsupportedTableError
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
 from lakeview.snapshot import FILES, Snapshot
@@ -49,7 +50,7 @@ def _problems(golden: GoldenIceberg) -> Iterator[Problem]:
     error = expected.error
     at_metadata = error if error is not None and error.stage == "metadata" else None
     try:
-        table = open_iceberg(golden.path, relocate=golden.relocate)
+        table = opened(golden.path, golden)
     except LakeviewError as refusal:
         if OVERFLOW in expected.features:
             yield from _fits("open", refusal, IcebergRefusal("invalid_metadata", "metadata"))
@@ -72,6 +73,13 @@ def _problems(golden: GoldenIceberg) -> Iterator[Problem]:
     for number, snapshot in expected.snapshots.items():
         yield from _snapshot(table, golden, int(number), snapshot)
     yield from _other_files(golden)
+
+
+def opened(address: str, golden: GoldenIceberg) -> IcebergTable:
+    """The table at an address, as everybody opens it."""
+    table = lv.open_table(address, relocate=golden.relocate)
+    assert isinstance(table, IcebergTable), table
+    return table
 
 
 def _fits(place: str, error: LakeviewError, refusal: IcebergRefusal) -> Iterator[Problem]:
@@ -237,7 +245,7 @@ def _other_files(golden: GoldenIceberg) -> Iterator[Problem]:
     for name, wanted in golden.expected.metadata_versions.items():
         address = golden.folder / "table" / "metadata" / name
         try:
-            table = open_iceberg(str(address), relocate=golden.relocate)
+            table = opened(str(address), golden)
             if wanted.error is None:
                 yield from _same(f"{name}: snapshot", table.latest_version, wanted.snapshot_id or -1)
                 yield from _same(f"{name}: version", table.snapshot().protocol.format_version, wanted.format_version)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import polars as pl
 import pytest
 
@@ -246,3 +247,15 @@ def test_statistics_are_those_of_the_manifests(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="no column x"):
         table.statistics(columns=["x"])
     assert found.schema["min"] == pl.Int64()
+
+
+def test_a_table_is_read_from_any_store(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    memory = fsspec.filesystem("memory")
+    for path in history.root.rglob("*"):
+        if path.is_file():
+            memory.pipe_file(f"/any-store/t/{path.relative_to(history.root)}", path.read_bytes())
+    table = lv.open_table("memory://any-store/t")
+    assert sorted(table.scan().collect()["id"].to_list()) == [0, 1, 2]
+    assert table.versions()["readable"].all()
+    assert lv.find_tables("memory://any-store")["format"].to_list() == ["iceberg"]
