@@ -62,7 +62,14 @@ class Tree:
         if snapshot.key_id is not None:
             raise _encrypted(f"the manifest list of snapshot {snapshot.snapshot_id}")
         if snapshot.manifest_list is None:
-            return inline_manifests(snapshot.manifests or [])
+            if snapshot.manifests is None:  # never an empty table: rows would vanish without a word
+                raise CorruptTableError(
+                    f"snapshot {snapshot.snapshot_id} names neither a manifest list nor manifests",
+                    fix="read another snapshot, or have the table's metadata repaired",
+                    place=str(snapshot.snapshot_id),
+                    kind="invalid-metadata",
+                )
+            return inline_manifests(snapshot.manifests)
         path = snapshot.manifest_list
         return read_manifest_list(self._read(path, "manifest list"), path)
 

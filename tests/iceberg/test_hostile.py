@@ -242,3 +242,24 @@ def test_a_data_file_of_an_unknown_format_is_named(tmp_path: Path, monkeypatch: 
     with pytest.raises(UnsupportedTableError, match="LANCE") as caught:
         table.scan().collect()
     assert caught.value.kind == "unsupported-file-format"
+
+
+def test_a_snapshot_without_manifests_is_no_empty_table(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1}])
+    newest = max((history.root / "metadata").glob("v*.json"))
+    document = json.loads(newest.read_text())
+    del document["snapshots"][0]["manifest-list"]
+    newest.write_text(json.dumps(document))
+    with pytest.raises(CorruptTableError, match="neither a manifest list nor manifests"):
+        open_iceberg(history.address).scan().collect()
+
+
+def test_a_data_file_listed_twice_counts_once_and_is_reported(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1}])
+    history.append("a", [{"id": 1}])
+    table = open_iceberg(history.address)
+    assert table.snapshot().num_files == 1
+    assert table.scan().collect().height == 1
+    assert any("listed twice" in finding.claim for finding in table.check())

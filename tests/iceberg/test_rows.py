@@ -9,8 +9,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 import lakeview as lv
 from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError
@@ -281,6 +284,49 @@ def test_snapshots_survive_pickling_whole(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(snapshot))
     assert again.files.equals(snapshot.files)
     assert (again.version, again.schema) == (snapshot.version, snapshot.schema)
+
+
+def _attributed(table: pa.Table) -> pa.Table:
+    """The ids where ORC keeps them."""
+    fields = [f.with_metadata({"iceberg.id": f.metadata[b"PARQUET:field_id"].decode()}) for f in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _write_avro(table: pa.Table, path: Path) -> None:
+    types = {"int64": "long", "string": "string"}
+    fields = [
+        {"name": f.name, "field-id": int(f.metadata[b"PARQUET:field_id"]), "type": ["null", types[str(f.type)]]}
+        for f in table.schema
+    ]
+    with path.open("wb") as out:
+        schema = fastavro.parse_schema({"type": "record", "name": "row", "fields": fields})
+        fastavro.writer(out, schema, table.to_pylist(), codec="deflate")
+
+
+def _write_orc(table: pa.Table, path: Path) -> None:
+    orc.write_table(_attributed(table), path)
+
+
+FORMATS: dict[str, Callable[[pa.Table, Path], None]] = {"ORC": _write_orc, "AVRO": _write_avro}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_files_of_other_formats_are_read_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str) -> None:
+    history = table(tmp_path)
+    made = history._file
+
+    def written(name: str, rows: pa.Table, content: int, partition: Any) -> dict[str, Any]:
+        entry = made(name, rows, content, partition)
+        FORMATS[format_](rows, history.root / "data" / name)
+        return {**entry, "file_format": format_}
+
+    monkeypatch.setattr(history, "_file", written)
+    first = history.append("a", ROWS)
+    history.delete_positions("d", {first: [0]})
+    history.delete_equal("e", [history.fields["cat"]], [{"cat": "b"}])
+    history.evolve([CAT, {**ID, "name": "number"}])
+    found = lv.open_table(history.address).scan().collect()
+    assert sorted(found.rows()) == [("a", 2), ("a", 4)]
 
 
 # -- changes
