@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from lakeview.errors import InvalidRequestError
 from lakeview.expressions import (
     And,
     Bounds,
@@ -79,6 +80,22 @@ EXPRESSIONS: list[tuple[pl.Expr, str]] = [
 @pytest.mark.parametrize(("expression", "tree"), EXPRESSIONS, ids=[str(e)[:40] for e, _ in EXPRESSIONS])
 def test_an_expression_is_read(expression: pl.Expr, tree: str) -> None:
     assert told(parse(expression)) == tree
+
+
+@pytest.mark.parametrize("text", [" OR ".join(["id = 1"] * 20_000), "id" + " + 1" * 20_000 + " = 1", "NOT " * 20_000],
+                         ids=["a long chain", "a long sum", "a long denial"])  # fmt: skip
+def test_a_condition_of_endless_parts_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match="operators, more than the 2,000"):
+        predicate(text)
+
+
+def test_a_long_list_is_no_long_condition() -> None:
+    values = ", ".join(str(-i - 0.5) for i in range(20_000))
+    assert isinstance(parse(predicate(f"id IN ({values}) AND city = '{'or ' * 3_000}'")), And)
+
+
+def test_a_condition_too_deep_to_look_at_spares_no_file() -> None:
+    assert parse(predicate(" OR ".join(f"id = {i}" for i in range(900)))) == Unknown()
 
 
 def test_the_columns_of_a_tree_are_listed() -> None:

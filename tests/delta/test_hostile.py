@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview.config import Config
 from lakeview.delta.log.commits import parse_commit
+from lakeview.delta.table import DeltaTable
 from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.storage import open_storage
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name
 
@@ -324,6 +327,18 @@ def test_a_path_longer_than_any_file_has_is_no_file(history: DeltaHistory, path:
         lv.open_table(history.address).scan().collect()
     assert caught.value.kind in ("data-file-missing", "store-unavailable")
     assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "-1", "x", ""], ids=["endless", "negative", "no number", "empty"])
+def test_a_property_that_is_no_number_stops_nothing(history: DeltaHistory, text: str) -> None:
+    names = ["inCommitTimestampEnablementVersion", "checkpointInterval", "dataSkippingNumIndexedCols"]
+    properties: dict[str, str | None] = {f"delta.{name}": text for name in names}
+    properties["delta.enableInCommitTimestamps"] = "true"
+    features = ["inCommitTimestamp"]
+    history.commit(info(inCommitTimestamp=5), protocol(1, 7, writerFeatures=features), metadata(properties=properties))
+    assert everything(history.address) == []
+    DeltaTable(open_storage(history.address)).append(pl.DataFrame({"id": [1], "city": ["a"]}))
+    assert lv.open_table(history.address).check()
 
 
 def test_a_key_spelled_with_escapes_is_the_same_key(history: DeltaHistory) -> None:

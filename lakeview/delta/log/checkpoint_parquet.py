@@ -63,10 +63,14 @@ class ParquetActions:
         ]
         if not wanted or not groups:
             return found
+        allowed, decoded = self._allowance(wanted, groups), 0
         with self._open() as file:
             for batch in file.iter_batches(
                 self._batch_rows(_BATCH_ROWS), row_groups=groups, columns=wanted, use_threads=False
             ):
+                decoded += batch.nbytes
+                if decoded > allowed:
+                    raise self._inflates(decoded)
                 batch.validate(full=True)
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     found[name] += _actions(column, leaves[name])

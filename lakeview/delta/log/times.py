@@ -41,7 +41,7 @@ def in_commit_start(protocol: TableProtocol, properties: Mapping[str, str]) -> i
     if not known or not asks_for_in_commit_times(properties):
         return None
     text = properties.get("delta.inCommitTimestampEnablementVersion", "0")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) < 20 else 0
 
 
 def asks_for_in_commit_times(properties: Mapping[str, str]) -> bool:

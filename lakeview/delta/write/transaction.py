@@ -94,7 +94,7 @@ class Transaction:
             self._storage.root,
             self.schema,
             tuple(self._base.metadata.partition_columns or ()),
-            indexed_columns=int(indexed) if indexed.lstrip("-").isdecimal() else 32,
+            indexed_columns=int(indexed) if len(indexed) < 10 and indexed.removeprefix("-").isdecimal() else 32,
         )
 
     def append(self, frame: pl.DataFrame | pa.Table | pa.RecordBatchReader, *, statistics: bool = True) -> None:
@@ -273,7 +273,7 @@ class Transaction:
 
     def _checkpoint(self, version: int) -> None:
         interval = self._properties().get("delta.checkpointInterval", "10")
-        every = int(interval) if interval.isdecimal() and int(interval) > 0 else 10
+        every = (int(interval) if len(interval) < 10 and interval.isdecimal() else 0) or 10
         try:
             self._table.refresh()
             if version % every == 0:
