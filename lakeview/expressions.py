@@ -109,8 +109,6 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _OPERATOR = re.compile(
     r"\b(?:and|or|not|xor|case|when|is|like)\b|(?<![(,\s])\s*(?:[-+*/%|&^<>=!:~]+|\.(?=\D))", re.IGNORECASE
 )
-    r"\b(?:and|or|not|xor|case|when|is|like)\b|(?<![(,\s])\s*(?:[-+*/%|&^<>=!:~]+|\.(?=\D))", re.IGNORECASE
-)
 """What makes a condition deeper. The sign of a number in a list does not."""
 
 
