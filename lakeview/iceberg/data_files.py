@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import orc
 
@@ -16,10 +17,16 @@ from lakeview.errors import UnsupportedTableError
 from lakeview.iceberg.avro import open_container, read_frame
 from lakeview.iceberg.projection import Projection, has_ids, with_mapping
 from lakeview.rows import FileTask
+from lakeview.schema import Field, PrimitiveType
 from lakeview.storage import Storage
 
 FORMATS = ("PARQUET", "AVRO", "ORC")
 NAME_MAPPING = "schema.name-mapping.default"
+LINEAGE = (
+    Field("_row_id", PrimitiveType("long"), id=2147483540),
+    Field("_last_updated_sequence_number", PrimitiveType("long"), id=2147483539),
+)
+"""The columns of row lineage, under their reserved ids: what identifies a row, and when it was last changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +34,42 @@ class IcebergSource:
     """How one file is read. Implements `lakeview.rows.RowSource`; travels with its task.
 
     `format` as recorded; `mapping`: the table's name mapping as JSON text, for files without ids; `constants`: identity
-    partition values by source field id.
+    partition values by source field id; `first_row_id` and `sequence_number`: what rows that carry no lineage of their
+    own inherit, None for files from before the table kept it.
     """
 
     format: str
     mapping: str | None = None
     constants: Mapping[int, Any] = field(default_factory=dict, hash=False)
+    first_row_id: int | None = None
+    sequence_number: int | None = None
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`, in the file's order.
 
         FileNotFoundError, ArrowInvalid for a broken file, UnsupportedTableError for a format that is not read.
         """
+        position = 0
+        for batch in self._read(task, storage, batch_rows):
+            yield self._with_lineage(batch, task, position)
+            position += batch.num_rows
+
+    def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
+        """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
+        for place, column in enumerate(task.schema):
+            if self.first_row_id is None or column not in LINEAGE:
+                continue
+            if column.name == "_row_id":
+                inherited = pa.array(
+                    range(self.first_row_id + start, self.first_row_id + start + batch.num_rows), pa.int64()
+                )
+            else:
+                inherited = pa.repeat(pa.scalar(self.sequence_number, pa.int64()), batch.num_rows)
+            filled = pc.coalesce(batch.column(place), inherited)
+            batch = batch.set_column(place, batch.schema.field(place), filled)
+        return batch
+
+    def _read(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         match self.format:
             case "PARQUET":
                 yield from self._parquet(task, storage, batch_rows)

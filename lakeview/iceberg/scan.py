@@ -79,10 +79,10 @@ class Scan:
         deletes = self._files.delete_entries() if entries.height else entries
         applied = self._deletes(entries, deletes)
         constants = self._constants(entries)
-        facts = entries.select("path", "format", "size", "records").iter_rows()
+        facts = entries.select("path", "format", "size", "records", "first_row_id", "sequence_number").iter_rows()
         tasks = []
-        for number, (path, format_, size, records) in enumerate(facts):
-            source = IcebergSource(format_, self._mapping, constants[number])
+        for number, (path, format_, size, records, first, sequence) in enumerate(facts):
+            source = IcebergSource(format_, self._mapping, constants[number], first, sequence)
             task = FileTask(
                 self._root, self._locations.resolve(path), self._schema, size=size or 0, records=records, source=source
             )

@@ -17,6 +17,7 @@ from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
 from lakeview.iceberg import history
 from lakeview.iceberg.changes import Step, change_schema, change_tasks, plan_frame
+from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check
 from lakeview.iceberg.locate import Found, Place, locate, place_of, read_metadata
@@ -196,17 +197,14 @@ class IcebergTable:
     ) -> pl.LazyFrame:
         """The rows at a snapshot, pinned now; filters prune manifests and files.
 
-        UnsupportedTableError for `row_tracking`: row lineage is not read. Collecting raises DataFileMissingError for a
-        file that is gone, CorruptTableError, and UnsupportedTableError for a type or a file format without rows.
+        `row_tracking`: with `_row_id` and `_last_updated_sequence_number` behind the table's columns, null for rows
+        from before it kept them; InvalidRequestError for a table that does not track its rows. Collecting raises
+        DataFileMissingError, CorruptTableError, and UnsupportedTableError for a type or a file format without rows.
         """
-        if row_tracking:
-            raise UnsupportedTableError(
-                "the row lineage of Iceberg tables is not read",
-                fix="leave row_tracking out",
-                kind="unsupported-feature",
-            )
         state = self._state
         entry, schema = self._chosen(state, version, at, ref)
+        if row_tracking:
+            schema = self._with_lineage(state, schema)
         return lazy_rows(self._scan(state, entry, schema).tasks, schema, self.storage)
 
     def tasks(
@@ -262,6 +260,22 @@ class IcebergTable:
         )
 
     # -- inside
+
+    def _with_lineage(self, state: _State, schema: Schema) -> Schema:
+        if state.metadata.format_version < 3:
+            raise InvalidRequestError(
+                f"{self.address} does not track its rows: that begins with format version 3",
+                fix="read without row_tracking",
+                kind="no-row-tracking",
+            )
+        if taken := [f.name for f in LINEAGE if f.name in schema]:
+            raise InvalidRequestError(
+                f"{self.address} has a column {taken[0]} of its own",
+                fix="read without row_tracking",
+                place=taken[0],
+                kind="column-name-taken",
+            )
+        return Schema((*schema.fields, *LINEAGE))
 
     def _tasks_of(self, state: _State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
         return lambda entry, schema: self._scan(state, entry, schema).tasks(None)

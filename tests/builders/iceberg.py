@@ -48,7 +48,7 @@ LIST_SCHEMA = {
         _needed("added_snapshot_id", 503, "long"), _needed("added_files_count", 504, "int"),
         _needed("existing_files_count", 505, "int"), _needed("deleted_files_count", 506, "int"),
         _needed("added_rows_count", 512, "long"), _needed("existing_rows_count", 513, "long"),
-        _needed("deleted_rows_count", 514, "long"),
+        _needed("deleted_rows_count", 514, "long"), _optional("first_row_id", 520, "long"),
         _optional("partitions", 507, {"type": "array", "element-id": 508, "items": {
             "type": "record", "name": "r508", "fields": [
                 _needed("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
@@ -77,7 +77,8 @@ def entry_schema(partition: Sequence[tuple[str, int, Any]]) -> dict[str, Any]:
         _optional("null_value_counts", 110, _map(121, 122, COUNTS)),
         _optional("lower_bounds", 125, _map(126, 127, BOUNDS)), _optional("upper_bounds", 128, _map(129, 130, BOUNDS)),
         _optional("equality_ids", 135, {"type": "array", "element-id": 136, "items": "int"}),
-        _optional("referenced_data_file", 143, "string"), _optional("content_offset", 144, "long"),
+        _optional("first_row_id", 142, "long"), _optional("referenced_data_file", 143, "string"),
+        _optional("content_offset", 144, "long"),
         _optional("content_size_in_bytes", 145, "long"),
     ]  # fmt: skip
     return {
@@ -290,7 +291,8 @@ class IcebergHistory:
             entries = [{"status": 1, "snapshot_id": snapshot_id, "data_file": f} for f in files]
             manifests = [*self._manifests, self._manifest(entries, content, snapshot_id, sequence, spec)]
             for f in files if content == 0 else ():
-                self._live[f["file_path"]] = (f, snapshot_id, sequence, spec["spec-id"])
+                numbered = f | ({"first_row_id": self._next_row_id(f["record_count"])} if self._tracks else {})
+                self._live[f["file_path"]] = (numbered, snapshot_id, sequence, spec["spec-id"])
         self._manifests = manifests
         name = f"metadata/snap-{snapshot_id}.avro"
         with (self.root / name).open("wb") as out:
@@ -362,8 +364,18 @@ class IcebergHistory:
             "manifest_path": f"{self.location}/{name}", "manifest_length": (self.root / name).stat().st_size,
             "partition_spec_id": spec["spec-id"], "content": content, "sequence_number": sequence,
             "min_sequence_number": 1, "added_snapshot_id": snapshot_id, "partitions": summaries,
+            "first_row_id": self.document["next-row-id"] if self._tracks and not content else None,
             **{f"{s}_files_count": n for s, n in counts.items()}, **{f"{s}_rows_count": n for s, n in rows.items()},
         }  # fmt: skip
+
+    @property
+    def _tracks(self) -> bool:
+        return bool(self.document["format-version"] >= 3)
+
+    def _next_row_id(self, rows: int) -> int:
+        first: int = self.document["next-row-id"]
+        self.document["next-row-id"] = first + rows
+        return first
 
     def _write(self) -> None:
         number = len(list((self.root / "metadata").glob("v*.metadata.json"))) + 1

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import orc
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError
+from lakeview.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, LakeviewError
 from lakeview.rows import read_task
 from tests.builders.iceberg import IcebergHistory
 
@@ -327,6 +327,38 @@ def test_files_of_other_formats_are_read_by_id(tmp_path: Path, monkeypatch: pyte
     history.evolve([CAT, {**ID, "name": "number"}])
     found = lv.open_table(history.address).scan().collect()
     assert sorted(found.rows()) == [("a", 2), ("a", 4)]
+
+
+# -- row lineage
+
+
+def test_rows_inherit_their_ids_and_keep_them_when_files_move(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS[:3])
+    history.append("b", ROWS[3:])
+    history.append("gone", ROWS)
+    history.remove(f"{history.location}/data/gone")
+    history.delete_vectors("v", {first: [1]})
+    found = lv.open_table(history.address).scan(row_tracking=True).collect().sort("id")
+    assert found["_row_id"].to_list() == [0, 2, 3, 4, 5]
+    assert found["_last_updated_sequence_number"].to_list() == [1, 1, 2, 2, 2]
+    assert found.columns == ["id", "cat", "_row_id", "_last_updated_sequence_number"]
+
+
+def test_a_file_s_own_lineage_wins_where_it_is_not_null(tmp_path: Path) -> None:
+    own = {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"}
+    history = IcebergHistory(tmp_path / "t", [ID, own], version=3)
+    history.append("a", [{"id": 1, "_row_id": 77}, {"id": 2, "_row_id": None}])
+    history.evolve([ID])
+    found = lv.open_table(history.address).scan(row_tracking=True).select("id", "_row_id").collect()
+    assert found.rows() == [(1, 77), (2, 1)]
+
+
+def test_tables_before_version_3_track_no_rows(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS)
+    with pytest.raises(InvalidRequestError, match="does not track its rows"):
+        lv.open_table(history.address).scan(row_tracking=True)
 
 
 # -- changes
