@@ -115,7 +115,12 @@ class Storage(ABC):
 
     def _join(self, path: str) -> str:
         if "\0" in path:
-            raise AccessDeniedError("a recorded path holds a null character", place=repr(path), kind="outside-roots")
+            raise AccessDeniedError(
+                "a recorded path holds a null character",
+                fix="do not open tables of writers you do not trust",
+                place=repr(path),
+                kind="outside-roots",
+            )
         if is_local(self.root):
             return os.path.normpath(os.path.join(self.root, path))
         head, _, tail = self.root.partition("://")

@@ -138,7 +138,9 @@ class LocalStorage(Storage):
 
     def exists(self, path: str) -> bool:
         self.count("read")
-        return os.path.isfile(self.resolve(path))
+        with suppress(FileNotFoundError):
+            return os.path.isfile(self.resolve(path))
+        return False
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         # fsspec's exclusive create checks and then writes: two writers can both win. A hard link is atomic.

@@ -341,6 +341,23 @@ def test_a_property_that_is_no_number_stops_nothing(history: DeltaHistory, text:
     assert lv.open_table(history.address).check()
 
 
+@pytest.mark.parametrize("sidecar", ["/etc/passwd", "s3://bucket/x", "a\0b"], ids=["outside", "elsewhere", "no name"])
+def test_a_sidecar_that_may_not_be_opened_costs_no_other_answer(history: DeltaHistory, sidecar: str) -> None:
+    features = ["v2Checkpoint"]
+    state = [protocol(3, 7, readerFeatures=features, writerFeatures=features), metadata()]
+    history.commit(*state).commit(add("f", records=1))
+    actions = [{"checkpointMetadata": {"version": 1}}, *state, {"sidecar": {"path": sidecar, "sizeInBytes": 1}}]
+    name = "checkpoint.11111111-2222-3333-4444-555555555555.json"
+    history.write(log_name(1, name), "\n".join(map(json.dumps, actions)).encode()).without(0, 1)
+    table = lv.open_table(history.address)
+    with pytest.raises(AccessDeniedError) as caught:
+        table.files()
+    assert caught.value.fix
+    assert table.versions()["readable"].to_list() == [False]
+    assert table.lifetimes().height == table.history().height == 0
+    assert any(f.severity == "broken" for f in table.check())
+
+
 def test_a_key_spelled_with_escapes_is_the_same_key(history: DeltaHistory) -> None:
     history.create().raw_commit(rb'{"t\u0078n": {"appId": "a", "version": 3}}')
     assert lv.open_table(history.address).snapshot().transactions["version"].to_list() == [3]

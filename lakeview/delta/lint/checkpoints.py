@@ -13,7 +13,7 @@ from lakeview.delta.log.actions import Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.record_counts import records
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.findings import Finding, Severity
 
 _BUDGET = 256 << 20
@@ -35,7 +35,7 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             wrong = list(_disagreements(facts, files, base)) if base is not None else []
             # read it even where nothing older is there to compare it with
             inner = list(_inside(facts.checkpoint(files)))
-        except CorruptTableError as error:
+        except (CorruptTableError, AccessDeniedError) as error:
             yield finding(
                 Severity.BROKEN, f"The checkpoint of v{files.version} cannot be read", error.message,
                 section="Checkpoints", place=files.names[0], remedy=error.fix,

@@ -21,8 +21,9 @@ from lakeview.delta.lint import (
 )
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding
+from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.errors import LakeviewError
 from lakeview.findings import Finding, Severity
 
 Check = Callable[[LogFacts], Iterator[Finding]]
@@ -133,7 +134,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
 
     Works on tables that do not open: corrupt commits, gaps, features this reader lacks. `now`: an aware moment by
     which files too young to be judged are left out. Costs the whole log and one listing of the table's folder.
-    StoreUnavailableError and AccessDeniedError are the only errors.
+    StoreUnavailableError is the only error.
     """
     facts = LogFacts(log, now)
     found: list[Finding] = []
@@ -143,7 +144,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
         for run in area.checks:
             try:
                 own += run(facts)
-            except (CorruptTableError, UnsupportedTableError) as error:
+            except UNREADABLE as error:
                 own.append(_unchecked(run, error))
                 whole = False
         found += own

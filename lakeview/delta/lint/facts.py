@@ -17,7 +17,7 @@ import polars as pl
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
-from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
 from lakeview.delta.log.log_segment import CheckpointFiles, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER
@@ -25,7 +25,13 @@ from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start
-from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError, VersionNotFoundError
+from lakeview.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    LakeviewError,
+    UnsupportedTableError,
+    VersionNotFoundError,
+)
 from lakeview.schema import Schema
 
 _CHUNK = 256
@@ -111,7 +117,7 @@ class LogFacts:
         """A whole file of the log folder; None if it is not there, or larger than the limit."""
         try:
             return self.storage.read(f"{LOG_FOLDER}/{name}")
-        except (FileNotFoundError, UnsupportedTableError):
+        except (FileNotFoundError, UnsupportedTableError, AccessDeniedError):
             return None
 
     # -- the commits
@@ -138,12 +144,12 @@ class LogFacts:
     def _commits(self, versions: Sequence[int]) -> tuple[list[Commit], dict[int, str]]:
         try:
             return self.log.commits(versions), {}
-        except (CorruptTableError, VersionNotFoundError, UnsupportedTableError):
+        except (*UNREADABLE, VersionNotFoundError):
             found, troubles = [], {}
             for version in versions:
                 try:
                     found.append(self.log.commit(version))
-                except (CorruptTableError, VersionNotFoundError, UnsupportedTableError) as error:
+                except (*UNREADABLE, VersionNotFoundError) as error:
                     troubles[version] = error.message
             return found, troubles
 
@@ -219,7 +225,7 @@ class LogFacts:
         try:
             replay = Replay(self.log, self.log.segment(self.log.latest))
             _ = replay.protocol, replay.metadata, replay.adds([])
-        except (CorruptTableError, UnsupportedTableError, VersionNotFoundError) as error:
+        except (*UNREADABLE, VersionNotFoundError) as error:
             return None, error
         return replay, None
 
@@ -238,7 +244,7 @@ class LogFacts:
             return None
         try:
             return self.replay.adds(columns)
-        except (CorruptTableError, UnsupportedTableError):
+        except UNREADABLE:
             return None
 
     @cached_property

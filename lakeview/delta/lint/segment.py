@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, long
 from lakeview.delta.lint.report import counted, differing, finding, short, some, versions
+from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import CorruptTableError
 from lakeview.findings import Finding, Severity
 
 _SAID_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
@@ -233,7 +234,7 @@ def _disagreements(
     try:
         actions, sidecars = _actions(facts, files)
         adds = facts.checkpoint(files).adds([]).height
-    except (CorruptTableError, UnsupportedTableError):  # the check of the checkpoint itself says so
+    except UNREADABLE:  # the check of the checkpoint itself says so
         return
     if not sidecars and (said := long(hint.get("size"))) is not None and said != actions:
         yield "size", said, actions

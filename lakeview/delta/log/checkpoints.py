@@ -24,11 +24,14 @@ from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
-from lakeview.errors import CorruptTableError
+from lakeview.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
 
 SIDECARS = f"{LOG_FOLDER}/_sidecars"
 """Where the files beside V2 checkpoints lie."""
+UNREADABLE = (CorruptTableError, UnsupportedTableError, AccessDeniedError)
+"""What keeps one checkpoint from being read, while the rest of a log still can be: broken files, files made to inflate,
+and files that lie where none may be opened."""
 _THREADS = 8
 
 ActionsFile = ParquetActions | JsonActions
@@ -100,7 +103,7 @@ class Checkpoint:
             for top in self._tops:
                 top.check()
             _ = self.sidecars
-        except CorruptTableError as error:
+        except UNREADABLE as error:
             return error.message
         return None
 

@@ -7,18 +7,17 @@ from collections.abc import Collection, Iterator, Sequence
 
 import polars as pl
 
-from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_facts import Identity, Known, read_facts
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError, UnsupportedTableError
 
 
 def in_checkpoint(checkpoint: Checkpoint, wanted: Collection[Identity]) -> dict[Identity, Known]:
     """Those of these files that a checkpoint holds; none if it cannot be read."""
     try:
         adds = checkpoint.adds(["size", "records"])
-    except (CorruptTableError, UnsupportedTableError):
+    except UNREADABLE:
         return {}
     where = adds["key"].is_in(pl.Series([key for key, _ in wanted], dtype=pl.String).implode()).arg_true()
     if not where.len():

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_facts import CommitFacts, Identity, Known, read_facts
 from lakeview.delta.log.earlier_files import before, in_checkpoint
 from lakeview.delta.log.file_events import EVENTS, collect, lifetimes_of, live_events
@@ -20,7 +20,7 @@ from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, asks_for_in_commit_times, in_commit_start
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.errors import CorruptTableError
 from lakeview.snapshot import COMMITS, SCHEMAS, moments
 
 _Told = tuple[Protocol | None, Metadata | None]
@@ -226,7 +226,7 @@ class History:
                     continue
                 try:
                     held = which(self._log.checkpoint(checkpoint).protocol_and_metadata())
-                except (CorruptTableError, UnsupportedTableError):
+                except UNREADABLE:
                     continue
                 if held is not None:
                     yield held
@@ -304,7 +304,7 @@ class History:
                 if checkpoint is not None:
                     try:
                         self._base = (checkpoint.version, *checkpoint.protocol_and_metadata())
-                    except (CorruptTableError, UnsupportedTableError) as error:
+                    except UNREADABLE as error:
                         self._base, self.base_trouble = (checkpoint.version, None, None), error.message
                 self._base_read = True
             return self._base
@@ -319,7 +319,7 @@ class History:
                 base = pl.DataFrame(schema=EVENTS)
                 try:
                     base = live_events(checkpoint)
-                except (CorruptTableError, UnsupportedTableError) as error:
+                except UNREADABLE as error:
                     self.base_trouble = error.message
                 events = pl.concat([base, events.filter(pl.col("version") > checkpoint.version)])
         return lifetimes_of(events)

@@ -29,6 +29,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     every = sorted({*log.versions(), *bases})
     broken = history.broken()
     troubles = log.broken_checkpoints()
+    lives = history.lifetimes()  # reads the oldest checkpoint whole, and so may find that it cannot be read
     oldest = history.base_actions()
     if oldest is not None and history.base_trouble is not None:
         troubles.setdefault(oldest[0], history.base_trouble)
@@ -37,7 +38,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     reasons = _broken_runs(every, bases, broken)
     for version, reason in _refused(history, every).items():
         reasons.setdefault(version, reason)
-    for version, reason in _missing_files(log, history, every).items():
+    for version, reason in _missing_files(log, lives, every).items():
         reasons.setdefault(version, reason)
     every.reverse()
     frame = pl.DataFrame(
@@ -116,9 +117,9 @@ def _vector_files(lives: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("path").is_not_null())
 
 
-def _missing_files(log: TableLog, history: History, versions: list[int]) -> dict[int, str]:
-    """Versions that name a data file or a deletion vector which is not in the table's folder."""
-    lives = history.lifetimes().select("path", "deletion_vector", "added", "removed")
+def _missing_files(log: TableLog, lives: pl.DataFrame, versions: list[int]) -> dict[int, str]:
+    """Versions that name a data file or a deletion vector which is not in the table's folder, by LIFETIMES."""
+    lives = lives.select("path", "deletion_vector", "added", "removed")
     vectors = _vector_files(lives)
     lives = pl.concat([lives.select(vectors.columns), vectors])
     keys = canonical(lives["path"], log.storage.root)
