@@ -4,10 +4,12 @@ Statistics). What is missing or cannot be read is unknown: null."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import polars as pl
 import pyarrow as pa
 
+from lakeview.delta.data.decimal_bounds import loosened
 from lakeview.delta.data.documents import Documents, unknown
 from lakeview.delta.data.partition_values import calendar, instants
 from lakeview.delta.data.templates import Columns, Kind
@@ -110,7 +112,7 @@ def _statistics(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
 
 
 _TIGHT, _RECORDS = ("tightBounds",), ("numRecords",)
-_SIDES = (("min", "minValues"), ("max", "maxValues"))
+_SIDES: tuple[tuple[Literal["min", "max"], str], ...] = (("min", "minValues"), ("max", "maxValues"))
 
 
 def _wanted(fields: Sequence[tuple[Path, Field]]) -> dict[Path, Kind]:
@@ -150,6 +152,9 @@ def _column(
             bound = _first_known(_typed(raw, field.type), parsed.find((key, *path), dtype))
             bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
             precise = precise & _precise(bound, raw, field.type)
+            if isinstance(field.type, DecimalType):
+                bound, rounded = loosened(bound, raw, side)
+                precise = precise & ~rounded
             if _was_float(field):
                 single = bound.cast(pl.Float32).cast(pl.Float64)
                 precise = precise & (single == bound)
