@@ -100,6 +100,10 @@ _ENTRY_NAMES = {
 }
 
 
+_NOTHING = {name: pl.Series(name, dtype=dtype) for name, dtype in (MANIFESTS | ENTRIES).items()}
+"""Empty columns, to be made as many nulls as it takes: small manifests are mostly these."""
+
+
 def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
     """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
     container = open_container(data, path, _LIST_NAMES)
@@ -208,7 +212,7 @@ def _require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
 def _column(frame: pl.DataFrame, found: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
     """A column by its id in the declared type; nulls where the file does not have it."""
     if found not in frame.columns:
-        return pl.Series(name, [None] * frame.height, dtype=dtype)
+        return _NOTHING.get(name, pl.Series(name, dtype=dtype)).clear(frame.height)
     series = frame[found].alias(name)
     if series.dtype == dtype:
         return series

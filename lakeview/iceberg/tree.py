@@ -42,6 +42,10 @@ class Tree:
         self._entries: dict[tuple[str, int | None, frozenset[int]], pl.DataFrame] = {}
         self._bytes = 0
         self._lock = threading.Lock()
+        schema: dict[str, pl.DataType] = {**ENTRIES, "spec_id": pl.Int32()}
+        if columns:
+            schema["partition"] = pl.Struct({c.key: c.dtype for c in columns})
+        self._empty = pl.DataFrame(schema=schema)
 
     def manifests(self, snapshot: SnapshotEntry | None) -> pl.DataFrame:
         """MANIFESTS of a snapshot; none without one.
@@ -85,13 +89,7 @@ class Tree:
                 frames = list(pool.map(lambda row: self._of(row, wanted), rows))
         else:
             frames = [self._of(row, wanted) for row in rows]
-        return pl.concat([self._empty(), *frames])
-
-    def _empty(self) -> pl.DataFrame:
-        schema: dict[str, pl.DataType] = {**ENTRIES, "spec_id": pl.Int32()}
-        if self._columns:
-            schema["partition"] = pl.Struct({c.key: c.dtype for c in self._columns})
-        return pl.DataFrame(schema=schema)
+        return pl.concat([self._empty, *frames])
 
     def _of(self, manifest: Mapping[str, Any], metrics: frozenset[int]) -> pl.DataFrame:
         path = str(manifest["manifest_path"])
@@ -107,7 +105,7 @@ class Tree:
         spec_id = int(manifest["partition_spec_id"] or 0) if own is None else own
         _check_whole(manifest, len(data), entries.height)
         found = typed_partition(inherited(entries, manifest, spec_id, path), self._columns, path)
-        found = found.select(self._empty().columns)
+        found = found.select(self._empty.columns)
         with self._lock:
             self._entries[key] = found
             self._bytes += int(found.estimated_size())
