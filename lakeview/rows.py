@@ -19,6 +19,7 @@ from lakeview.schema import Field, Schema
 from lakeview.storage import Storage, open_storage
 
 BATCH_ROWS = 65_536
+_FEW_ROWS = 128
 
 
 class RowPositions(Protocol):
@@ -242,7 +243,10 @@ def lazy_rows(
         for task in tasks(predicate):
             if left is not None and left <= 0:
                 return
-            for batch in read(task.select(names), storage):
+            few = read is read_task and predicate is None and left is not None
+            # a preview decodes few rows: a small file may hold values that inflate to gigabytes a batch
+            found = read_task(task.select(names), storage, max(_FEW_ROWS, min(left or 0, BATCH_ROWS))) if few else None
+            for batch in found or read(task.select(names), storage):
                 if left is not None and left <= 0:
                     return
                 frame = _frame(batch, names, types)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -356,6 +359,16 @@ def test_a_sidecar_that_may_not_be_opened_costs_no_other_answer(history: DeltaHi
     assert table.versions()["readable"].to_list() == [False]
     assert table.lifetimes().height == table.history().height == 0
     assert any(f.severity == "broken" for f in table.check())
+
+
+def test_a_preview_of_values_that_inflate_takes_little_memory(history: DeltaHistory) -> None:
+    rows, buffer = 1_500, BytesIO()
+    cities = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * (1 << 20)])
+    pq.write_table(pa.table({"id": range(rows), "city": cities}), buffer, store_schema=False, compression="zstd")
+    history.create().write("f", buffer.getvalue()).commit(add("f", size=buffer.tell(), records=rows))
+    before = pa.default_memory_pool().max_memory()
+    assert lv.open_table(history.address).scan().head(3).collect()["id"].to_list() == [0, 1, 2]
+    assert pa.default_memory_pool().max_memory() - before < 800 << 20
 
 
 def test_a_key_spelled_with_escapes_is_the_same_key(history: DeltaHistory) -> None:
