@@ -118,7 +118,7 @@ DOMAIN_METADATA = pl.Schema({"domain": pl.String(), "configuration": pl.String()
 RULES = pl.Schema({"column": pl.String(), "kind": pl.String(), "name": pl.String(), "rule": pl.String()})
 """One row a rule that a table states beside its types. `column`: the leaf or nested column it is about, named as in
 STATISTICS, null for a rule of the whole table; `kind`: check, default, generated, identity, invariant, length,
-collation, type change or clustering; `name`: a constraint's; `rule`: expression or fact as text."""
+collation, type change, clustering or identifier; `name`: a constraint's; `rule`: expression or fact as text."""
 
 PLAN = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
 """One row a live file: would a filter read it; `reason` is partition, statistics or kept; `size` in bytes."""
