@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ _MARKS = {
 
 
 def open_table(
-    address: str,
+    address: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
@@ -62,7 +63,7 @@ def open_table(
 
 
 def create_table(
-    address: str,
+    address: str | os.PathLike[str],
     schema: Schema | pa.Schema,
     *,
     partition_by: Sequence[str] = (),
@@ -117,7 +118,10 @@ def _no_table(storage: Storage) -> NotATableError:
 
 
 def find_tables(
-    root: str, *, storage_options: Mapping[str, Any] | None = None, config: Config | None = None
+    root: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
 ) -> pl.DataFrame:
     """TABLES below a root, by name; one recursive listing. Empty if there is none.
 

@@ -17,11 +17,15 @@ __all__ = ["LISTING", "Entry", "FsspecStorage", "LocalStorage", "Storage", "back
 
 
 def open_storage(
-    address: str, *, options: Mapping[str, Any] | None = None, config: Config | None = None, decode: bool = False
+    address: str | os.PathLike[str],
+    *,
+    options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+    decode: bool = False,
 ) -> Storage:
     """The store below an address. AccessDeniedError if roots are configured and the address lies outside them."""
     config = config or settings()
-    root = normalise(address, decode=decode)
+    root = normalise(os.fspath(address), decode=decode)
     if config.roots and not any(_inside(root, normalise(r)) for r in config.roots):
         raise AccessDeniedError(
             f"{root} lies outside the allowed roots",

@@ -11,6 +11,7 @@ from lakeview.config import Config
 from lakeview.discovery import TABLES
 from lakeview.errors import AccessDeniedError, NotATableError, UnsupportedTableError
 from lakeview.table import Table
+from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg_metadata import document, text
 
@@ -126,3 +127,9 @@ def test_a_metadata_file_that_is_not_there_is_no_table(tmp_path: Path) -> None:
 def test_iceberg_tables_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="does not write"):
         lv.open_table(str(iceberg(tmp_path / "x"))).transaction("APPEND")
+
+
+def test_a_path_object_is_an_address(tmp_path: Path) -> None:
+    DeltaHistory(tmp_path / "orders").commit(protocol(), metadata(), add("a.parquet"))
+    assert lv.open_table(tmp_path / "orders").snapshot().num_files == 1
+    assert lv.find_tables(tmp_path)["name"].to_list() == ["orders"]
