@@ -18,7 +18,7 @@ import pyarrow as pa
 from lakeview.delta.data.templates import MOST_DIGITS, Columns, Kind, Place, Template, Wanted
 from lakeview.delta.log.record_counts import whole
 
-BATCH = 8_192
+BATCH = 32_768
 _NARROW = 20
 _MOST_SHAPES = 6
 

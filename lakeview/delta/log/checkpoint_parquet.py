@@ -22,7 +22,7 @@ Consumer: TypeAlias = Callable[[dict[str, pa.Array]], dict[str, pa.Array]]
 """Takes the arrays of a batch, gives those to keep, of the same length."""
 
 _BATCH_ROWS = 65_536
-_WIDE_BATCH_ROWS = 8_192  # with statistics, a row is a kilobyte or two
+_WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
 
 
