@@ -14,18 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pyroaring
 
+from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.iceberg.metadata import SnapshotEntry
 from lakeview.rows import FileTask, RowPositions, RowSource
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import CHANGES, CHANGES_PLAN
+from lakeview.schema import Schema
+from lakeview.snapshot import CHANGES_PLAN
 from lakeview.storage import Storage
-
-CHANGE_TYPE, VERSION, TIMESTAMP = CHANGES.names()
-_OWN = (
-    Field(CHANGE_TYPE, PrimitiveType("string")),
-    Field(VERSION, PrimitiveType("long")),
-    Field(TIMESTAMP, PrimitiveType("timestamp")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +55,12 @@ class ChangeSource:
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`."""
         own = {CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: self.timestamp_ms * 1000}
-        held = Schema(tuple(f for f in task.schema if f not in _OWN))
+        held = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
         target = task.schema.relaxed().to_arrow()
         for batch in self.source.batches(replace(task, schema=held), storage, batch_rows):
             arrays = []
             for field, type_ in zip(task.schema, target.types, strict=True):
-                if field in _OWN:
+                if field in CHANGE_FIELDS:
                     value: Any = own[field.name]
                     plain = pa.scalar(value, pa.int64()).cast(type_) if field.name == TIMESTAMP else value
                     arrays.append(pa.repeat(pa.scalar(plain, type_) if plain is value else plain, batch.num_rows))
@@ -75,25 +69,12 @@ class ChangeSource:
             yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
 
 
-def change_schema(schema: Schema) -> Schema:
-    """The table's columns, then those of a change; one of the table's that bears such a name is suffixed `_`."""
-    taken = {*CHANGES.names(), *schema.names}
-    fields = []
-    for field in schema:
-        name = field.name
-        while name in CHANGES.names() or (name != field.name and name in taken):
-            name += "_"
-        taken.add(name)
-        fields.append(replace(field, name=name))
-    return Schema((*fields, *_OWN))
-
-
 def change_tasks(
     steps: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
 ) -> Iterator[tuple[Step, str, FileTask]]:
     """The files that hold the changes, by snapshot, each with the kind of its rows. `tasks`: a snapshot's files."""
     wide = change_schema(schema)
-    table = Schema(tuple(f for f in wide if f not in _OWN))
+    table = Schema(tuple(f for f in wide if f not in CHANGE_FIELDS))
     held: dict[int | None, dict[str, FileTask]] = {None: {}}
     for step in steps:
         if step.after.operation == "replace":

@@ -11,12 +11,13 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from lakeview.change_columns import change_schema
 from lakeview.config import Config, settings
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
 from lakeview.iceberg import history
-from lakeview.iceberg.changes import Step, change_schema, change_tasks, plan_frame
+from lakeview.iceberg.changes import Step, change_tasks, plan_frame
 from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check

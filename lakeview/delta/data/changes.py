@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from lakeview.casts import Match
+from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.delta.data.deletion_vectors import DeletionVector, Difference
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.errors import CorruptTableError, DataFileMissingError
 from lakeview.expressions import Bounds, Path, may_match, parse
 from lakeview.rows import FileTask, RowPositions, lazy_rows, read_task
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import CHANGES, CHANGES_PLAN
+from lakeview.schema import Field, Schema
+from lakeview.snapshot import CHANGES_PLAN
 from lakeview.storage import Storage
 
-CHANGE_TYPE, VERSION, TIMESTAMP = CHANGES.names()
-_OWN = (
-    Field(CHANGE_TYPE, PrimitiveType("string")),
-    Field(VERSION, PrimitiveType("long")),
-    Field(TIMESTAMP, PrimitiveType("timestamp")),
-)
 _SLICE = 1024
-
-
-def change_schema(schema: Schema) -> Schema:
-    """The table's columns, then those of a change; one of the table's that bears such a name is suffixed `_`."""
-    taken = {*CHANGES.names(), *schema.names}
-    fields = []
-    for field in schema:
-        name = field.name
-        while name in CHANGES.names() or (name != field.name and name in taken):
-            name += "_"
-        taken.add(name)
-        fields.append(field if name == field.name else _renamed(field, name))
-    return Schema((*fields, *_OWN))
-
-
-def _renamed(field: Field, name: str) -> Field:
-    return replace(field, name=name, physical_name=field.physical_name or field.name)
 
 
 class ChangeScan:
@@ -60,7 +37,7 @@ class ChangeScan:
         # partitioning may have changed: what a file's own map of values names is what it was partitioned by
         named = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
         keys = set(named.drop_nulls())
-        held = Schema(tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in _OWN))
+        held = Schema(tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in CHANGE_FIELDS))
         self._partitions = partition_fields(held, held.names)
 
     def plan(self) -> pl.DataFrame:

@@ -246,20 +246,20 @@ def every_field(fields: tuple[Field, ...], above: str = "") -> Iterator[tuple[st
     for f in fields:
         path = f"{above}.{f.name}" if above else f.name
         yield path, f
-        for struct in _structs(f.type):
+        for struct in nearest_structs(f.type):
             yield from every_field(struct.fields, path)
 
 
-def _structs(type_: DataType) -> Iterator[StructType]:
+def nearest_structs(type_: DataType) -> Iterator[StructType]:
     """The structs nearest below a type."""
     match type_:
         case StructType():
             yield type_
         case ArrayType(element):
-            yield from _structs(element)
+            yield from nearest_structs(element)
         case MapType(key, value):
-            yield from _structs(key)
-            yield from _structs(value)
+            yield from nearest_structs(key)
+            yield from nearest_structs(value)
 
 
 def _primitives(type_: DataType) -> frozenset[str]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.lint.facts import LogFacts, long
-from lakeview.delta.lint.protocol import every_field
+from lakeview.delta.lint.protocol import every_field, nearest_structs
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.errors import CorruptTableError
 from lakeview.findings import Finding, Severity
-from lakeview.schema import POLARS_TYPES, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.schema import POLARS_TYPES, ArrayType, DataType, Field, MapType, PrimitiveType
 
 _SECTION = "Schema Serialization Format"
 _TYPES = frozenset(POLARS_TYPES) | {"void", "variant", "geometry", "geography", "null", "interval"}
@@ -77,19 +77,8 @@ def _twice(fields: tuple[Field, ...], above: str) -> Iterator[str]:
         path = f"{above}.{f.name}" if above else f.name
         if seen[f.name.lower()] > 1:
             yield path
-        for inner in _structs(f.type):
+        for inner in nearest_structs(f.type):
             yield from _twice(inner.fields, path)
-
-
-def _structs(type_: DataType) -> Iterator[StructType]:
-    match type_:
-        case StructType():
-            yield type_
-        case ArrayType(element):
-            yield from _structs(element)
-        case MapType(key, value):
-            yield from _structs(key)
-            yield from _structs(value)
 
 
 def _unknown(type_: DataType) -> Iterator[str]:
@@ -152,5 +141,5 @@ def _physical_twice(fields: tuple[Field, ...], above: str) -> Iterator[str]:
         path = f"{above}.{f.name}" if above else f.name
         if f.physical_name is not None and seen[f.physical_name] > 1:
             yield f"{path} ({f.physical_name})"
-        for inner in _structs(f.type):
+        for inner in nearest_structs(f.type):
             yield from _physical_twice(inner.fields, path)
