@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lakeview.errors import LakeviewError
@@ -112,9 +113,12 @@ def _gateway_for(java: str | Path | None, chosen: Mapping[str, str], environment
 
 
 def _end(spark: SparkSession, gateway: Gateway) -> None:
-    """Stop Spark before its JVM: pyspark's threads complain about a JVM that is gone."""
+    """Stop Spark before its JVM, and the talk between them: py4j's thread that gives objects back to the JVM complains
+    about one that is going."""
     if gateway.process.poll() is None:
         spark.stop()
+        if SparkContext._gateway is not None:
+            SparkContext._gateway.shutdown()
     gateway.close()
 
 
