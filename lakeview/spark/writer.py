@@ -96,7 +96,11 @@ class LakeviewWriter(DataSourceArrowWriter):
             transaction.add(adds)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files of the tasks that ended well; the others have removed theirs."""
+        """Remove the files of the tasks that ended well; the failed ones have removed theirs.
+
+        A task that Spark ends after its last row, before its word reaches the driver, leaves files that no commit
+        names: nobody reads them, and the log doctor tells of them.
+        """
         storage = open_storage(self.context.root)
         for message in _written(messages):
             discard(message.adds, storage)

@@ -1,6 +1,8 @@
 """Writing through `format("lakeview")`: files by the executors, one commit by the driver, other readers agree."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -131,12 +133,53 @@ def test_a_table_partitioned_otherwise_is_not_repartitioned(spark: SparkSession,
 
 
 def test_a_task_that_fails_leaves_no_commit_and_no_files(spark: SparkSession, tmp_path: Path) -> None:
+    """One task: of several, one that Spark ends at its very end may leave a file, which nothing can take back."""
     address = tmp_path / "numbers"
-    broken = numbers(spark, 0, 99, tasks=3).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
+    broken = numbers(spark, 0, 99, tasks=1).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
     with pytest.raises(Exception, match="this row is broken"):
         writing(broken).save(str(address))
     assert data_files(address) == []
     assert not (address / "_delta_log").exists()
+
+
+def test_of_several_tasks_one_that_fails_leaves_no_commit(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    broken = numbers(spark, 0, 99, tasks=3).selectExpr("if(id = 99, raise_error('this row is broken'), id) AS id")
+    with pytest.raises(Exception, match="this row is broken"):
+        writing(broken).save(str(address))
+    assert not (address / "_delta_log").exists()
+
+
+def test_a_task_that_fails_after_several_files_removes_them(spark: SparkSession, tmp_path: Path) -> None:
+    address = tmp_path / "numbers"
+    frame = numbers(spark, 0, 5, tasks=1)
+    options = WriteOptions.parse({"path": str(address)}, overwrite=False)
+    writer = LakeviewWriter(options, frame.schema, overwrite=False)
+    writer.context = replace(writer.context, rows_per_file=2)
+    (batch,) = frame.toArrow().to_batches()
+    written: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in (0, 2, 4):
+            yield batch.slice(start, 2)
+            written.append(len(data_files(address)))
+        raise RuntimeError("this row is broken")
+
+    with pytest.raises(RuntimeError, match="this row is broken"):
+        writer.write(batches())
+    assert written == [1, 2, 3]
+    assert data_files(address) == []
+
+
+def test_an_aborted_write_removes_the_files_of_tasks_that_ended_well(spark: SparkSession, tmp_path: Path) -> None:
+    """The writer's own life, without Spark between: what it is told of is gone."""
+    address = tmp_path / "numbers"
+    frame = numbers(spark, 0, 5, tasks=1)
+    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    messages = [writer.write(iter(frame.toArrow().to_batches())) for _ in range(2)]
+    assert len(data_files(address)) == 2
+    writer.abort([*messages, None])
+    assert data_files(address) == []
 
 
 def test_a_commit_that_loses_is_taken_back(spark: SparkSession, tmp_path: Path) -> None:
