@@ -19,6 +19,7 @@ export LAKEVIEW_DEMO
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check
 SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
+PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not golden and not app and not slow and not spark and not browser
 
 .PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests fuzz help
@@ -86,9 +87,16 @@ $(VENV)/run.stamp: requirements.txt
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp
+$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS)
 	@echo "Installing the packages of requirements-test.txt into $(VENV)"
 	@$(PIP) -r requirements.txt -r requirements-test.txt
+	@touch $@
+
+# Peers whose own requirements contradict ours: an environment each, inside ours (tests/environments/ says what for).
+$(VENV)/%.stamp: tests/environments/%.txt $(VENV)/run.stamp
+	@sh .ci/venv "$(VENV)/$*" "$(PYTHON)"
+	@echo "Installing the packages of $< into $(VENV)/$*"
+	@$(VENV)/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 # One joint resolution of the ranges in pyproject.toml, written to requirements.txt and requirements-test.txt.

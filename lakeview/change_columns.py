@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lakeview.frames import CHANGES
 from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import CHANGES
 
 CHANGE_TYPE, VERSION, TIMESTAMP = CHANGES.names()
 CHANGE_FIELDS = (

@@ -2,6 +2,7 @@
 
 A Snapshot is an immutable value. Identity, schema, protocol and properties are there at once; files and counts load
 on first touch. Pickling fills them and drops the loader, so that no store handle and no credential travels.
+The contracts of `lakeview.frames` are reached from here too.
 """
 
 from __future__ import annotations
@@ -16,137 +17,46 @@ from typing import Any, Protocol, cast
 import polars as pl
 
 from lakeview.errors import InvalidRequestError
+from lakeview.frames import (
+    ACTIONS as ACTIONS,
+)
+from lakeview.frames import (
+    CHANGES as CHANGES,
+)
+from lakeview.frames import (
+    CHANGES_PLAN as CHANGES_PLAN,
+)
+from lakeview.frames import (
+    COMMITS as COMMITS,
+)
+from lakeview.frames import (
+    DOMAIN_METADATA as DOMAIN_METADATA,
+)
+from lakeview.frames import (
+    FILES as FILES,
+)
+from lakeview.frames import (
+    LIFETIMES as LIFETIMES,
+)
+from lakeview.frames import (
+    PLAN as PLAN,
+)
+from lakeview.frames import (
+    RULES as RULES,
+)
+from lakeview.frames import (
+    SCHEMAS as SCHEMAS,
+)
+from lakeview.frames import (
+    TOMBSTONES as TOMBSTONES,
+)
+from lakeview.frames import (
+    TRANSACTIONS as TRANSACTIONS,
+)
+from lakeview.frames import (
+    VERSIONS as VERSIONS,
+)
 from lakeview.schema import Schema
-
-UTC_MILLIS = pl.Datetime("ms", "UTC")
-YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_370_764_800_000
-
-
-def moments(milliseconds: str) -> pl.Expr:
-    """A column of milliseconds since 1970 as UTC_MILLIS, under its name; null before the year 1 and from 9999 on.
-
-    A log may hold any number of 64 bits, and a moment that no calendar has brings down whatever shows it.
-    """
-    number = pl.col(milliseconds)
-    return pl.when(number >= YEAR_1, number < YEAR_9999).then(number).cast(UTC_MILLIS).alias(milliseconds)
-
-
-FILES = pl.Schema(
-    {
-        "path": pl.String(),
-        "size": pl.Int64(),
-        "records": pl.Int64(),
-        "deleted_records": pl.Int64(),
-        "modified": UTC_MILLIS,
-        "partition_text": pl.String(),
-        "deletion_vector": pl.String(),
-        "tags": pl.String(),
-    }
-)
-"""One row a live data file. `size` in bytes; `records` physical rows, null when unknown; `deleted_records` 0 without
-deletes, null when unknown; `deletion_vector` its unique id. A partitioned table has also `partition`: a struct of typed
-values under the columns' names, placed before `partition_text` ("month=3"). Further columns are the format's own."""
-
-COMMITS = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "position": pl.Int64(),
-        "parent": pl.Int64(),
-        "timestamp": UTC_MILLIS,
-        "recorded_timestamp": UTC_MILLIS,
-        "timestamp_source": pl.String(),
-        "operation": pl.String(),
-        "parameters": pl.String(),
-        "metrics": pl.String(),
-        "engine": pl.String(),
-        "client_version": pl.String(),
-        "user": pl.String(),
-        "files_added": pl.Int64(),
-        "files_removed": pl.Int64(),
-        "bytes_added": pl.Int64(),
-        "bytes_removed": pl.Int64(),
-        "records_added": pl.Int64(),
-        "records_removed": pl.Int64(),
-        "schema_changed": pl.Boolean(),
-        "protocol_changed": pl.Boolean(),
-        "data_change": pl.Boolean(),
-    }
-)
-"""One row a commit, newest first. `timestamp` is the one time travel uses, `recorded_timestamp` the one the writer
-wrote; `parameters` and `metrics` are JSON text. Counts are null where the log does not know."""
-
-VERSIONS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "readable": pl.Boolean(), "reason": pl.String()})
-"""One row a version, newest first; `reason` says why it cannot be read, null when it can."""
-
-LIFETIMES = pl.Schema(
-    {
-        "path": pl.String(),
-        "deletion_vector": pl.String(),
-        "added": pl.Int64(),
-        "removed": pl.Int64(),
-        "size": pl.Int64(),
-        "records": pl.Int64(),
-    }
-)
-"""One row a stay of a file in the table: live in versions `added` to `removed - 1`; `removed` is null while it is
-live. `added` is null when the file was there before the oldest version the log still tells about. `size` in bytes;
-`records`: live rows, null when unknown."""
-
-SCHEMAS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "schema": pl.String()})
-"""One row a version that changed the schema, oldest first; `schema` is JSON text as recorded."""
-
-ACTIONS = pl.Schema({"kind": pl.String(), "path": pl.String(), "action": pl.String()})
-"""One row an action of a commit, in the order recorded; `action` is JSON text as recorded."""
-
-TOMBSTONES = pl.Schema(
-    {
-        "path": pl.String(),
-        "deletion_vector": pl.String(),
-        "size": pl.Int64(),
-        "deleted": UTC_MILLIS,
-        "data_change": pl.Boolean(),
-    }
-)
-"""One row a file removed and not yet forgotten; `deleted` is when the removal happened."""
-
-TRANSACTIONS = pl.Schema({"app_id": pl.String(), "version": pl.Int64(), "last_updated": UTC_MILLIS})
-"""One row an application that records its progress in the table."""
-
-DOMAIN_METADATA = pl.Schema({"domain": pl.String(), "configuration": pl.String()})
-"""One row a metadata domain; `configuration` is text as recorded."""
-
-RULES = pl.Schema({"column": pl.String(), "kind": pl.String(), "name": pl.String(), "rule": pl.String()})
-"""One row a rule that a table states beside its types. `column`: the leaf or nested column it is about, named as in
-STATISTICS, null for a rule of the whole table; `kind`: check, default, generated, identity, invariant, length,
-collation, type change, clustering or identifier; `name`: a constraint's; `rule`: expression or fact as text."""
-
-PLAN = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
-"""One row a live file: would a filter read it; `reason` is partition, statistics or kept; `size` in bytes."""
-
-CHANGES = pl.Schema(
-    {
-        "_change_type": pl.String(),
-        "_commit_version": pl.Int64(),
-        "_commit_timestamp": pl.Datetime("us", "UTC"),
-    }
-)
-"""The columns that rows of changes have after the table's own (one of theirs that bears such a name is suffixed `_`).
-`_change_type`: insert, delete, update_preimage or update_postimage; `_commit_timestamp` is the one time travel uses."""
-
-CHANGES_PLAN = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "change_type": pl.String(),
-        "path": pl.String(),
-        "rows": pl.Int64(),
-        "size": pl.Int64(),
-        "source": pl.String(),
-    }
-)
-"""One row a file that reading changes reads, by version. `change_type`: insert or delete, null for a change data file,
-which says it row by row; `rows` it gives, null when unknown; `size` of the file in bytes; `source`: feed where writers
-recorded changes, derived where whole files are compared and rows that were only copied are deleted and inserted."""
-
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

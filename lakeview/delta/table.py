@@ -31,9 +31,10 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, moment, version_at
 from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns, predicate
+from lakeview.frames import ACTIONS
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
-from lakeview.snapshot import ACTIONS, Snapshot, TableMetadata
+from lakeview.snapshot import Snapshot, TableMetadata
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.frames import CHANGES_PLAN
 from lakeview.iceberg.metadata import SnapshotEntry
 from lakeview.rows import FileTask, RowPositions, RowSource
 from lakeview.schema import Schema
-from lakeview.snapshot import CHANGES_PLAN
 from lakeview.storage import Storage
 
 

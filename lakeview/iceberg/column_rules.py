@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.frames import RULES
 from lakeview.iceberg.metadata import Metadata, RecordedSchema
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import leaf_name
-from lakeview.snapshot import RULES
 
 
 def column_rules(metadata: Metadata, recorded: RecordedSchema) -> pl.DataFrame:

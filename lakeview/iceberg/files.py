@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 import polars as pl
 
 from lakeview.errors import InvalidRequestError
+from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
 from lakeview.iceberg.delete_index import FILE_PATH_ID, is_vector, pairs
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.tree import Tree, live
-from lakeview.snapshot import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 
 OWN = pl.Schema(
     {

@@ -10,18 +10,11 @@ import msgspec
 import polars as pl
 
 from lakeview.errors import CorruptTableError, LakeviewError, VersionNotFoundError
+from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS, moments
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.tree import Tree
-from lakeview.snapshot import (
-    ACTIONS,
-    COMMITS,
-    LIFETIMES,
-    SCHEMAS,
-    VERSIONS,
-    milliseconds,
-    moments,
-)
+from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
 _METRICS = ("added-", "deleted-", "removed-", "total-", "changed-", "manifests-", "entries-", "replace-")

@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.errors import CorruptTableError
 from lakeview.expressions import parse
+from lakeview.frames import PLAN
 from lakeview.iceberg.data_files import NAME_MAPPING, IcebergSource
 from lakeview.iceberg.deletes import EqualityDeletes, IcebergDeletes, VectorPlace, position_task
 from lakeview.iceberg.files import IcebergFiles
@@ -19,7 +20,6 @@ from lakeview.iceberg.pruning import Pruning
 from lakeview.iceberg.types import struct_fields
 from lakeview.rows import FileTask
 from lakeview.schema import Field, Schema, StructType
-from lakeview.snapshot import PLAN
 
 
 class Scan:

@@ -16,6 +16,7 @@ from lakeview.config import Config, settings
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
+from lakeview.frames import moments
 from lakeview.iceberg import history
 from lakeview.iceberg.changes import Step, change_tasks, plan_frame
 from lakeview.iceberg.data_files import LINEAGE
@@ -30,7 +31,7 @@ from lakeview.iceberg.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.tree import Tree
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds, moments
+from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
 from lakeview.storage import Storage, open_storage
 
 

@@ -9,8 +9,8 @@ from itertools import islice
 
 import polars as pl
 
+from lakeview.frames import UTC_MILLIS
 from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
-from lakeview.snapshot import UTC_MILLIS
 from lakeview.views.schema_diff import Path, field_changes
 
 COLUMN_HISTORY = pl.Schema(

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import polars as pl
 
+from lakeview.frames import UTC_MILLIS
 from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
-from lakeview.snapshot import UTC_MILLIS
 
 SCHEMA_TREE = pl.Schema(
     {

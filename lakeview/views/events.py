@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import polars as pl
 
+from lakeview.frames import UTC_MILLIS
 from lakeview.schema import leaf_name
-from lakeview.snapshot import UTC_MILLIS
 from lakeview.views.column_history import SchemaVersion
 from lakeview.views.schema_diff import Change, field_changes
 

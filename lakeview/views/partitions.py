@@ -8,7 +8,8 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from lakeview.snapshot import UTC_MILLIS, Snapshot
+from lakeview.frames import UTC_MILLIS
+from lakeview.snapshot import Snapshot
 from lakeview.views.loads import elapsed
 
 PARTITION_SIZES = pl.Schema(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from lakeview.snapshot import UTC_MILLIS
+from lakeview.frames import UTC_MILLIS
 from lakeview.views.units import format_range
 
 RIBBON = pl.Schema(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.snapshot import UTC_MILLIS
+from lakeview.frames import UTC_MILLIS
 from lakeview.views.loads import mark_loads
 
 TIMELINE = pl.Schema(

@@ -12,18 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.errors import InvalidRequestError
+from lakeview.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
 from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import (
-    DOMAIN_METADATA,
-    FILES,
-    RULES,
-    TOMBSTONES,
-    TRANSACTIONS,
-    Snapshot,
-    TableMetadata,
-    TableProtocol,
-    milliseconds,
-)
+from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
 
 METADATA = TableMetadata(
     address="/lake/<b>orders</b>",

@@ -12,8 +12,8 @@ import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.theme import DARK, LIGHT, AnyChart, byte_unit, count_unit, palette, time_domain
+from lakeview.frames import COMMITS, FILES, VERSIONS
 from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import COMMITS, FILES, VERSIONS
 from tests.views.story import START, Story, flights
 
 MOST_MARKS = 5000

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeview.errors import CorruptTableError
-from lakeview.snapshot import CHANGES_PLAN
+from lakeview.frames import CHANGES_PLAN
 from tests.builders.actions import Action, add, cdc, metadata, protocol, remove
 from tests.builders.feeds import FED, changes, feed, ids_file, move, of_ids, opened, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
-from lakeview.snapshot import CHANGES
+from lakeview.frames import CHANGES
 from tests.builders.actions import metadata, remove
 from tests.builders.actions import struct as struct_of
 from tests.builders.feeds import changes, feed, ids_file, opened

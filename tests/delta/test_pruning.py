@@ -11,8 +11,8 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.errors import InvalidRequestError
+from lakeview.frames import PLAN
 from lakeview.rows import read_task
-from lakeview.snapshot import PLAN
 from tests.builders.actions import add, metadata, protocol, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.months import months

@@ -10,7 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.snapshot import COMMITS, DOMAIN_METADATA, FILES, LIFETIMES, SCHEMAS, TOMBSTONES, TRANSACTIONS, VERSIONS
+from lakeview.frames import COMMITS, DOMAIN_METADATA, FILES, LIFETIMES, SCHEMAS, TOMBSTONES, TRANSACTIONS, VERSIONS
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
 from tests.builders.stores import FarStorage

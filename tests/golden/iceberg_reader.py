@@ -12,10 +12,11 @@ import polars as pl
 
 import lakeview as lv
 from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.frames import FILES
 from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
-from lakeview.snapshot import FILES, Snapshot
+from lakeview.snapshot import Snapshot
 from tests.golden.iceberg_conformance import Current, GoldenIceberg, IcebergFile, IcebergRefusal, RecordedSnapshot
 from tests.golden.reader import Problem
 from tests.golden.rows import differences, read_rows

@@ -14,7 +14,8 @@ from lakeview.errors import (
     NotATableError,
     UnsupportedTableError,
 )
-from lakeview.snapshot import FILES, Snapshot
+from lakeview.frames import FILES
+from lakeview.snapshot import Snapshot
 from lakeview.table import Table
 from tests.golden.conformance import Expected, GoldenTable, Latest, Refusal, Version
 from tests.golden.rows import differences, read_rows

@@ -13,7 +13,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.errors import DataFileMissingError, InvalidRequestError
-from lakeview.snapshot import CHANGES
+from lakeview.frames import CHANGES
 from tests.golden.conformance import GoldenTable, delta_tables
 from tests.golden.expected_failures import EXPECTED_FAILURES
 from tests.golden.rows import read_rows, rows

@@ -15,8 +15,8 @@ import pytest
 import lakeview as lv
 from lakeview.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.findings import Severity
+from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from lakeview.iceberg.table import IcebergTable, open_iceberg
-from lakeview.snapshot import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]

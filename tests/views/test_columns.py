@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.frames import FILES
 from lakeview.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.snapshot import FILES
 from lakeview.views.columns import value_text
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.snapshot import FILES, LIFETIMES
+from lakeview.frames import FILES, LIFETIMES
 from tests.views.story import MIB, Story, flights
 from tests.views.test_columns import statistics
 

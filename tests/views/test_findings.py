@@ -9,7 +9,8 @@ import pytest
 
 from lakeview import views
 from lakeview.findings import Finding, Severity
-from lakeview.snapshot import FILES, Snapshot, TableMetadata
+from lakeview.frames import FILES
+from lakeview.snapshot import Snapshot, TableMetadata
 from tests.views.story import FLIGHTS, MIB, Story, flights
 from tests.views.test_columns import statistics
 

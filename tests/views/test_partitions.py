@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.frames import FILES
 from lakeview.schema import Schema
-from lakeview.snapshot import FILES, Snapshot, TableMetadata
+from lakeview.snapshot import Snapshot, TableMetadata
 from tests.views.story import MIB, Story, flights
 
 

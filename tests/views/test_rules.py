@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview import views
-from lakeview.snapshot import RULES
+from lakeview.frames import RULES
 from lakeview.views.rules import RULE_LENGTH
 
 SAID = pl.DataFrame(

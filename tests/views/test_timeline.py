@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.frames import COMMITS, LIFETIMES, VERSIONS
 from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import COMMITS, LIFETIMES, VERSIONS
 from tests.views.story import START, Story, flights
 
 STATE = ("files", "bytes", "records")

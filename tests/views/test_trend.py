@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.snapshot import LIFETIMES
+from lakeview.frames import LIFETIMES
 from lakeview.views import TREND, trend
 
 STATISTIC: dict[str, pl.DataType] = {

@@ -14,9 +14,9 @@ from lakeview.delta.data.deletion_vectors import DeletionVector, Difference
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.errors import CorruptTableError, DataFileMissingError
 from lakeview.expressions import Bounds, Path, may_match, parse
+from lakeview.frames import CHANGES_PLAN
 from lakeview.rows import FileTask, RowPositions, lazy_rows, read_task
 from lakeview.schema import Field, Schema
-from lakeview.snapshot import CHANGES_PLAN
 from lakeview.storage import Storage
 
 _SLICE = 1024

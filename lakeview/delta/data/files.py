@@ -10,8 +10,8 @@ from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.log.replay import Replay
 from lakeview.errors import InvalidRequestError
+from lakeview.frames import FILES, TOMBSTONES, moments
 from lakeview.schema import Field, Schema
-from lakeview.snapshot import FILES, TOMBSTONES, moments
 
 # column of FILES -> columns of FILE_ACTIONS it is made of
 _NEEDS = {

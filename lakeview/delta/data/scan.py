@@ -16,9 +16,9 @@ from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.replay import Replay
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
+from lakeview.frames import PLAN
 from lakeview.rows import FileTask
 from lakeview.schema import Field, Schema
-from lakeview.snapshot import PLAN
 
 _MILLISECOND = pl.duration(milliseconds=1)
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_facts import FileEvent
-from lakeview.snapshot import LIFETIMES
+from lakeview.frames import LIFETIMES
 
 _KEY = ["key", "deletion_vector"]
 

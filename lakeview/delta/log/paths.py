@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from lakeview.snapshot import moments
+from lakeview.frames import moments
 from lakeview.storage import Entry
 
 LOG_FOLDER = "_delta_log"

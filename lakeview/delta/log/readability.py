@@ -14,7 +14,8 @@ from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.errors import CorruptTableError, LakeviewError
-from lakeview.snapshot import VERSIONS, TableProtocol
+from lakeview.frames import VERSIONS
+from lakeview.snapshot import TableProtocol
 
 
 def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,8 @@ from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError
-from lakeview.snapshot import DOMAIN_METADATA, TRANSACTIONS, TableProtocol, moments
+from lakeview.frames import DOMAIN_METADATA, TRANSACTIONS, moments
+from lakeview.snapshot import TableProtocol
 
 _T = TypeVar("_T")
 _KEY = ["key", "deletion_vector"]

@@ -19,7 +19,8 @@ from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError, VersionNotFoundError
-from lakeview.snapshot import UTC_MILLIS, YEAR_1, YEAR_9999, TableProtocol, milliseconds, moments
+from lakeview.frames import UTC_MILLIS, YEAR_1, YEAR_9999, moments
+from lakeview.snapshot import TableProtocol, milliseconds
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
 """One row a commit file, oldest first."""
