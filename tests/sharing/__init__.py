@@ -1,0 +1,1 @@
+"""Delta Sharing, from the recipient's side."""
