@@ -21,7 +21,7 @@ class Finding:
 
     `claim`: a short sentence; `evidence`: the figures behind it; `threshold`: the limit that was crossed, in words;
     `place`: version, file or column; `rule`: the rule cited (specification and section); `remedy`: what to do;
-    `page`: the page that shows it best.
+    `page`: the page that shows it best; `effect`: what it costs whoever uses the table; `command`: one to copy.
     """
 
     severity: Severity
@@ -32,3 +32,5 @@ class Finding:
     rule: str | None = None
     remedy: str | None = None
     page: str | None = None
+    effect: str | None = None
+    command: str | None = None

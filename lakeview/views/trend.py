@@ -22,7 +22,7 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     `versions`: those to tell about, in any order; all from the first that the lifetimes name to the last without them.
     """
     at = _versions(lifetimes, versions)
-    stays = _Stays(lifetimes, at)
+    stays = Stays(lifetimes, at)
     columns = {
         "version": at,
         "files": stays.sums(pl.Series([1], dtype=pl.Int64).new_from_index(0, lifetimes.height)),
@@ -49,7 +49,7 @@ def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
     return pl.int_range(first, last + 1, dtype=pl.Int64, eager=True).alias("version")
 
 
-def _column(stays: _Stays, lifetimes: pl.DataFrame, statistic: pl.Series) -> pl.Series:
+def _column(stays: Stays, lifetimes: pl.DataFrame, statistic: pl.Series) -> pl.Series:
     low, high, nulls, exact, nulls_exact = (statistic.struct.field(name) for name in _STATISTIC)
     # deleted rows may be the ones with values, so only a file without deletes is known to hold nothing but nulls
     empty = ((nulls == lifetimes["records"]) & lifetimes["deletion_vector"].is_null()).fill_null(value=False)
@@ -68,7 +68,7 @@ def _column(stays: _Stays, lifetimes: pl.DataFrame, statistic: pl.Series) -> pl.
     return pl.DataFrame([part.alias(name) for part, name in zip(parts, _STATISTIC, strict=True)]).to_struct("c")
 
 
-class _Stays:
+class Stays:
     """The stays of files as intervals of places among the versions: from `start` on, up to before `end`."""
 
     def __init__(self, lifetimes: pl.DataFrame, versions: pl.Series) -> None:
