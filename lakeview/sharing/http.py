@@ -1,0 +1,319 @@
+"""Requests to answers: time-outs, retries, limits and errors of every call to a sharing server or to a signed URL."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from lakeview.config import VERSION
+from lakeview.errors import (
+    AccessDeniedError,
+    InvalidRequestError,
+    LakeviewError,
+    NotATableError,
+    SharingError,
+    StoreUnavailableError,
+)
+from lakeview.sharing.protocol import ErrorBody
+from lakeview.storage import back_off
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+USER_AGENT = f"lakeview/{VERSION}"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_ERROR_BODY = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how much. Times in seconds, sizes in bytes.
+
+    `connect`, `idle`: to open a connection, and between two pieces of an answer; `whole`: for one answer; `patience`:
+    for all attempts of a call together; `attempts`: at most so many; `body`: a JSON answer; `line`, `lines`, `stream`:
+    one line, their number, and an answer of lines together.
+    `plain_http`: whether http is allowed beyond loopback; `private`: whether URLs that a server hands out may lead into
+    private address ranges (not where several users share one process: they would reach its network).
+    """
+
+    connect: float = 10.0
+    idle: float = 60.0
+    whole: float = 900.0
+    patience: float = 60.0
+    attempts: int = 8
+    body: int = 16 << 20
+    line: int = 32 << 20
+    lines: int = 20_000_000
+    stream: int = 4 << 30
+    plain_http: bool = False
+    private: bool = True
+
+
+class RetryLaterError(Exception):
+    """An answer, or none, after which trying again may help; `error` is what to raise when patience ends."""
+
+    def __init__(self, error: LakeviewError, wait: float = 0.0) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait = wait
+
+
+class Http:
+    """One pool of connections. Safe to use from several threads; credentials are given with each call."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        import httpx
+
+        self.limits = limits
+        timeout = httpx.Timeout(limits.idle, connect=limits.connect)
+        # where private addresses are refused no proxy is asked: it would resolve names in our place
+        self._client = httpx.Client(
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=limits.private,
+            headers={"User-Agent": USER_AGENT},
+        )
+        self._transport_errors: tuple[type[Exception], ...] = (httpx.TransportError, httpx.DecodingError)
+        self._bad_url = httpx.InvalidURL
+
+    def check_url(self, url: str, what: str, *, handed_out: bool = False) -> None:
+        """SharingError for a URL that must not be followed: neither http nor https, or plain http to another machine.
+
+        `handed_out`: a server gave it, so that private address ranges may be refused. No secret of it is quoted.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port, parts = None, None, urlsplit("")
+        if parts.scheme.lower() not in ("http", "https") or not host:
+            raise SharingError(
+                f"{what} is no http or https URL",
+                fix="ask whoever shares the data; a server must hand out URLs that can be read over the web",
+                place=shown(url),
+                kind="bad-url",
+            )
+        if parts.scheme.lower() == "http" and not is_loopback(host) and not self.limits.plain_http:
+            raise SharingError(
+                f"{what} is plain http to {host}, where everybody on the way can read it",
+                fix="ask for https, or set LAKEVIEW_PLAIN_HTTP=1 if the network between is yours",
+                place=shown(url),
+                kind="plain-http",
+            )
+        if handed_out and not self.limits.private:
+            _refuse_private(host, port, what)
+
+    def retried(self, call: Callable[[], T], url: str) -> T:
+        """What a call gives, tried again with growing pauses while it raises RetryLaterError and patience lasts."""
+        remote = not is_loopback(urlsplit(url).hostname or "")
+        end = time.monotonic() + self.limits.patience
+        for attempt in range(self.limits.attempts):
+            try:
+                return call()
+            except RetryLaterError as later:
+                last = attempt + 1 == self.limits.attempts or time.monotonic() + later.wait > end
+                if last:
+                    raise later.error from later.__cause__
+                back_off(attempt, remote, later.wait)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    @contextlib.contextmanager
+    def opened(
+        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
+    ) -> Iterator[httpx.Response]:
+        """An answer whose body is still to be read. RetryLaterError where the connection fails, also while reading."""
+        host = urlsplit(url).hostname or "the server"
+        try:
+            with self._client.stream(method, url, headers=dict(headers), content=content) as response:
+                yield response
+        except self._transport_errors as error:
+            raise RetryLaterError(
+                StoreUnavailableError(
+                    f"{host} does not answer as it should: {_reason(error)}",
+                    fix="try again; check that the server runs and can be reached from here",
+                    place=host,
+                )
+            ) from error
+        except (self._bad_url, UnicodeError) as error:
+            raise SharingError(f"{shown(url)} is no URL", fix="ask whoever shares the data", kind="bad-url") from error
+
+    def body(self, response: httpx.Response, most: int) -> bytes:
+        """The whole body. SharingError for one longer than `most` bytes, or one that takes too long."""
+        return b"".join(self.pieces(response, most))
+
+    def pieces(self, response: httpx.Response, most: int) -> Iterator[bytes]:
+        """A body piece by piece; errors as `body`."""
+        end = time.monotonic() + self.limits.whole
+        size = 0
+        for piece in response.iter_bytes():
+            size += len(piece)
+            if size > most:
+                raise SharingError(
+                    f"the server sent more than {most:,} bytes, which is no answer to this question",
+                    fix="ask whoever runs the server",
+                    kind="answer-too-large",
+                )
+            if time.monotonic() > end:
+                raise StoreUnavailableError(
+                    f"the server's answer was not complete after {self.limits.whole:,.0f} seconds",
+                    fix="try again, or ask for fewer files with a filter",
+                )
+            yield piece
+
+    def lines(self, response: httpx.Response) -> Iterator[bytes]:
+        """The lines of a body, ends and blank ones left out. SharingError beyond the limits."""
+        held: list[bytes] = []
+        length = count = 0
+        for piece in self.pieces(response, self.limits.stream):
+            *whole, rest = piece.split(b"\n")
+            for part in whole:
+                held.append(part)
+                line = b"".join(held).strip()
+                held, length = [], 0
+                if len(line) > self.limits.line:
+                    raise _long_line(self.limits.line)
+                if line:
+                    count += 1
+                    yield line
+                if count > self.limits.lines:
+                    raise SharingError(
+                        f"the server sent more than {self.limits.lines:,} lines", kind="answer-too-large",
+                        fix="ask for fewer files with a filter",
+                    )  # fmt: skip
+            held.append(rest)
+            length += len(rest)
+            if length > self.limits.line:
+                raise _long_line(self.limits.line)
+        if line := b"".join(held).strip():
+            yield line
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._client.close()
+
+
+def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
+    """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, else an error that says what to do.
+
+    `what`: what was asked for. The server's message is text, shortened and without control characters.
+    """
+    status = response.status_code
+    told = _message(body[:_ERROR_BODY])
+    said = f": {told}" if told else ""
+    match status:
+        case 401:
+            return AccessDeniedError(
+                f"the server does not accept the profile's credentials for {what}{said}",
+                fix="ask whoever shares the data for a new profile",
+                kind="sharing-unauthenticated",
+            )
+        case 403:
+            return AccessDeniedError(
+                f"the server refuses {what}{said}",
+                fix="ask whoever shares the data to grant it",
+                kind="sharing-forbidden",
+            )
+        case 404:
+            return NotATableError(
+                f"the server has no {what}{said}",
+                fix="check the names; list what is shared with the profile",
+                kind="not-shared",
+            )
+        case 429 | 500 | 502 | 503 | 504:
+            wait = _retry_after(response.headers.get("Retry-After"))
+            error = StoreUnavailableError(
+                f"the server cannot answer for {what} now ({status}){said}",
+                fix=f"try again in {wait:,.0f} seconds" if wait else "try again later",
+                kind="sharing-unavailable",
+            )
+            return RetryLaterError(error, wait)
+    return SharingError(
+        f"the server refused {what} ({status}){said}",
+        fix="change the request as the server says" if status == 400 else "ask whoever runs the server",
+        kind="sharing-refused",
+    )
+
+
+def shown(url: str) -> str:
+    """A URL without what signs it, or names and passwords in it."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return "a URL that cannot be read"
+    return f"{parts.scheme}://{host}{parts.path}" if host else "a URL without a host"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this machine."""
+    if host.lower() in ("localhost", "localhost."):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse_private(host: str, port: int | None, what: str) -> None:
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        raise StoreUnavailableError(f"{host} has no address: {error.strerror}", fix="try again", place=host) from error
+    if any(not ipaddress.ip_address(address.partition("%")[0]).is_global for address in found):
+        raise AccessDeniedError(
+            f"{what} leads to {host}, which lies in a private network",
+            fix="set LAKEVIEW_PRIVATE_NETWORKS=1 if everybody who uses this app may reach it",
+            place=host,
+            kind="private-address",
+        )
+
+
+def _message(body: bytes) -> str:
+    """An error body's message, or a short body as it is if it is text and no page."""
+    try:
+        found = msgspec.json.decode(body, type=ErrorBody)
+        text = found.message or found.error_code
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body.decode(errors="replace")
+        if text.lstrip().startswith("<"):
+            return ""
+    return _CONTROL.sub(" ", text).strip()[:600]
+
+
+def _retry_after(text: str | None) -> float:
+    """Seconds; 0 where there are none, or a date (which would need the server's clock)."""
+    try:
+        return max(0.0, float(text)) if text else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _reason(error: Exception) -> str:
+    return _CONTROL.sub(" ", str(error)) or type(error).__name__
+
+
+def _long_line(most: int) -> SharingError:
+    return SharingError(
+        f"the server sent a line of more than {most:,} bytes",
+        fix="ask whoever runs the server",
+        kind="answer-too-large",
+    )
+
+
+def check_endpoint(http: Http, url: str) -> None:
+    """InvalidRequestError if credentials must not be sent to a URL of a profile."""
+    try:
+        http.check_url(url, "the endpoint of the profile")
+    except SharingError as error:
+        raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error
