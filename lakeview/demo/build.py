@@ -1,16 +1,20 @@
-"""Builds the demo lake: the story's steps, told one after the other, in a folder that is whole or not there."""
+"""Builds the demo lake: the story's steps, told one after the other, in a folder that is whole or not there.
+
+Delta tables through Spark, two Iceberg tables through pyiceberg, all of the same data.
+"""
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 from lakeview.demo.lake import Lake
 from lakeview.demo.place import built_beside
 from lakeview.demo.source import read_airlines, read_flights
 from lakeview.demo.story import END, Plan, full_story
-from lakeview.errors import InvalidRequestError
+from lakeview.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark import session
 
 Progress = Callable[[str], None]
@@ -23,7 +27,7 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
     """Build the demo lake at `path` and return it; the story (the full one) ends at `now`, an aware datetime.
 
     `progress` gets a line for each step. Nothing is left behind when it fails. Raises InvalidRequestError when
-    something lies at `path`, MissingExtraError without the data package or a Java for Spark.
+    something lies at `path`, MissingExtraError without the data package, pyiceberg or a Java for Spark.
     """
     if now.tzinfo is None:
         raise InvalidRequestError(f"{now} has no zone", fix="give an aware datetime")
@@ -39,12 +43,30 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
         source = read_flights(spark, Path(scratch))
         say(f"{source.count():,} flights read")
         # whole days, so that what is done at night in the story is done at night
-        lake = Lake(folder, spark, source, timedelta(days=(now - END).days))
+        shift = timedelta(days=(now - END).days)
+        lake = Lake(folder, spark, source, shift)
         steps = (full_story() if plan is None else plan).steps
         lake.write_airlines(read_airlines(spark), steps[0].at)
         say("airlines: written")
+        iceberg = _iceberg_tables(place, folder, shift)
+        total = len(steps) + len(iceberg)
         for number, step in enumerate(steps, start=1):
-            say(f"{number:2}/{len(steps)} {lake.take(step)}")
+            say(f"{number:2}/{total} {lake.take(step)}")
         source.unpersist()
+        for number, (name, write) in enumerate(iceberg, start=len(steps) + 1):
+            write()
+            say(f"{number:2}/{total} {name}: written")
     say(f"done: {place}")
     return place
+
+
+def _iceberg_tables(recorded: Path, written: Path, shift: timedelta) -> Sequence[tuple[str, Callable[[], None]]]:
+    if find_spec("pyiceberg") is None:
+        raise MissingExtraError(
+            "the demo lake's Iceberg tables are written by pyiceberg, which is not installed",
+            fix="pip install 'lakeview[demo]'",
+        )
+    # imported here: half a second that only a build has to take
+    from lakeview.demo.iceberg import iceberg_tables
+
+    return iceberg_tables(recorded, written, shift)

