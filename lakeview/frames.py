@@ -132,3 +132,102 @@ CHANGES_PLAN = pl.Schema(
 """One row a file that reading changes reads, by version. `change_type`: insert or delete, null for a change data file,
 which says it row by row; `rows` it gives, null when unknown; `size` of the file in bytes; `source`: feed where writers
 recorded changes, derived where whole files are compared and rows that were only copied are deleted and inserted."""
+
+REFS = pl.Schema(
+    {
+        "name": pl.String(),
+        "kind": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "default": pl.Boolean(),
+        "min_versions_kept": pl.Int64(),
+        "max_version_age_ms": pl.Int64(),
+        "max_ref_age_ms": pl.Int64(),
+    }
+)
+"""One row a branch or tag, the default branch first, then by name. `kind`: branch or tag; `version` it points at, with
+that version's `timestamp`, null where it is gone; `default`: the branch that is read when none is named. The last three
+are its retention as declared, null where the table's own holds: how many versions and versions of which age the branch
+keeps, and after which age the ref itself may go; ages in milliseconds."""
+
+PARTITION_FIELD = pl.Struct(
+    {"field_id": pl.Int64(), "name": pl.String(), "column": pl.String(), "transform": pl.String()}
+)
+"""One part of a partition spec. `column`: the source, several joined by commas, as the current schema (else the newest
+that had it) names it; `transform` as recorded."""
+
+PARTITION_SPECS = pl.Schema(
+    {
+        "spec_id": pl.Int64(),
+        "fields": pl.List(PARTITION_FIELD),
+        "text": pl.String(),
+        "since": UTC_MILLIS,
+        "recorded_in": pl.String(),
+        "default": pl.Boolean(),
+    }
+)
+"""One row a way the table is or was partitioned, oldest first. `text`: for people (`month of day, id into 16 buckets`);
+`since` and `recorded_in`: moment and name of the oldest metadata file that has it, null where an older file, which
+could have it too, is gone; `default`: new files are written this way."""
+
+SORT_FIELD = pl.Struct(
+    {"column": pl.String(), "transform": pl.String(), "direction": pl.String(), "nulls": pl.String()}
+)
+"""One part of a sort order. `direction`: asc or desc; `nulls`: first or last; null where the order does not say."""
+
+SORT_ORDERS = pl.Schema(
+    {"order_id": pl.Int64(), "fields": pl.List(SORT_FIELD), "text": pl.String(), "default": pl.Boolean()}
+)
+"""One row a declared order of rows inside files, by id; `text` for people; the order that sorts nothing is left out."""
+
+MANIFESTS = pl.Schema(
+    {
+        "path": pl.String(),
+        "content": pl.String(),
+        "size": pl.Int64(),
+        "spec_id": pl.Int64(),
+        "sequence_number": pl.Int64(),
+        "added_version": pl.Int64(),
+        "files_added": pl.Int64(),
+        "files_existing": pl.Int64(),
+        "files_deleted": pl.Int64(),
+        "rows_added": pl.Int64(),
+        "rows_existing": pl.Int64(),
+        "rows_deleted": pl.Int64(),
+        "partitions": pl.String(),
+        "overlaps": pl.Int64(),
+    }
+)
+"""One row a file that lists files of one version, as recorded. `content`: data or deletes; `size` in bytes; counts are
+null where the writer left them out; `partitions`: the ranges of its files' partition values (`month 2013-05 to
+2013-07`), null where it has none; `overlaps`: how many other manifests of the same content and spec have ranges that
+meet these in every part, null where there are no ranges, or too many manifests to compare."""
+
+STATISTICS_FILES = pl.Schema(
+    {
+        "path": pl.String(),
+        "version": pl.Int64(),
+        "kind": pl.String(),
+        "blob_type": pl.String(),
+        "columns": pl.List(pl.String()),
+        "ndv": pl.Int64(),
+        "size": pl.Int64(),
+        "present": pl.Boolean(),
+    }
+)
+"""One row a blob of a statistics file, and one a file of partition statistics. `kind`: table or partition; `version`
+it was computed for; `columns` it is about, named as in STATISTICS; `ndv`: distinct values as its writer estimated them,
+null where it does not say; `size` of the file in bytes; `present`: whether the file is in the store, null when that
+could not be asked. Nothing of this is needed to read the table."""
+
+SNAPSHOT_LOG = pl.Schema(
+    {
+        "timestamp": UTC_MILLIS,
+        "version": pl.Int64(),
+        "on_current_line": pl.Boolean(),
+        "why": pl.String(),
+    }
+)
+"""One row a time another version became the current one, oldest first. `on_current_line`: the version is the current
+one or one it grew from; null where it has expired. `why`: first, commit (it grew from the one before), rollback (the
+one before grew from it), moved (neither), again (the same), or expired."""

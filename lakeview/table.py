@@ -8,7 +8,9 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from lakeview.errors import VersionNotFoundError
 from lakeview.findings import Finding
+from lakeview.frames import MANIFESTS, PARTITION_SPECS, REFS, SNAPSHOT_LOG, SORT_ORDERS, STATISTICS_FILES
 from lakeview.snapshot import Snapshot
 
 
@@ -54,7 +56,28 @@ class Table(Protocol):
         (`min, max, null_count, exact, null_count_exact`), parsed only for the columns asked."""
 
     def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES: from when to when each file was part of the table."""
+        """LIFETIMES: from when to when each file was part of the table, of its default branch."""
+
+    def refs(self) -> pl.DataFrame:
+        """REFS: branches and tags; empty for a table that has one line of versions."""
+
+    def ref_lifetimes(self, ref: str) -> pl.DataFrame:
+        """LIFETIMES along the versions of a branch or tag; VersionNotFoundError if there is none of this name."""
+
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG: which version was current when; empty where the current version is the last one."""
+
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS: empty where the partitioning of a table never changes."""
+
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS: empty where none is declared."""
+
+    def manifests(self, version: int | None = None) -> pl.DataFrame:
+        """MANIFESTS of a version: empty where a log lists files itself."""
+
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES: empty where statistics lie in the log alone."""
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter would read, and what spares the others."""
@@ -72,3 +95,38 @@ class Table(Protocol):
 
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing and the new commits."""
+
+
+class OneLine:
+    """What a table answers whose log is one line of versions that lists its files itself: no branches, no manifests,
+    one partitioning. A reader of such a format inherits it."""
+
+    def refs(self) -> pl.DataFrame:
+        """REFS, empty."""
+        return pl.DataFrame(schema=REFS)
+
+    def ref_lifetimes(self, ref: str) -> pl.DataFrame:
+        """VersionNotFoundError: there are no refs."""
+        raise VersionNotFoundError(
+            f"there is no branch or tag {ref}: this table has one line of versions", fix="leave the ref out"
+        )
+
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG, empty."""
+        return pl.DataFrame(schema=SNAPSHOT_LOG)
+
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS, empty."""
+        return pl.DataFrame(schema=PARTITION_SPECS)
+
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS, empty."""
+        return pl.DataFrame(schema=SORT_ORDERS)
+
+    def manifests(self, version: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of any version)
+        """MANIFESTS, empty."""
+        return pl.DataFrame(schema=MANIFESTS)
+
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES, empty."""
+        return pl.DataFrame(schema=STATISTICS_FILES)

@@ -36,6 +36,7 @@ from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata
 from lakeview.storage import Storage
+from lakeview.table import OneLine
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 _KEPT_STATES = 8
 
 
-class DeltaTable:
+class DeltaTable(OneLine):
     """A Delta table at one address. Implements `lakeview.table.Table`; safe to use from several threads."""
 
     format = "delta"

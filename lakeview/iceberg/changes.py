@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.frames import CHANGES_PLAN
-from lakeview.iceberg.metadata import SnapshotEntry
+from lakeview.iceberg.metadata import Metadata, SnapshotEntry
+from lakeview.iceberg.refs import ancestors
 from lakeview.rows import FileTask, RowPositions, RowSource
 from lakeview.schema import Schema
 from lakeview.storage import Storage
@@ -28,6 +30,31 @@ class Step:
 
     after: SnapshotEntry
     before: SnapshotEntry | None
+
+
+def steps(metadata: Metadata, opening: SnapshotEntry | int, last: SnapshotEntry) -> list[Step]:
+    """The snapshots of one branch up to `last`, oldest first: from `opening` on, or from a moment in milliseconds.
+
+    InvalidRequestError where `opening` is none of `last`'s ancestors, VersionNotFoundError where a parent has expired.
+    """
+    line = list(reversed(ancestors(metadata, last.snapshot_id)))
+    if isinstance(opening, int):
+        wanted = [s for s in line if s.timestamp_ms >= opening]
+    elif opening in line:
+        wanted = line[line.index(opening) :]
+    else:
+        raise InvalidRequestError(
+            f"snapshot {opening.snapshot_id} does not lie before snapshot {last.snapshot_id} on its branch",
+            fix="choose two snapshots of one branch, the older first",
+            kind="bad-range",
+        )
+    gone = [s for s in wanted if s.parent is not None and s.parent not in metadata.snapshots]
+    if gone:
+        raise VersionNotFoundError(
+            f"the snapshot before {gone[0].snapshot_id} has expired, so that what it changed is not known",
+            fix="begin with a later snapshot",
+        )
+    return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +97,13 @@ class ChangeSource:
 
 
 def change_tasks(
-    steps: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
+    found: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
 ) -> Iterator[tuple[Step, str, FileTask]]:
     """The files that hold the changes, by snapshot, each with the kind of its rows. `tasks`: a snapshot's files."""
     wide = change_schema(schema)
     table = Schema(tuple(f for f in wide if f not in CHANGE_FIELDS))
     held: dict[int | None, dict[str, FileTask]] = {None: {}}
-    for step in steps:
+    for step in found:
         if step.after.operation == "replace":
             continue
         before_id = None if step.before is None else step.before.snapshot_id

@@ -13,11 +13,14 @@ from lakeview.errors import CorruptTableError, LakeviewError, VersionNotFoundErr
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS, moments
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.refs import ancestors, names_by_snapshot
 from lakeview.iceberg.tree import Tree
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
 _METRICS = ("added-", "deleted-", "removed-", "total-", "changed-", "manifests-", "entries-", "replace-")
+OWN_COMMITS = pl.Schema({**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())})
+"""COMMITS with `on_main`: whether the snapshot is the current one or one it grew from; and `refs` that point at it."""
 _WRITER = ("operation", "engine-name", "engine-version", "iceberg-version", "app-name")
 
 
@@ -26,24 +29,18 @@ def in_order(metadata: Metadata) -> list[SnapshotEntry]:
     return sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
 
 
-def ancestors(metadata: Metadata, snapshot_id: int) -> list[SnapshotEntry]:
-    """A snapshot and those before it on its branch, newest first, as far back as they are still there."""
-    found: dict[int, SnapshotEntry] = {}
-    at: int | None = snapshot_id
-    while at is not None and at not in found and (entry := metadata.snapshots.get(at)) is not None:
-        found[at] = entry
-        at = entry.parent
-    return list(found.values())
-
-
 def commits(metadata: Metadata) -> pl.DataFrame:
-    """COMMITS, newest first: every snapshot of the table, those of branches included."""
-    rows = [_commit(position, s, metadata) for position, s in enumerate(in_order(metadata))]
+    """OWN_COMMITS, newest first: every snapshot of the table, those of branches included."""
+    main = {s.snapshot_id for s in ancestors(metadata, metadata.current_snapshot_id)}
+    names = names_by_snapshot(metadata)
+    rows = [
+        _commit(position, s, metadata) | {"on_main": s.snapshot_id in main, "refs": names.get(s.snapshot_id, [])}
+        for position, s in enumerate(in_order(metadata))
+    ]
     rows.reverse()
-    plain = pl.Schema({**COMMITS, "timestamp": pl.Int64(), "recorded_timestamp": pl.Int64()})
-    return (
-        pl.DataFrame(rows, schema=plain).with_columns(moments("timestamp"), moments("recorded_timestamp")).cast(COMMITS)
-    )
+    plain = pl.Schema({**OWN_COMMITS, "timestamp": pl.Int64(), "recorded_timestamp": pl.Int64()})
+    frame = pl.DataFrame(rows, schema=plain)
+    return frame.with_columns(moments("timestamp"), moments("recorded_timestamp")).cast(OWN_COMMITS)
 
 
 def _commit(position: int, snapshot: SnapshotEntry, metadata: Metadata) -> dict[str, Any]:
@@ -197,10 +194,10 @@ class TreeHistory:
                 return str(path)
         return None
 
-    def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES of the data files of the main branch. A snapshot whose manifests are gone is passed over, the
-        current one not; `records` is unknown where deletes may apply."""
-        line = list(reversed(ancestors(self._metadata, self._metadata.current_snapshot_id)))
+    def lifetimes(self, head: int) -> pl.DataFrame:
+        """LIFETIMES of the data files of the snapshots up to `head`. A snapshot whose manifests are gone is passed
+        over, `head` itself not; `records` is unknown where deletes may apply."""
+        line = list(reversed(ancestors(self._metadata, head)))
         if not line:
             return pl.DataFrame(schema=LIFETIMES)
         spans, rows, deletes = self._spans(line)

@@ -17,17 +17,20 @@ from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedT
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
 from lakeview.frames import moments
-from lakeview.iceberg import history
-from lakeview.iceberg.changes import Step, change_tasks, plan_frame
+from lakeview.iceberg import history, refs
+from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check
 from lakeview.iceberg.locate import Found, Place, locate, place_of, read_metadata
 from lakeview.iceberg.locations import Locations
-from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry, parse_metadata
+from lakeview.iceberg.manifest_frames import manifest_files
+from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, MetadataLogEntry, SnapshotEntry, parse_metadata
 from lakeview.iceberg.partitions import partition_columns
 from lakeview.iceberg.scan import Scan
+from lakeview.iceberg.specs import partition_specs, sort_orders
 from lakeview.iceberg.statistics import asked_leaves, statistics_frame
+from lakeview.iceberg.statistics_files import statistics_files
 from lakeview.iceberg.tree import Tree
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
@@ -48,6 +51,12 @@ class _State:
         self.columns = partition_columns(self.metadata)
         self.tree = Tree(storage, self.locations, self.columns)
         self.history = history.TreeHistory(storage, self.locations, self.tree, self.metadata)
+        self._storage = storage
+
+    def earlier(self, entry: MetadataLogEntry) -> Metadata:
+        """A metadata file that was current before; LakeviewError where it is gone or broken."""
+        path = self.locations.resolve(entry.metadata_file)
+        return parse_metadata(read_metadata(self._storage, path), path, self._storage.config.max_schema_depth)
 
 
 def open_iceberg(
@@ -171,7 +180,41 @@ class IcebergTable:
 
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES of the data files of the main branch."""
-        return self._state.history.lifetimes()
+        state = self._state
+        return state.history.lifetimes(state.metadata.current_snapshot_id)
+
+    def refs(self) -> pl.DataFrame:
+        """REFS, main first."""
+        return refs.refs(self._state.metadata)
+
+    def ref_lifetimes(self, ref: str) -> pl.DataFrame:
+        """LIFETIMES of the data files along a branch, or up to a tag; VersionNotFoundError."""
+        state = self._state
+        return state.history.lifetimes(refs.ref_named(state.metadata, ref, self.address).snapshot_id)
+
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG, in the order recorded."""
+        return refs.snapshot_log(self._state.metadata)
+
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
+        state = self._state
+        return partition_specs(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS."""
+        return sort_orders(self._state.metadata)
+
+    def manifests(self, version: int | None = None) -> pl.DataFrame:
+        """MANIFESTS of a snapshot, data before deletes as listed; costs its manifest list alone."""
+        state = self._state
+        entry, _ = self._chosen(state, version)
+        return manifest_files(state.tree.manifests(entry), state.metadata, state.columns)
+
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES of all snapshots; one question to the store for each file."""
+        state = self._state
+        return statistics_files(state.metadata, self.storage, state.locations)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""
@@ -233,18 +276,18 @@ class IcebergTable:
         InvalidRequestError for a range that is not one of a single branch.
         """
         state = self._state
-        steps, schema = self._steps(state, start, end)
+        found, schema = self._steps(state, start, end)
 
         def tasks(_where: pl.Expr | None) -> Iterator[FileTask]:
-            return (task for _, _, task in change_tasks(steps, schema, self._tasks_of(state)))
+            return (task for _, _, task in change_tasks(found, schema, self._tasks_of(state)))
 
         return lazy_rows(tasks, change_schema(schema), self.storage)
 
     def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
         state = self._state
-        steps, schema = self._steps(state, start, end)
-        return plan_frame(change_tasks(steps, schema, self._tasks_of(state)))
+        found, schema = self._steps(state, start, end)
+        return plan_frame(change_tasks(found, schema, self._tasks_of(state)))
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the metadata and the manifests contradict, worst first. Costs every manifest and one listing."""
@@ -284,31 +327,12 @@ class IcebergTable:
 
     def _steps(self, state: _State, start: int | datetime, end: int | datetime | None) -> tuple[list[Step], Schema]:
         """Each snapshot of a range with the one before it, oldest first, and the schema at its end."""
-        metadata = state.metadata
         at = end if isinstance(end, datetime) else None
         last, schema = self._chosen(state, None if isinstance(end, datetime) else end, at)
         if last is None:
             raise VersionNotFoundError(f"{self.address} has no snapshot", fix="there are no changes to ask for")
-        line = list(reversed(history.ancestors(metadata, last.snapshot_id)))
-        if isinstance(start, datetime):
-            first = milliseconds(start)
-            wanted = [s for s in line if s.timestamp_ms >= first]
-        else:
-            opening = self._entry(state, start)
-            if opening not in line:
-                raise InvalidRequestError(
-                    f"snapshot {start} does not lie before snapshot {last.snapshot_id} on its branch",
-                    fix="choose two snapshots of one branch, the older first",
-                    kind="bad-range",
-                )
-            wanted = line[line.index(opening) :]
-        gone = [s for s in wanted if s.parent is not None and s.parent not in metadata.snapshots]
-        if gone:
-            raise VersionNotFoundError(
-                f"the snapshot before {gone[0].snapshot_id} has expired, so that what it changed is not known",
-                fix="begin with a later snapshot",
-            )
-        return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in wanted], schema
+        opening = milliseconds(start) if isinstance(start, datetime) else self._entry(state, start)
+        return steps(state.metadata, opening, last), schema
 
     def _scan(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)
@@ -336,12 +360,7 @@ class IcebergTable:
                 "more than one of a version, a moment and a ref was given", fix="give one of them"
             )
         if ref is not None:
-            found = metadata.refs.get(ref)
-            if found is None:
-                raise VersionNotFoundError(
-                    f"{self.address} has no branch or tag {ref}",
-                    fix=f"choose from {', '.join(sorted(metadata.refs)) or 'none: the table has no snapshot'}",
-                )
+            found = refs.ref_named(metadata, ref, self.address)
             entry = self._entry(state, found.snapshot_id)
             return entry, metadata.schema if found.type == "branch" else metadata.schema_of(entry).schema
         if at is not None:

@@ -41,7 +41,7 @@ def rewritten(history: IcebergHistory, change: Callable[[dict[str, Any]], None])
 
 def test_frames_have_the_columns_they_declare(tmp_path: Path) -> None:
     table = open_iceberg(grown(tmp_path).address)
-    assert table.history().schema == COMMITS
+    assert table.history().schema == {**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())}
     assert table.versions().schema == VERSIONS
     assert table.schemas().schema == SCHEMAS
     assert table.lifetimes().schema == LIFETIMES
