@@ -40,7 +40,7 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
     CorruptTableError for a cdc action that cannot be read.
     """
     recorded = [(c.version, cdc) for c in commits for cdc in _cdc_actions(c)]
-    aside = {version for version, _ in recorded} | {c.version for c in commits if _merged_nothing(c)}
+    aside = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
     inferred = _inferred(actions.filter(~pl.col("version").is_in(aside)))
     return pl.concat([_recorded(recorded), inferred]).sort("version", maintain_order=True)
 
@@ -61,7 +61,7 @@ def _cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
                 ) from error
 
 
-def _merged_nothing(commit: Commit) -> bool:
+def merged_nothing(commit: Commit) -> bool:
     """A MERGE that says it changed no row rewrote its files all the same: its adds and removes are no changes."""
     info = commit.info
     if info.operation != "MERGE" or info.metrics is None:
