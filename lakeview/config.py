@@ -1,10 +1,13 @@
-"""Environment to Config: allowed roots, where the demo lake lies, limits. One place for every setting."""
+"""Environment and configuration file to Config: allowed roots, catalogs, moved places, limits. One place for every
+setting."""
 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from lakeview.errors import InvalidRequestError
 
@@ -20,25 +23,38 @@ class Config:
     any table may be opened, and its files must lie below its own root. `demo`: folder of the demo lake.
     `max_log_file_bytes`: a log file above this is refused instead of read into memory.
     `max_schema_depth`: a schema nested deeper is refused.
+    `relocate`: recorded prefixes of Iceberg tables to where they lie now; it allows no reading outside the roots.
+    `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
+    shown.
     """
 
     roots: tuple[str, ...] = ()
     demo: str = "demo-lake"
     max_log_file_bytes: int = 2 << 30
     max_schema_depth: int = 64
+    relocate: Mapping[str, str] = field(default_factory=dict, hash=False)
+    catalogs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
 
 
 def settings(environment: Mapping[str, str] | None = None) -> Config:
-    """The configuration in the environment.
+    """The configuration in the environment, and for what it leaves open, in the file that LAKEVIEW_CONFIG names.
 
     `LAKEVIEW_ROOTS`: addresses separated by commas, or by the system's path separator where none holds "://".
     `LAKEVIEW_DEMO`: the demo lake's folder. `LAKEVIEW_MAX_LOG_FILE_BYTES`: bytes.
+    `LAKEVIEW_RELOCATE`: `old=new` separated by commas.
+    The file is TOML: `roots` (a list), `demo`, `max_log_file_bytes`, `[relocate]` with a line `"old" = "new"` for each
+    prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
+    given = _file(env.get("LAKEVIEW_CONFIG", ""))
     return Config(
-        roots=_roots(env.get("LAKEVIEW_ROOTS", "")),
-        demo=env.get("LAKEVIEW_DEMO") or "demo-lake",
-        max_log_file_bytes=_number(env, "LAKEVIEW_MAX_LOG_FILE_BYTES", Config().max_log_file_bytes),
+        roots=_roots(env.get("LAKEVIEW_ROOTS", "")) or tuple(given.get("roots", ())),
+        demo=env.get("LAKEVIEW_DEMO") or given.get("demo", Config().demo),
+        max_log_file_bytes=_number(
+            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", given.get("max_log_file_bytes", Config().max_log_file_bytes)
+        ),
+        relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or given.get("relocate", {}),
+        catalogs=given.get("catalogs", {}),
     )
 
 
@@ -54,3 +70,70 @@ def _number(env: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise InvalidRequestError(f"{name} is {text!r}, which is no number", fix=f"set {name} to a whole number")
     return int(text)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if any(not old.strip() or not new.strip() for old, _, new in pairs):
+        raise InvalidRequestError(
+            f"LAKEVIEW_RELOCATE is {text!r}, which names no places",
+            fix="set LAKEVIEW_RELOCATE to old=new, several separated by commas",
+        )
+    return {old.strip(): new.strip() for old, _, new in pairs}
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_prefixes(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, str) and k and v for k, v in value.items())
+
+
+def _is_catalogs(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
+
+
+_SETTINGS = {
+    "roots": (_is_texts, "a list of addresses"),
+    "demo": (lambda value: isinstance(value, str), "a folder"),
+    "max_log_file_bytes": (_is_number, "a whole number"),
+    "relocate": (_is_prefixes, "a table of old to new prefixes"),
+    "catalogs": (_is_catalogs, "a table of catalogs with their properties"),
+}
+"""What the configuration file may hold, and of what kind."""
+
+
+def _file(path: str) -> dict[str, Any]:
+    if not path:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except OSError as error:
+        raise InvalidRequestError(
+            f"the configuration {path} cannot be read: {error.strerror}",
+            fix="set LAKEVIEW_CONFIG to a file that is there, or unset it",
+            place=path,
+        ) from error
+    except ValueError as error:  # TOML or UTF-8 that is none
+        raise InvalidRequestError(
+            f"the configuration {path} is no TOML: {error}", fix="correct the file", place=path
+        ) from error
+    for name, value in found.items():  # a value is not told: it may hold credentials
+        if name not in _SETTINGS:
+            raise InvalidRequestError(
+                f"the configuration {path} sets {name}, which is no setting",
+                fix=f"choose from {', '.join(_SETTINGS)}",
+                place=path,
+            )
+        fits, kind = _SETTINGS[name]
+        if not fits(value):
+            raise InvalidRequestError(
+                f"the configuration {path} sets {name} to what is not {kind}", fix="correct the file", place=path
+            )
+    return found

@@ -14,6 +14,7 @@ import pyroaring
 from polars.io.plugins import register_io_source
 
 from lakeview.casts import Match, conformed, located
+from lakeview.config import settings
 from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.schema import Field, Schema
 from lakeview.storage import Storage, open_storage
@@ -57,6 +58,7 @@ class FileTask:
     `fallbacks`: for columns of type long, by name, what takes the place of null.
     `match`: how columns are found in the file, at every level: by physical name, or by Parquet field id.
     `source`: what reads the file in place of the Parquet reader here; then constants, fallbacks and match are its own.
+    `roots`: where the table's files may lie beside its own folder, for a process that has no roots configured.
     """
 
     root: str
@@ -70,6 +72,7 @@ class FileTask:
     match: Match = "name"
     fallbacks: Mapping[str, Fallback] = field(default_factory=dict, hash=False)
     source: RowSource | None = None
+    roots: tuple[str, ...] = ()
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
@@ -83,7 +86,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     the log wins over the file's. DataFileMissingError if the file is gone, CorruptTableError if it is no Parquet file,
     UnsupportedTableError for a type that has no rows.
     """
-    store = storage or open_storage(task.root)
+    store = storage or _store(task)
     target = task.schema.relaxed().to_arrow()
     kept = _Kept(task, store)
     if kept.nothing:
@@ -175,6 +178,12 @@ class _Kept:
         if len(rows) == batch.num_rows:
             return batch, positions
         return batch.take(pc.subtract(positions, start)), positions
+
+
+def _store(task: FileTask) -> Storage:
+    """The store of a task that came without one; roots configured in this process hold, whatever the task says."""
+    config = settings()
+    return open_storage(task.root, config=config if config.roots else replace(config, roots=task.roots))
 
 
 class _Columns:

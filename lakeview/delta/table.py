@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -186,7 +187,8 @@ class DeltaTable(OneLine):
         """
         state = self._state(version)
         self._require_parquet(state)
-        found = self._scan(state).tasks(None if where is None else self._checked(where, state))
+        known = self._scan(state).tasks(None if where is None else self._checked(where, state))
+        found = [replace(task, roots=self.storage.config.roots) for task in known]
         if columns is None:
             return found
         if unknown := [c for c in columns if c not in self._schema(state)]:

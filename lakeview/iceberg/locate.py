@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 import polars as pl
 
@@ -39,6 +40,17 @@ class Found:
 
     path: str
     how: str
+
+
+class Pointer(Protocol):
+    """What else than a listing knows a table's current metadata file: a catalog."""
+
+    @property
+    def address(self) -> str:
+        """How the table is named there, for people; without credentials."""
+
+    def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
+        """The store and the explicit place of the metadata file that is current; those given if nothing changed."""
 
 
 def is_metadata_name(name: str) -> bool:

@@ -22,7 +22,7 @@ from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check
-from lakeview.iceberg.locate import Found, Place, locate, place_of, read_metadata
+from lakeview.iceberg.locate import Found, Place, Pointer, locate, place_of, read_metadata
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.manifest_frames import manifest_files
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, MetadataLogEntry, SnapshotEntry, parse_metadata
@@ -42,6 +42,7 @@ class _State:
     """One metadata file and what hangs below it; replaced as a whole by a refresh."""
 
     def __init__(self, storage: Storage, place: Place, found: Found, relocate: Mapping[str, str]) -> None:
+        self.storage = storage
         self.found = found
         self.metadata: Metadata = parse_metadata(
             read_metadata(storage, found.path), found.path, storage.config.max_schema_depth
@@ -73,35 +74,58 @@ def open_iceberg(
     """
     config = config or settings()
     place = place_of(address)
-    storage = open_storage(place.root, options=storage_options, config=config)
+    rules = {**config.relocate, **(relocate or {})}
+    return IcebergTable(trusting(place.root, rules, storage_options, config), place, rules)
+
+
+def trusting(
+    root: str, relocate: Mapping[str, str], storage_options: Mapping[str, Any] | None, config: Config
+) -> Storage:
+    """The store of a table's folder, which may also read below the places that `relocate` names, unless roots are
+    configured: those hold."""
+    storage = open_storage(root, options=storage_options, config=config)
     if relocate and not config.roots:
         trusted = replace(config, roots=(storage.root, *relocate.values()))
-        storage = open_storage(place.root, options=storage_options, config=trusted)
-    return IcebergTable(storage, place, relocate)
+        storage = open_storage(root, options=storage_options, config=trusted)
+    return storage
 
 
 class IcebergTable:
     """An Iceberg table at one address. Implements `lakeview.table.Table`; safe to use from several threads.
 
     Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
-    where they lie now, for files that were moved apart from the table's folder.
+    where they lie now, for files that were moved apart from the table's folder. `pointer`: the catalog that knows its
+    current metadata file, where it was opened from one.
     """
 
     format = "iceberg"
 
-    def __init__(self, storage: Storage, place: Place, relocate: Mapping[str, str] | None = None) -> None:
-        self.storage = storage
-        self._place = place
+    def __init__(
+        self,
+        storage: Storage,
+        place: Place,
+        relocate: Mapping[str, str] | None = None,
+        pointer: Pointer | None = None,
+    ) -> None:
         self._relocate = dict(relocate or {})
+        self._pointer = pointer
         self._lock = threading.Lock()
         self._state = _State(storage, place, locate(storage, place), self._relocate)
 
     @property
+    def storage(self) -> Storage:
+        """The store of its folder; a table of a catalog may move to another one with a refresh."""
+        return self._state.storage
+
+    @property
     def address(self) -> str:
         """Where it was opened, normalised, without credentials."""
-        if self._place.explicit is None:
-            return self.storage.root
-        return f"{self.storage.root.rstrip('/')}/{self._state.found.path}"
+        if self._pointer is not None:
+            return self._pointer.address
+        state = self._state
+        if state.place.explicit is None:
+            return state.storage.root
+        return f"{state.storage.root.rstrip('/')}/{state.found.path}"
 
     @property
     def latest_version(self) -> int:
@@ -119,18 +143,22 @@ class IcebergTable:
         return self._state.found
 
     def refresh(self) -> bool:
-        """True if there is a newer metadata file; costs one listing. One opened by its own address never changes.
+        """True if there is a newer metadata file; costs one listing, or one request to its catalog. One opened by its
+        metadata file's address never changes.
 
-        CorruptTableError if the folder now holds another table.
+        CorruptTableError if the folder now holds another table, NotATableError if its catalog no longer holds it.
         """
-        if self._place.explicit is not None:
+        storage, place = self._state.storage, self._state.place
+        if self._pointer is not None:
+            storage, place = self._pointer.current(storage, place)
+        elif place.explicit is not None:
             return False
-        found = locate(self.storage, self._place)
+        found = locate(storage, place)
         with self._lock:
             before = self._state
-            if found.path == before.found.path:
+            if (storage, found) == (before.storage, before.found):
                 return False
-            after = _State(self.storage, self._place, found, self._relocate)
+            after = _State(storage, place, found, self._relocate)
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
@@ -139,7 +167,7 @@ class IcebergTable:
                     kind="another-table",
                 )
             self._state = after
-        return True
+        return (after.storage.root, after.found.path) != (before.storage.root, before.found.path)
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a snapshot id, a moment or a ref; the current snapshot without any.
@@ -250,7 +278,7 @@ class IcebergTable:
         entry, schema = self._chosen(state, version, at, ref)
         if row_tracking:
             schema = self._with_lineage(state, schema)
-        return lazy_rows(self._scan(state, entry, schema).tasks, schema, self.storage)
+        return lazy_rows(self._scan(state, entry, schema).tasks, schema, state.storage)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
@@ -262,6 +290,7 @@ class IcebergTable:
         state = self._state
         entry, schema = self._chosen(state, version)
         found = self._scan(state, entry, schema).tasks(None if where is None else self._checked(where, schema))
+        found = [replace(task, roots=state.storage.config.roots) for task in found]
         if columns is None:
             return found
         if unknown := [c for c in columns if c not in schema]:
@@ -281,7 +310,7 @@ class IcebergTable:
         def tasks(_where: pl.Expr | None) -> Iterator[FileTask]:
             return (task for _, _, task in change_tasks(found, schema, self._tasks_of(state)))
 
-        return lazy_rows(tasks, change_schema(schema), self.storage)
+        return lazy_rows(tasks, change_schema(schema), state.storage)
 
     def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
@@ -336,7 +365,7 @@ class IcebergTable:
 
     def _scan(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)
-        return Scan(files, state.metadata, schema, state.columns, state.locations, self.storage.root)
+        return Scan(files, state.metadata, schema, state.columns, state.locations, state.storage.root)
 
     def _files(self, state: _State, entry: SnapshotEntry | None) -> IcebergFiles:
         return IcebergFiles(state.tree, state.metadata, entry, state.columns)
