@@ -10,6 +10,7 @@ from lakeview.views.columns import (
     schema_tree,
     spread_evenly,
 )
+from lakeview.views.cost_of_history import HISTORY_COST, WriteAmplification, history_cost, write_amplification
 from lakeview.views.events import EVENTS, events
 from lakeview.views.files import (
     FILE_PAGE,
@@ -45,6 +46,18 @@ from lakeview.views.readability import (
     runs_text,
     versions_behind,
 )
+from lakeview.views.retention import (
+    CURVE,
+    FILE_NEEDS,
+    VERSION_NEEDS,
+    Retention,
+    Simulation,
+    retention,
+    retention_curve,
+    retention_ribbon,
+    simulate,
+)
+from lakeview.views.retention_policy import FILES_KEPT, VERSION_AGE, RetentionPolicy, retention_policy
 from lakeview.views.rules import COLUMN_RULES, CONSTRAINTS, column_rules, constraints
 from lakeview.views.schema_diff import SCHEMA_DIFF, diff_schemas
 from lakeview.views.thinned import THINNED, flow_sums, lane_marks, state_points
@@ -69,9 +82,13 @@ __all__ = [
     "COLUMN_LIVES",
     "COLUMN_RULES",
     "CONSTRAINTS",
+    "CURVE",
     "EVENTS",
+    "FILES_KEPT",
+    "FILE_NEEDS",
     "FILE_PAGE",
     "FILE_SIZES",
+    "HISTORY_COST",
     "LANES",
     "NULL_SHARES",
     "NULL_SHARES_BY_VERSION",
@@ -91,11 +108,17 @@ __all__ = [
     "TIMELINE",
     "TREND",
     "UNKNOWN",
+    "VERSION_AGE",
+    "VERSION_NEEDS",
     "Cadence",
     "Condition",
     "FileFacts",
+    "Retention",
+    "RetentionPolicy",
     "SchemaVersion",
+    "Simulation",
     "Skew",
+    "WriteAmplification",
     "cadence",
     "column_history",
     "column_lives",
@@ -118,6 +141,7 @@ __all__ = [
     "format_percent",
     "format_range",
     "format_version",
+    "history_cost",
     "lane_marks",
     "missing_partitions",
     "null_shares",
@@ -129,8 +153,13 @@ __all__ = [
     "profile",
     "readability",
     "readability_runs",
+    "retention",
+    "retention_curve",
+    "retention_policy",
+    "retention_ribbon",
     "runs_text",
     "schema_tree",
+    "simulate",
     "spread_evenly",
     "state_points",
     "timeline",
@@ -138,4 +167,5 @@ __all__ = [
     "verdict",
     "versions_behind",
     "where_text",
+    "write_amplification",
 ]

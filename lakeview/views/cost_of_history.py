@@ -1,0 +1,73 @@
+"""RETENTION and a timeline to what the past costs: which commit left how many bytes behind, and how often a byte was
+written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.frames import UTC_MILLIS
+from lakeview.views.retention import Retention
+
+HISTORY_COST = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "operation": pl.String(),
+        "writer": pl.String(),
+        "lane": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "share": pl.Float64(),
+    }
+)
+"""One row a commit that removed files which readable versions still need, the most bytes first. `files`, `bytes`: those
+files; `share` of all bytes kept for old versions only. A file removed twice counts where it was removed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAmplification:
+    """How often a byte was written: `written` bytes of data files by all commits, `loaded` those that brought new data
+    (appends, and what changes added beyond what they removed), `ratio` of the two. None where a commit does not say how
+    many bytes it added; `maintenance` bytes of compaction and the like."""
+
+    written: int | None
+    loaded: int | None
+    maintenance: int | None
+    ratio: float | None
+
+
+def history_cost(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+    """HISTORY_COST from a Retention and TIMELINE."""
+    by_commit = (
+        found.files.group_by("removed")
+        .agg(files=pl.len().cast(pl.Int64), bytes=pl.col("size").sum())
+        .rename({"removed": "version"})
+    )
+    whole = found.retained_bytes
+    described = timeline.select("version", "timestamp", "operation", "writer", "lane")
+    return (
+        by_commit.join(described, on="version", how="left")
+        .with_columns(share=pl.col("bytes") / whole if whole else pl.lit(None, pl.Float64))
+        .sort("bytes", "version", descending=True)
+        .select(HISTORY_COST.names())
+        .cast(HISTORY_COST)
+    )
+
+
+def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
+    """The figures of TIMELINE's commits, as far back as it goes."""
+    maintenance = pl.col("lane") == "maintenance"
+    net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
+    new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
+    sums = timeline.select(
+        known=pl.col("bytes_added").is_not_null().all(),
+        written=pl.col("bytes_added").sum(),
+        loaded=new.sum(),
+        maintenance=pl.col("bytes_added").filter(maintenance).sum(),
+    ).row(0, named=True)
+    if timeline.is_empty() or not sums["known"]:
+        return WriteAmplification(None, None, None, None)
+    written, loaded, kept = int(sums["written"]), int(sums["loaded"]), int(sums["maintenance"])
+    return WriteAmplification(written, loaded, kept, written / loaded if loaded else None)

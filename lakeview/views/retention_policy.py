@@ -1,0 +1,98 @@
+"""Table properties and REFS to a retention policy: what a clean-up of the table would go by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import polars as pl
+
+Rule = Literal["removed files", "old versions"]
+
+FILES_KEPT = "delta.deletedFileRetentionDuration"
+LOG_KEPT = "delta.logRetentionDuration"
+VERSION_AGE = "history.expire.max-snapshot-age-ms"
+VERSIONS_KEPT = "history.expire.min-snapshots-to-keep"
+REF_AGE = "history.expire.max-ref-age-ms"
+
+DEFAULT_FILES_KEPT = timedelta(days=7)
+"""Without the property engines keep removed files for a week (Delta Lake, Table properties)."""
+
+DEFAULT_LOG_KEPT = timedelta(days=30)
+
+DEFAULT_VERSION_AGE = timedelta(days=5)
+"""Without the property engines expire snapshots of more than five days (Iceberg, Table properties)."""
+
+_UNITS = {
+    "week": timedelta(weeks=1),
+    "day": timedelta(days=1),
+    "hour": timedelta(hours=1),
+    "minute": timedelta(minutes=1),
+    "second": timedelta(seconds=1),
+    "millisecond": timedelta(milliseconds=1),
+    "microsecond": timedelta(microseconds=1),
+}
+_PART = re.compile(rf"(\d{{1,9}})\s+({'|'.join(_UNITS)})s?")
+_INTERVAL = re.compile(rf"(?:interval\s+)?{_PART.pattern}(?:\s+{_PART.pattern})*")
+_LONGEST = timedelta(days=365_000)
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """What a clean-up goes by.
+
+    `rule`: it takes removed files by when they were removed, or whole versions by their age, and the files with them.
+    `keep`: the age up to which it spares them; `declared`: the property that says so, None for the engines' default.
+    `versions_kept`: how many versions a branch keeps whatever their age. `ref_age`: the age from which branches and
+    tags without a limit of their own go, None for never. `log_kept`: how long commits stay in the log, None where
+    versions are not cleaned up apart from files.
+    """
+
+    rule: Rule
+    keep: timedelta
+    declared: str | None
+    versions_kept: int = 0
+    ref_age: timedelta | None = None
+    log_kept: timedelta | None = None
+
+
+def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = None) -> RetentionPolicy:
+    """The policy of a table. With REFS versions expire by age; without any (one line of versions) removed files go.
+
+    A value that cannot be understood counts as not set, as engines refuse it: the doctor names it.
+    """
+    if refs is None or refs.is_empty():
+        keep, log = interval(properties.get(FILES_KEPT)), interval(properties.get(LOG_KEPT))
+        declared = None if keep is None else FILES_KEPT
+        return RetentionPolicy(
+            "removed files", DEFAULT_FILES_KEPT if keep is None else keep, declared, log_kept=log or DEFAULT_LOG_KEPT
+        )
+    age = _milliseconds(properties.get(VERSION_AGE))
+    least = _whole(properties.get(VERSIONS_KEPT))
+    return RetentionPolicy(
+        "old versions",
+        DEFAULT_VERSION_AGE if age is None else age,
+        None if age is None else VERSION_AGE,
+        versions_kept=1 if least is None else max(least, 1),
+        ref_age=_milliseconds(properties.get(REF_AGE)),
+    )
+
+
+def interval(text: str | None) -> timedelta | None:
+    """`interval 1 week` or `7 days 12 hours` as a duration; None for what is none."""
+    if text is None or _INTERVAL.fullmatch(text.strip().lower()) is None:
+        return None
+    parts = [int(number) * _UNITS[unit] for number, unit in _PART.findall(text.lower())]
+    return min(sum(parts, timedelta()), _LONGEST)
+
+
+def _milliseconds(text: str | None) -> timedelta | None:
+    number = _whole(text)
+    return None if number is None else min(timedelta(milliseconds=min(number, 10**14)), _LONGEST)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else None

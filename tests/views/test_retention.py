@@ -1,0 +1,240 @@
+"""What a clean-up would take: by removed files, and by versions that expire."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.views.ref_retention import NEVER
+from lakeview.views.retention import Retention
+from tests.views.story import MIB, Story, flights
+
+DASH = "\N{EN DASH}"
+DAYS = [timedelta(days=n) for n in (0, 1, 7, 30, 365)]
+
+
+def story() -> Story:
+    """Five versions, ten days apart: v1 removes v0's files, v3 v2's; the last is today."""
+    told = Story().append(100, size=10 * MIB)
+    told.after(days=10).overwrite(0, records=100, size=20 * MIB)
+    told.after(days=10).append(50, size=5 * MIB)
+    told.after(days=10).overwrite(2, records=50, size=6 * MIB)
+    return told.after(days=10).append(1, size=MIB)
+
+
+def found_in(told: Story, unreadable: dict[int, str] | None = None, **more: Any) -> Retention:
+    policy = views.retention_policy({})
+    return views.retention(told.versions(unreadable), told.lifetimes(), policy, now=told.now, **more)
+
+
+@pytest.mark.parametrize(
+    ("days", "files", "size", "lost"),
+    [
+        pytest.param(0, 2, 15 * MIB, "v0, v2", id="nothing is kept"),
+        pytest.param(7, 2, 15 * MIB, "v0, v2", id="a week"),
+        pytest.param(20, 1, 10 * MIB, "v0", id="between the two removals"),
+        pytest.param(60, 0, 0, None, id="longer than the past"),
+    ],
+)
+def test_removed_files_go_when_they_are_older_than_the_retention(
+    days: int, files: int, size: int, lost: str | None
+) -> None:
+    done = views.simulate(found_in(story()), timedelta(days=days))
+    assert (done.files, done.bytes, done.lost) == (files, size, lost)
+
+
+def test_a_version_dies_with_the_first_of_its_files() -> None:
+    told = Story().append(1, size=1, month=1).append(1, size=2, month=2)
+    told.after(days=5).delete(0).after(days=5).delete(1)
+    found = found_in(told.after(days=1))
+    needs = dict(found.versions.select("version", pl.col("needs_ms") / 3_600_000).iter_rows())
+    # v0 and v1 need v0's file, which went eleven days ago; v2 only the one that went a day ago
+    assert {v: round(h / 24) for v, h in needs.items()} == {0: 6, 1: 6, 2: 1, 3: 0}
+
+
+def test_what_no_readable_version_needs_is_not_counted() -> None:
+    done = views.simulate(found_in(story(), {0: "a file is missing"}), timedelta())
+    assert (done.files, done.bytes, done.lost) == (1, 5 * MIB, "v2")
+    assert done.ribbon["state"].to_list() == ["gone", "kept", "risk", "kept", "kept"]
+
+
+def test_a_file_that_came_back_is_live() -> None:
+    told = Story().append(1, size=100).delete(0)
+    back = {**told.stays[0], "added": 2, "removed": None}
+    told.alter("RESTORE", schema_changed=False)
+    told.stays.append(back)
+    found = found_in(told.after(days=90))
+    assert found.retained_bytes == 0
+    assert views.simulate(found, timedelta()).versions == 0
+
+
+def test_a_deletion_vector_that_was_replaced_ends_its_version_and_not_its_file() -> None:
+    told = Story().append(10, size=100)
+    told.alter("DELETE", schema_changed=False)
+    told.stays[0]["removed"] = 1
+    told.stays.append({**told.stays[0], "added": 1, "removed": 2, "deletion_vector": "first"})
+    told.after(days=20).alter("DELETE", schema_changed=False)
+    told.stays.append({**told.stays[0], "added": 2, "removed": None, "deletion_vector": "second"})
+    found = found_in(told.after(days=10))
+    assert found.retained_bytes == 0
+    assert views.simulate(found, timedelta(days=7)).lost == "v1"
+    assert views.simulate(found, timedelta(days=11)).lost is None
+
+
+def test_tombstones_say_better_when_a_file_was_removed() -> None:
+    told = story()
+    removed = told.stays[0]
+    moment = told.now - timedelta(days=2)
+    tombstones = pl.DataFrame(
+        {"path": [removed["path"]], "deletion_vector": [None], "deleted": [moment]},
+        schema={"path": pl.String(), "deletion_vector": pl.String(), "deleted": pl.Datetime("ms", "UTC")},
+    )
+    found = found_in(told, tombstones=tombstones)
+    assert views.simulate(found, timedelta(days=7)).lost == "v2"
+    assert views.simulate(found, timedelta(days=1)).lost == "v0, v2"
+
+
+@pytest.mark.parametrize("keep", DAYS, ids=str)
+def test_the_curve_says_what_the_simulation_says(keep: timedelta) -> None:
+    for told in (story(), flights()):
+        found = found_in(told, {0: "cleaned"})
+        done = views.simulate(found, keep)
+        step = views.retention_curve(found).filter(pl.col("days") <= keep / timedelta(days=1)).tail(1)
+        assert step.select("bytes", "files", "versions").row(0) == (done.bytes, done.files, done.versions)
+
+
+def test_a_long_past_gives_a_short_curve() -> None:
+    told = Story()
+    for _ in range(1000):
+        told.append(1).delete(told.version)
+    curve = views.retention_curve(found_in(told))
+    assert curve.height <= 402
+    assert curve.row(-1, named=True)["bytes"] == 0
+
+
+def refs(*rows: tuple[str, str, int, bool, int | None, int | None, int | None]) -> pl.DataFrame:
+    names = ("name", "kind", "version", "default", "min_versions_kept", "max_version_age_ms", "max_ref_age_ms")
+    return pl.DataFrame(rows, schema=names, orient="row").cast(dict.fromkeys(names[4:], pl.Int64()))
+
+
+DAY = 86_400_000
+
+
+def line(days: int = 6) -> Story:
+    """One version a day, each replacing all there was."""
+    told = Story().append(1, size=MIB)
+    for _ in range(days - 1):
+        told.after(hours=23).overwrite(told.version, records=1, size=MIB)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("rows", "properties", "lost"),
+    [
+        pytest.param([("main", "branch", 5, True, None, None, None)], {}, f"v0{DASH}v2", id="by age"),
+        pytest.param(
+            [("main", "branch", 5, True, None, None, None)],
+            {"history.expire.min-snapshots-to-keep": "5"},
+            "v0",
+            id="a number of versions is kept whatever their age",
+        ),
+        pytest.param([("main", "branch", 5, True, 4, None, None)], {}, f"v0{DASH}v1", id="the branch's own number"),
+        pytest.param([("main", "branch", 5, True, None, 9 * DAY, None)], {}, None, id="the branch's own age"),
+        pytest.param([("main", "branch", 5, True, 1, 0, None)], {}, f"v0{DASH}v4", id="a branch that keeps no past"),
+        pytest.param(
+            [("main", "branch", 5, True, None, None, None), ("eoy", "tag", 1, False, None, None, None)],
+            {},
+            "v0, v2",
+            id="a tag keeps its version",
+        ),
+        pytest.param(
+            [("main", "branch", 5, True, None, None, None), ("eoy", "tag", 1, False, None, None, DAY)],
+            {},
+            f"v0{DASH}v2",
+            id="a tag that is too old goes first",
+        ),
+        pytest.param(
+            [("main", "branch", 5, True, None, None, None), ("audit", "branch", 2, False, 2, None, None)],
+            {},
+            "v0",
+            id="another branch keeps its versions",
+        ),
+    ],
+)
+def test_versions_expire_as_refs_say(rows: list[Any], properties: dict[str, str], lost: str | None) -> None:
+    told = line()
+    named = refs(*rows)
+    policy = views.retention_policy(properties, named)
+    found = views.retention(told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now)
+    done = views.simulate(found, timedelta(days=3))
+    assert done.lost == lost
+    assert done.files == done.versions
+    assert done.bytes == done.versions * MIB
+
+
+def test_a_file_stays_while_any_version_that_has_it_stays() -> None:
+    told = Story().append(1, size=7)  # in v0 to v3
+    for _ in range(3):
+        told.after(days=10).append(1, size=1)
+    told.after(days=10).delete(0)
+    named = refs(("main", "branch", 4, True, None, None, None), ("q", "tag", 2, False, None, None, None))
+    policy = views.retention_policy({}, named)
+    found = views.retention(told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now)
+    done = views.simulate(found, timedelta(days=1))
+    assert done.lost == f"v0{DASH}v1, v3"
+    assert done.bytes == 0
+
+
+def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:
+    told = line(3)
+    named = refs(("main", "branch", 2, True, 1, 0, None))
+    policy = views.retention_policy({}, named)
+    found = views.retention(told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now)
+    assert found.versions["needs_ms"].to_list() == [NEVER, NEVER, 0]
+
+
+@pytest.mark.parametrize(
+    ("properties", "keep", "declared"),
+    [
+        ({}, timedelta(days=7), None),
+        ({"delta.deletedFileRetentionDuration": "interval 1 week"}, timedelta(days=7), views.FILES_KEPT),
+        ({"delta.deletedFileRetentionDuration": "INTERVAL 2 days 12 hours"}, timedelta(days=2.5), views.FILES_KEPT),
+        ({"delta.deletedFileRetentionDuration": "soon"}, timedelta(days=7), None),
+        ({"delta.deletedFileRetentionDuration": "0 hours"}, timedelta(), views.FILES_KEPT),
+    ],
+)
+def test_the_policy_is_read_from_properties(properties: dict[str, str], keep: timedelta, declared: str | None) -> None:
+    policy = views.retention_policy(properties)
+    assert (policy.rule, policy.keep, policy.declared) == ("removed files", keep, declared)
+
+
+def test_an_endless_retention_is_a_long_one() -> None:
+    named = refs(("main", "branch", 0, True, None, None, None))
+    policy = views.retention_policy({"history.expire.max-snapshot-age-ms": str(2**63 - 1)}, named)
+    assert policy.keep == timedelta(days=365_000)
+
+
+def test_the_cost_of_history_names_the_commits_that_removed_files() -> None:
+    told = story()
+    cost = views.history_cost(found_in(told), views.timeline(told.frame(), told.lifetimes()))
+    assert cost.select("version", "files", "bytes").rows() == [(1, 1, 10 * MIB), (3, 1, 5 * MIB)]
+    assert cost["share"].sum() == pytest.approx(1)
+
+
+def test_bytes_written_more_than_once_are_told() -> None:
+    told = Story().append(1, size=10).append(1, size=10).optimize(1)
+    written = views.write_amplification(views.timeline(told.frame(), told.lifetimes()))
+    assert (written.written, written.loaded, written.maintenance, written.ratio) == (40, 20, 20, 2.0)
+
+
+def test_a_table_without_files_costs_nothing() -> None:
+    told = Story().alter("CREATE TABLE")
+    found = found_in(told)
+    assert views.retention_curve(found).rows() == [(0.0, 0, 0, 0)]
+    assert views.simulate(found, timedelta()).share is None
+    assert views.history_cost(found, views.timeline(told.frame())).is_empty()
+    assert views.write_amplification(views.timeline(told.frame().clear())).ratio is None
