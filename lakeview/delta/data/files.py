@@ -8,7 +8,7 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
-from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.state import TableState
 from lakeview.errors import InvalidRequestError
 from lakeview.frames import FILES, TOMBSTONES, moments
 from lakeview.schema import Field, Schema
@@ -31,7 +31,7 @@ _ASKED_BY_NAME = ("base_row_id", "default_row_commit_version")
 """Columns beyond FILES, of Delta's own: of tables that track their rows."""
 
 
-def files_frame(replay: Replay, partitions: Sequence[Field], columns: Sequence[str] | None = None) -> pl.DataFrame:
+def files_frame(replay: TableState, partitions: Sequence[Field], columns: Sequence[str] | None = None) -> pl.DataFrame:
     """FILES at a version with these columns, in this order; only what they need is read from the log.
 
     `base_row_id` and `default_row_commit_version` (i64?) are there when asked for by name.
@@ -66,7 +66,7 @@ def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Se
 class DeltaLoader:
     """The frames of one Delta snapshot, read on first touch."""
 
-    def __init__(self, replay: Replay, schema: Schema, partitions: Sequence[Field]) -> None:
+    def __init__(self, replay: TableState, schema: Schema, partitions: Sequence[Field]) -> None:
         self._replay = replay
         self._schema = schema
         self._partitions = partitions

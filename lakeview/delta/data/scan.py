@@ -14,7 +14,7 @@ from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.row_tracking import tracking_fallbacks
 from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.state import TableState
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
 from lakeview.frames import PLAN
 from lakeview.rows import FileTask
@@ -27,7 +27,13 @@ class Scan:
     """The live files of one version, ready to be pruned. Statistics are parsed for the columns of a filter only."""
 
     def __init__(
-        self, replay: Replay, schema: Schema, partitions: Sequence[Field], root: str, *, tracked: Schema | None = None
+        self,
+        replay: TableState,
+        schema: Schema,
+        partitions: Sequence[Field],
+        root: str,
+        *,
+        tracked: Schema | None = None,
     ) -> None:
         """`tracked`: the schema with the columns of row tracking, if rows are wanted with them."""
         self._replay = replay

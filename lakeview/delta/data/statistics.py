@@ -14,7 +14,7 @@ from lakeview.delta.data.documents import Documents, unknown
 from lakeview.delta.data.partition_values import calendar, instants
 from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
-from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.state import TableState
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
 
@@ -93,7 +93,7 @@ class LeafStatistics:
         return pl.DataFrame([count.alias("records"), *columns]).to_struct("statistics")
 
 
-def table_statistics(replay: Replay, leaves: Sequence[Leaf]) -> pl.DataFrame:
+def table_statistics(replay: TableState, leaves: Sequence[Leaf]) -> pl.DataFrame:
     """STATISTICS of the live files: only what these leaves need is read of the log."""
     return _statistics(replay.adds([], LeafStatistics(leaves)), leaves)
 
