@@ -12,9 +12,11 @@ import io
 import lzma
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
+from uuid import uuid4
 
 import fastavro
 import msgspec
@@ -24,13 +26,14 @@ import pyarrow as pa
 from polars_avro._avro_rs import AvroSource
 
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.iceberg.avro_schema import blank_record, readable_schema
 
 MAGIC = b"Obj\x01"
 _SYNC = 16
-_MAX_DEPTH = 64
 _MAX_INFLATED = 1 << 30
+_UNDECODED = (polars_avro.AvroError, pl.exceptions.PolarsError, SystemError, ValueError, OverflowError)
+"""What the fast reader raises; SystemError is what a decoding error looks like from outside its own package."""
 _CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
-_PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,13 @@ class _Reader:
                 raise ValueError(f"a number at {self.at} is longer than 64 bits")
 
 
-def open_container(data: bytes, path: str, names: Mapping[str, int] | None = None) -> Container:
+def open_container(
+    data: bytes, path: str, names: Mapping[str, int] | None = None, inner: str | None = None
+) -> Container:
     """An Avro file taken apart and checked: every block whole, followed by the marker, of a bounded size.
 
-    `names`: the ids of fields that carry none, by name. CorruptTableError ("corrupt-file") if it is no whole Avro file.
+    `names`: the ids of fields that carry none, by name; `inner`: a record whose fields are to stand beside the others.
+    CorruptTableError ("corrupt-file") if it is no whole Avro file.
     """
     try:
         if not data.startswith(MAGIC):
@@ -99,9 +105,7 @@ def open_container(data: bytes, path: str, names: Mapping[str, int] | None = Non
                 f"{path} is compressed with {codec[:40]}, which is not read", place=path, kind="unsupported-codec",
                 fix="have the table's manifests rewritten with deflate or zstd",
             )  # fmt: skip
-        schema = _Renamed(names or {}).type(msgspec.json.decode(metadata.get("avro.schema", b"")), 0)
-        if not isinstance(schema, dict) or schema.get("type") != "record":
-            raise ValueError("its schema is no record with fields")
+        schema = readable_schema(metadata.get("avro.schema", b""), frozenset((names or {}).items()), inner)
         blocks = tuple(_blocks(reader, sync, codec))
     except LakeviewError:
         raise
@@ -194,99 +198,57 @@ def _finished(inflator: Any, packed: bytes, limit: int) -> bytes:
     return found
 
 
-class _Renamed:
-    """A schema with its fields called by their ids, entries of maps `key` and `value`, and no field without bytes."""
+def read_frame(container: Container, path: str, columns: Collection[str] | None = None) -> pl.DataFrame:
+    """The records as a frame: one column a field, called by its id. CorruptTableError if they cannot be decoded.
 
-    def __init__(self, names: Mapping[str, int]) -> None:
-        self._names = names
-        self._known: dict[str, Any] = {}
-        self._counter = 0
-
-    def type(self, found: Any, depth: int) -> Any:
-        if depth > _MAX_DEPTH:
-            raise ValueError("its schema is nested too deep, or in itself")
-        if isinstance(found, list):
-            branches = [self.type(b, depth + 1) for b in found]
-            # Branches without bytes leave only the branch's number: BigQuery has a nullable record without fields.
-            return "long" if all(b in ("null", None) for b in branches) and len(branches) > 1 else branches
-        if isinstance(found, str):
-            return found if found in _PRIMITIVES else self.type(self._named(found), depth + 1)
-        match found["type"]:
-            case "record":
-                self._remember(found)
-                fields = [self._field(f, depth) for f in found["fields"]]
-                self._counter += 1
-                kept = [f for f in fields if f["type"] is not None]
-                return {"type": "record", "name": f"r{self._counter}", "fields": kept} if kept else None
-            case "array":
-                return self._array(found, depth)
-            case "map":
-                return {"type": "map", "values": self._with_bytes(self.type(found["values"], depth + 1))}
-            case "fixed" | "enum":
-                self._remember(found)
-                self._counter += 1
-                return {k: v for k, v in found.items() if k not in ("namespace", "aliases")} | {
-                    "name": f"r{self._counter}"
-                }
-            case list() | dict() as inner:
-                return self.type(inner, depth + 1)
-        return self.type(found["type"], depth + 1) if found["type"] not in _PRIMITIVES else _plain(found)
-
-    def _remember(self, found: Any) -> None:
-        for name in (found["name"], f"{found.get('namespace', '')}.{found['name']}"):
-            self._known[name] = found
-
-    def _named(self, name: str) -> Any:
-        if name not in self._known:
-            raise ValueError(f"its schema names the type {name[:80]}, which it does not have")
-        return self._known[name]
-
-    def _field(self, found: Any, depth: int) -> dict[str, Any]:
-        field_id = found.get("field-id", self._names.get(found["name"]))
-        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else found["name"]
-        type_ = self.type(found["type"], depth + 1)
-        return {"name": name, "type": None if type_ == "null" else type_}
-
-    def _array(self, found: Any, depth: int) -> dict[str, Any]:
-        items = self._with_bytes(self.type(found["items"], depth + 1))
-        if found.get("logicalType") == "map" and isinstance(items, dict) and len(items.get("fields", ())) == 2:
-            pairs = zip(items["fields"], ("key", "value"), strict=True)
-            items = {**items, "fields": [{**f, "name": name} for f, name in pairs]}
-        return {"type": "array", "items": items}
-
-    def _with_bytes(self, items: Any) -> Any:
-        if items in (None, "null"):  # any number of them would fit into no bytes at all
-            raise ValueError("its schema has lists of elements that take no bytes")
-        return items
-
-
-def _plain(found: Mapping[str, Any]) -> Any:
-    """A primitive with what changes how it is read."""
-    kept = {k: found[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in found}
-    return kept if len(kept) > 1 else found["type"]
-
-
-def read_frame(container: Container, path: str) -> pl.DataFrame:
-    """The records as a frame: one column a field, called by its id. CorruptTableError if they cannot be decoded."""
+    `columns`: those that are wanted, the others may be missing.
+    """
     try:
-        frame = _fast_frame(container)
-    except (polars_avro.AvroError, pl.exceptions.PolarsError, SystemError, ValueError, OverflowError):
-        # SystemError: what a decoding error of the fast reader looks like from outside its own package
+        frame = _fast_frame(container.schema, container.sync, [container], columns)
+    except _UNDECODED:
         frame = _slow_frame(container, path)
     if frame.height != container.records:
         raise corrupt(path, f"it holds {frame.height} records, and its blocks claim {container.records}")
     return frame
 
 
-def _fast_frame(container: Container) -> pl.DataFrame:
+def read_joined(
+    containers: Sequence[Container], witness: str, columns: Collection[str] | None = None
+) -> pl.DataFrame | None:
+    """The records of files of the same schema, one file after the other, decoded at once: a file of few costs far less.
+
+    Behind each file's records stands one of ours, with a text in the column `witness` that no file can know. Where it
+    comes back in its place, every file holds what its blocks claim; else None: they are to be read one by one, which
+    tells the broken one.
+    """
+    schema, sync, text = containers[0].schema, containers[0].sync, str(uuid4())
+    try:
+        ours = Container({}, schema, sync, (Block(1, blank_record(schema, text)),))
+        frame = _fast_frame(schema, sync, [part for c in containers for part in (c, ours)], columns)
+    except (*_UNDECODED, KeyError, TypeError, RecursionError):
+        return None
+    ends = [end - 1 for end in accumulate(c.records + 1 for c in containers)]
+    if witness not in frame.columns or frame[witness].dtype != pl.String() or frame.height != ends[-1] + 1:
+        return None
+    if not (frame[witness].gather(ends) == text).fill_null(False).all():
+        return None
+    kept = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True)
+    return frame.filter(kept.scatter(ends, False))
+
+
+def _fast_frame(
+    schema: Any, sync: bytes, containers: Sequence[Container], columns: Collection[str] | None
+) -> pl.DataFrame:
     # The reader never comes back from bytes behind the last record of a block, nor from a block it cannot inflate. So
     # all records are given as one block, asked for as one batch, and the reader is not asked again; the function that
     # the package documents would ask. (polars-avro 0.13; the pin keeps it below 0.14.)
-    data = _plain_file(container)
+    blocks = [block for c in containers for block in c.blocks if block.count]
+    data = _plain_file(schema, sync, blocks)
     source = AvroSource([lambda: io.BytesIO(data)], False, False)
-    if not container.records:
+    wanted = None if columns is None else [f["name"] for f in schema["fields"] if f["name"] in columns]
+    if not blocks:
         return pl.DataFrame(source.schema()).clear()
-    return pl.DataFrame(next(iter(source.batch_iter(container.records, None))))
+    return pl.DataFrame(next(iter(source.batch_iter(sum(b.count for b in blocks), wanted))))
 
 
 def _slow_frame(container: Container, path: str) -> pl.DataFrame:
@@ -300,8 +262,9 @@ def _slow_frame(container: Container, path: str) -> pl.DataFrame:
 
 def read_records(container: Container, path: str) -> list[dict[str, Any]]:
     """The records as dicts, fields by their ids."""
+    data = _plain_file(container.schema, container.sync, [block for block in container.blocks if block.count])
     try:
-        return [r for r in fastavro.reader(io.BytesIO(_plain_file(container))) if isinstance(r, dict)]
+        return [r for r in fastavro.reader(io.BytesIO(data)) if isinstance(r, dict)]
     except (
         ValueError,
         EOFError,
@@ -315,15 +278,15 @@ def read_records(container: Container, path: str) -> list[dict[str, Any]]:
         raise corrupt(path, str(error) or type(error).__name__) from error
 
 
-def _plain_file(container: Container) -> bytes:
-    """The file without compression, with the schema changed, all its records in one block."""
+def _plain_file(schema: Any, sync: bytes, blocks: Sequence[Block]) -> bytes:
+    """A file without compression, with this schema, all records in one block."""
     parts = [MAGIC, _zigzag(2)]
-    for key, value in (("avro.schema", msgspec.json.encode(container.schema)), ("avro.codec", b"null")):
+    for key, value in (("avro.schema", msgspec.json.encode(schema)), ("avro.codec", b"null")):
         parts += [_zigzag(len(key)), key.encode(), _zigzag(len(value)), value]
-    parts += [_zigzag(0), container.sync]
-    contents = [block.content for block in container.blocks if block.count]
-    if contents:
-        parts += [_zigzag(container.records), _zigzag(sum(map(len, contents))), *contents, container.sync]
+    parts += [_zigzag(0), sync]
+    if blocks:
+        parts += [_zigzag(sum(b.count for b in blocks)), _zigzag(sum(len(b.content) for b in blocks))]
+        parts += [*(b.content for b in blocks), sync]
     return b"".join(parts)
 
 

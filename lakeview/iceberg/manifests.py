@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import polars as pl
 
-from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.iceberg.avro import Container, corrupt, open_container, read_frame
+from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.iceberg.avro import Container, corrupt, open_container, read_frame, read_joined
+from lakeview.iceberg.partitions import PartitionColumn, typed_partition
 
 _I32, _I64 = pl.Int32(), pl.Int64()
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
@@ -56,10 +60,7 @@ ENTRIES = pl.Schema(
         "format": pl.String(),
         "records": _I64,
         "size": _I64,
-        "column_sizes": _COUNTS,
-        "value_counts": _COUNTS,
         "null_value_counts": _COUNTS,
-        "nan_value_counts": _COUNTS,
         "lower_bounds": _BOUNDS,
         "upper_bounds": _BOUNDS,
         "key_metadata": pl.Binary(),
@@ -76,16 +77,17 @@ data sequence number; `content`: 0 data, 1 position deletes (and deletion vector
 id, bounds as bytes. Beside these: `spec_id`, and `partition`: a struct of the tuple's values by field id (`f1000`),
 absent where the manifest has none."""
 
-METRICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
-"""Columns of ENTRIES that hold something for each column of the table."""
+METRICS = ("null_value_counts", "lower_bounds", "upper_bounds")
+"""Columns of ENTRIES that hold something for each column of the table. Sizes and counts of values are not read."""
 
 _ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
 _FILE_IDS = {
-    "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "column_sizes": 108, "value_counts": 109,
-    "null_value_counts": 110, "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131,
-    "equality_ids": 135, "sort_order_id": 140, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144,
-    "content_size": 145,
+    "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "null_value_counts": 110,
+    "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131, "equality_ids": 135, "sort_order_id": 140,
+    "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144, "content_size": 145,
 }  # fmt: skip
+_WANTED = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
+_METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}
 
 # for files whose fields carry no ids; writers have spelled some of them in two ways
 _SPELLED = {
@@ -131,28 +133,77 @@ def inline_manifests(paths: list[str]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=MANIFESTS)
 
 
-def read_manifest(data: bytes, path: str, metrics: Collection[int] = ()) -> tuple[pl.DataFrame, int | None]:
-    """The entries of a manifest as recorded, nothing inherited yet, and its partition spec's id where it says one.
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A manifest file taken apart, beside its row of MANIFESTS."""
+
+    path: str
+    row: Mapping[str, Any]
+    container: Container
+
+    @property
+    def spec_id(self) -> int:
+        """The partition spec its entries were written with: by its own word, else by its list's."""
+        text = self.container.metadata.get("partition-spec-id", b"").decode(errors="replace")
+        own = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+        return int(self.row.get("partition_spec_id") or 0) if own is None else own
+
+
+def open_manifest(data: bytes, path: str, row: Mapping[str, Any] | None = None) -> Manifest:
+    """A manifest taken apart, its entries not decoded yet. CorruptTableError ("corrupt-file") if it is no Avro file."""
+    return Manifest(path, row or {}, open_container(data, path, _ENTRY_NAMES, inner="f2"))
+
+
+def read_manifests(
+    manifests: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: Collection[int] = ()
+) -> pl.DataFrame:
+    """ENTRIES of manifests, in their order, with what nulls inherit, and partitions of these columns.
 
     `metrics`: the ids of the columns whose bounds and counts are kept; of a wide table they are most of a manifest.
 
-    CorruptTableError ("corrupt-file") if the file is no manifest, UnsupportedTableError if it names an encrypted file.
+    CorruptTableError ("corrupt-file") if a file is no manifest or lacks a number that cannot be inherited,
+    UnsupportedTableError if one names an encrypted file.
     """
-    container = open_container(data, path, _ENTRY_NAMES)
-    found = read_frame(container, path)
-    _require(found, ("f0", "f2"), path)
-    if not isinstance(found["f2"].dtype, pl.Struct):
-        raise corrupt(path, "its entries name no files")
-    files = found["f2"].struct.unnest()
-    _require(files, ("f100",), path)
-    entry = [_column(found, f"f{i}", name, ENTRIES[name], path) for name, i in _ENTRY_IDS.items()]
-    file = [
-        _of_columns(
-            _column(files, f"f{i}" if metrics or name not in METRICS else "", name, ENTRIES[name], path), metrics
-        )
-        for name, i in _FILE_IDS.items()
-    ]
-    frame = pl.DataFrame([*entry, *file]).select(ENTRIES.names())
+    frames = []
+    # those written with one schema are decoded together: a manifest of few entries costs next to nothing then
+    for _, found in groupby(manifests, key=lambda m: id(m.container.schema)):
+        group = list(found)
+        frames.append(_inherited(_recorded(group, columns, frozenset(metrics)), group))
+    return frames[0] if len(frames) == 1 else pl.concat(frames)
+
+
+def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]) -> pl.DataFrame:
+    """Entries of manifests of one schema as their files have them, partitions typed."""
+    wanted = _WANTED | _METRIC_FIELDS if metrics else _WANTED
+    if len(group) > 1:
+        joined = read_joined([m.container for m in group], "f100", wanted)
+        with suppress(LakeviewError):  # one by one they tell which of them it is
+            if joined is not None:
+                return typed_partition(_entries(joined, group[0].path, metrics), columns, group[0].path)
+    return pl.concat(
+        [
+            typed_partition(_entries(read_frame(m.container, m.path, wanted), m.path, metrics), columns, m.path)
+            for m in group
+        ]
+    )
+
+
+def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataFrame:
+    _require(found, ("f0",), path)
+    if "f2" in found.columns:  # a record that may be null does not give its fields away
+        if not isinstance(found["f2"].dtype, pl.Struct):
+            raise corrupt(path, "its entries name no files")
+        found = pl.concat([found.drop("f2"), found["f2"].struct.unnest()], how="horizontal")
+    _require(found, ("f100",), path)
+    ids = {**_ENTRY_IDS, **_FILE_IDS}
+    frame = pl.DataFrame(
+        [
+            _of_columns(
+                _column(found, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
+            )
+            for name, dtype in ENTRIES.items()
+        ]
+    )
     if frame["path"].has_nulls() or not frame["status"].is_in([0, 1, 2]).all():
         raise corrupt(path, "an entry has no path, or a status that is none")
     if frame["key_metadata"].drop_nulls().len():
@@ -161,9 +212,9 @@ def read_manifest(data: bytes, path: str, metrics: Collection[int] = ()) -> tupl
             fix="read the table with an engine that holds its keys", place=path, kind="unsupported-encryption",
         )  # fmt: skip
     frame = frame.with_columns(pl.col("content").fill_null(0), pl.col("format").str.to_uppercase().fill_null("PARQUET"))
-    if "f102" in files.columns and isinstance(files["f102"].dtype, pl.Struct) and files["f102"].dtype.fields:
-        frame = frame.with_columns(files["f102"].alias("partition"))
-    return frame, _spec_id(container)
+    if "f102" in found.columns and isinstance(found["f102"].dtype, pl.Struct) and found["f102"].dtype.fields:
+        frame = frame.with_columns(found["f102"].alias("partition"))
+    return frame
 
 
 def _of_columns(series: pl.Series, metrics: Collection[int]) -> pl.Series:
@@ -173,35 +224,50 @@ def _of_columns(series: pl.Series, metrics: Collection[int]) -> pl.Series:
     return series.list.eval(pl.element().filter(pl.element().struct.field("key").is_in(list(metrics))))
 
 
-def _spec_id(container: Container) -> int | None:
-    text = container.metadata.get("partition-spec-id", b"").decode(errors="replace")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def inherited(entries: pl.DataFrame, manifest: Mapping[str, Any], spec_id: int, path: str) -> pl.DataFrame:
+def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame:
     """Entries with what a null takes from the manifest's row in the list (Sequence Number Inheritance, First Row ID
     Inheritance), and their `spec_id`. CorruptTableError where an entry that is not new has no number of its own."""
-    sequence = manifest["sequence_number"] or 0
-    added = pl.col("status") == 1
-    if sequence:  # from version 1 everything has the number 0, written or not
-        lacking = entries.filter(~added & pl.col("sequence_number").is_null() & (pl.col("status") != 2))
-        if lacking.height:
-            raise CorruptTableError(
-                f"{path}: the existing file {lacking['path'][0]} has no sequence number of its own",
-                fix="have the table's manifests rewritten by the engine that owns it",
-                place=path,
-                kind="corrupt-file",
-            )
-    first, own = manifest["first_row_id"], pl.col("first_row_id")
-    counted = pl.when(own.is_null() & (pl.col("content") == 0)).then(pl.col("records").fill_null(0)).otherwise(0)
-    rows = own if first is None else pl.coalesce(own, first + counted.cum_sum() - counted)
-    return entries.with_columns(
-        pl.col("snapshot_id").fill_null(pl.lit(manifest["added_snapshot_id"], dtype=_I64)),
+    given = _given(group)
+    sequence, own = pl.col("given_sequence"), pl.col("first_row_id")
+    frame = entries.hstack(given)
+    # from version 1 everything has the number 0, written or not
+    lacking = (pl.col("status") == 0) & pl.col("sequence_number").is_null() & (sequence != 0)
+    if entries["sequence_number"].has_nulls() and (found := frame.filter(lacking)).height:
+        path = group[found["given_by"][0]].path
+        raise CorruptTableError(
+            f"{path}: the existing file {found['path'][0]} has no sequence number of its own",
+            fix="have the table's manifests rewritten by the engine that owns it",
+            place=path,
+            kind="corrupt-file",
+        )
+    rows = own
+    if given["given_first_row_id"].null_count() < given.height:
+        counted = pl.when(own.is_null() & (pl.col("content") == 0)).then(pl.col("records").fill_null(0)).otherwise(0)
+        before = (counted.cum_sum() - counted).over("given_by")
+        rows = pl.coalesce(own, pl.col("given_first_row_id") + before)
+    return frame.with_columns(
+        pl.col("snapshot_id").fill_null(pl.col("given_snapshot_id")),
         pl.col("sequence_number").fill_null(sequence),
         pl.col("file_sequence_number").fill_null(sequence),
         pl.when(pl.col("content") == 0).then(rows).otherwise(None).cast(_I64).alias("first_row_id"),
-        pl.lit(spec_id, dtype=_I32).alias("spec_id"),
-    )
+    ).drop(c for c in given.columns if c != "spec_id")
+
+
+def _given(group: Sequence[Manifest]) -> pl.DataFrame:
+    """What each entry's manifest gives it, one row an entry; `given_by`: which manifest of the group that is."""
+    rows = pl.DataFrame(
+        [
+            (i, m.row.get("sequence_number") or 0, m.row.get("added_snapshot_id"), m.row.get("first_row_id"), m.spec_id)
+            for i, m in enumerate(group)
+        ],
+        schema={
+            "given_by": pl.UInt32(), "given_sequence": _I64, "given_snapshot_id": _I64, "given_first_row_id": _I64,
+            "spec_id": _I32,
+        },
+        orient="row",
+    )  # fmt: skip
+    held = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
+    return held.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())
 
 
 def _require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -15,17 +16,45 @@ from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.manifests import (
     ENTRIES,
     MANIFESTS,
-    inherited,
+    Manifest,
     inline_manifests,
-    read_manifest,
+    open_manifest,
     read_manifest_list,
+    read_manifests,
 )
 from lakeview.iceberg.metadata import SnapshotEntry
-from lakeview.iceberg.partitions import PartitionColumn, typed_partition
+from lakeview.iceberg.partitions import PartitionColumn
 from lakeview.storage import Storage
 
 _KEPT_BYTES = 1 << 30
-_THREADS = 8
+_READERS, _DECODERS = 8, 4
+_CHUNK_BYTES = 2 << 20
+"""Small manifests are decoded together, as many as come to this, by the lengths that their list tells."""
+_NEEDED = (
+    "manifest_path", "manifest_length", "partition_spec_id", "sequence_number", "added_snapshot_id", "first_row_id",
+    "key_metadata", "added_files_count", "existing_files_count", "deleted_files_count",
+)  # fmt: skip
+
+_Key = tuple[str, int | None]
+"""A manifest's path and the first row id that its list gives it: another one means other entries."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Held:
+    """Entries of manifests decoded together, with the metrics of these columns; `size` in bytes."""
+
+    frame: pl.DataFrame
+    size: int
+    metrics: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a manifest's entries stand."""
+
+    held: _Held
+    start: int
+    length: int
 
 
 class Tree:
@@ -39,7 +68,8 @@ class Tree:
         self._locations = locations
         self._columns = columns
         self._lists: dict[int, pl.DataFrame] = {}
-        self._entries: dict[tuple[str, int | None, frozenset[int]], pl.DataFrame] = {}
+        self._places: dict[_Key, list[_Place]] = {}
+        self._held: dict[_Held, list[_Key]] = {}
         self._bytes = 0
         self._lock = threading.Lock()
         schema: dict[str, pl.DataType] = {**ENTRIES, "spec_id": pl.Int32()}
@@ -80,37 +110,63 @@ class Tree:
     def entries(self, manifests: pl.DataFrame, metrics: Collection[int] = ()) -> pl.DataFrame:
         """ENTRIES of these manifests, in their order, with `spec_id` and, where any spec has parts, `partition`.
 
-        `metrics`: the ids of the columns whose bounds and counts are wanted; those of others are left out.
+        `metrics`: the ids of the columns whose bounds and counts are wanted; those of others may be left out.
         """
         wanted = frozenset(metrics)
-        rows = manifests.to_dicts()
-        if len(rows) > 1:
-            with ThreadPoolExecutor(_THREADS) as pool:
-                frames = list(pool.map(lambda row: self._of(row, wanted), rows))
-        else:
-            frames = [self._of(row, wanted) for row in rows]
-        return pl.concat([self._empty, *frames])
-
-    def _of(self, manifest: Mapping[str, Any], metrics: frozenset[int]) -> pl.DataFrame:
-        path = str(manifest["manifest_path"])
-        key = (path, manifest["first_row_id"], metrics)
+        rows = manifests.select(_NEEDED).rows(named=True)
+        keys = [(str(row["manifest_path"]), row["first_row_id"]) for row in rows]
         with self._lock:
-            found = self._entries.get(key)
-        if found is not None:
-            return found
-        if manifest["key_metadata"] is not None:
+            places = {key: place for key in keys if (place := self._place(key, wanted)) is not None}
+        missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in places}
+        places |= self._load(missing, wanted)
+        return pl.concat([self._empty, *_slices(places[key] for key in keys)])
+
+    def _place(self, key: _Key, wanted: frozenset[int]) -> _Place | None:
+        return next((p for p in self._places.get(key, ()) if wanted <= p.held.metrics), None)
+
+    def _load(self, missing: Mapping[_Key, Mapping[str, Any]], wanted: frozenset[int]) -> dict[_Key, _Place]:
+        """Entries of manifests that are not held, some manifests in one frame; they are held from now on."""
+        chunks = list(_chunks(missing))
+        if len(missing) < 2:
+            return {key: place for chunk in chunks for key, place in self._chunk(chunk, missing, wanted, map).items()}
+        # a store far away is asked for several files at once; from a disk that costs more than it gives
+        with ThreadPoolExecutor(_READERS) as readers, ThreadPoolExecutor(_DECODERS) as decoders:
+            each = readers.map if self._storage.remote else map
+            found = decoders.map(lambda chunk: self._chunk(chunk, missing, wanted, each), chunks)
+            return {key: place for chunk in found for key, place in chunk.items()}
+
+    def _chunk(
+        self, keys: Sequence[_Key], rows: Mapping[_Key, Mapping[str, Any]], wanted: frozenset[int], each: Any
+    ) -> dict[_Key, _Place]:
+        manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key]), keys))
+        frame = read_manifests(manifests, self._columns, wanted).select(self._empty.columns)
+        held = _Held(frame, int(frame.estimated_size()), wanted)
+        places: dict[_Key, _Place] = {}
+        start = 0
+        for key, manifest in zip(keys, manifests, strict=True):
+            places[key] = _Place(held, start, manifest.container.records)
+            start += manifest.container.records
+        self._keep(held, places)
+        return places
+
+    def _keep(self, held: _Held, places: Mapping[_Key, _Place]) -> None:
+        with self._lock:
+            for key, place in places.items():
+                self._places.setdefault(key, []).append(place)
+            self._held[held] = list(places)
+            self._bytes += held.size
+            while self._bytes > _KEPT_BYTES and len(self._held) > 1:
+                oldest = next(iter(self._held))
+                for key in self._held.pop(oldest):
+                    self._places[key] = [p for p in self._places[key] if p.held is not oldest]
+                self._bytes -= oldest.size
+
+    def _open(self, path: str, row: Mapping[str, Any]) -> Manifest:
+        if row["key_metadata"] is not None:
             raise _encrypted(path)
         data = self._read(path, "manifest")
-        entries, own = read_manifest(data, path, metrics)
-        spec_id = int(manifest["partition_spec_id"] or 0) if own is None else own
-        _check_whole(manifest, len(data), entries.height)
-        found = typed_partition(inherited(entries, manifest, spec_id, path), self._columns, path)
-        found = found.select(self._empty.columns)
-        with self._lock:
-            self._entries[key] = found
-            self._bytes += int(found.estimated_size())
-            while self._bytes > _KEPT_BYTES and len(self._entries) > 1:
-                self._bytes -= int(self._entries.pop(next(iter(self._entries))).estimated_size())
+        found = open_manifest(data, path, row)
+        _check_whole(row, len(data), found.container.records)
         return found
 
     def _read(self, path: str, what: str) -> bytes:
@@ -122,6 +178,35 @@ class Tree:
             if _store(self._locations.resolve(path)) == _store(self._storage.root):
                 raise
             raise _missing(path, what, "lies in another store than the table") from error
+
+
+def _chunks(missing: Mapping[_Key, Mapping[str, Any]]) -> Iterator[list[_Key]]:
+    chunk: list[_Key] = []
+    size = 0
+    for key, row in missing.items():
+        length = row["manifest_length"] or _CHUNK_BYTES
+        if chunk and size + length > _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(key)
+        size += length
+    if chunk:
+        yield chunk
+
+
+def _slices(places: Iterable[_Place]) -> Iterator[pl.DataFrame]:
+    """The entries at these places, neighbours as one frame."""
+    held: _Held | None = None
+    start = end = 0
+    for place in places:
+        if place.held is held and place.start == end:
+            end += place.length
+            continue
+        if held is not None:
+            yield held.frame.slice(start, end - start)
+        held, start, end = place.held, place.start, place.start + place.length
+    if held is not None:
+        yield held.frame.slice(start, end - start)
 
 
 def _check_whole(manifest: Mapping[str, Any], size: int, entries: int) -> None:

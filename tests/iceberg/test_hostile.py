@@ -19,8 +19,8 @@ import pytest
 
 from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.iceberg import avro
-from lakeview.iceberg.avro import inflate, open_container, read_frame, read_records
-from lakeview.iceberg.manifests import read_manifest, read_manifest_list
+from lakeview.iceberg.avro import inflate, open_container, read_frame, read_joined, read_records
+from lakeview.iceberg.manifests import open_manifest, read_manifest_list, read_manifests
 from lakeview.iceberg.table import open_iceberg
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 
@@ -66,6 +66,40 @@ def test_a_sound_file_is_read_by_both_readers() -> None:
 
 def test_bytes_behind_the_last_record_do_not_hang() -> None:
     assert len(read(container((2, RECORD * 2 + b"\0\0\0")))) == 2
+
+
+def joined(*files: bytes) -> list[dict[str, Any]] | None:
+    found = read_joined([open_container(data, "x.avro") for data in files], "f1")
+    return None if found is None else found.to_dicts()
+
+
+def test_files_of_one_schema_are_decoded_together() -> None:
+    alone = container((2, RECORD * 2), (1, RECORD))
+    assert joined(alone, container(), container((1, b"\x04hi\x00"))) == [*read(alone), {"f1": "hi", "f2": None}]
+    assert joined(container(), container()) == []
+
+
+def test_a_file_that_holds_other_records_than_it_claims_is_not_read_with_others() -> None:
+    sound = container((2, RECORD * 2))
+    for lying in ((1, RECORD * 2), (3, RECORD * 2), (2, RECORD * 2 + b"\0"), (2, RECORD * 2 + b"\0\0"), (1, b"\x10")):
+        for files in ((container(lying), sound), (sound, container(lying)), (container(lying), container(lying))):
+            assert joined(*files) is None
+
+
+def test_a_file_in_which_claims_make_up_for_each_other_is_not_read_with_others() -> None:
+    assert joined(container((1, RECORD * 2)), container((3, RECORD * 2))) is None
+
+
+def test_of_joined_files_the_broken_one_is_named(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    for i in range(3):
+        history.append("a", [{"id": i}])
+    path = history.root / "metadata" / "manifest-1002.avro"
+    whole = path.read_bytes()
+    block = whole.index(open_container(whole, "x").sync) + 16
+    path.write_bytes(whole[:block] + zigzag(2) + whole[block + 1 :])
+    with pytest.raises(CorruptTableError, match=r"manifest-1002\.avro"):
+        open_iceberg(history.address).scan().collect()
 
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
@@ -144,9 +178,11 @@ def test_a_codec_nobody_knows_is_named() -> None:
 
 
 def test_what_is_avro_and_no_manifest_is_corrupt() -> None:
-    for reader in (read_manifest, read_manifest_list):
-        with pytest.raises(CorruptTableError, match="it lacks the field"):
-            reader(container((1, RECORD)), "x.avro")
+    data = container((1, RECORD))
+    with pytest.raises(CorruptTableError, match="it lacks the field"):
+        read_manifest_list(data, "x.avro")
+    with pytest.raises(CorruptTableError, match="it lacks the field"):
+        read_manifests([open_manifest(data, "x.avro")], ())
 
 
 def test_fields_are_found_by_id_whatever_their_names(tmp_path: Path) -> None:

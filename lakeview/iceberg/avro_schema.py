@@ -1,0 +1,137 @@
+"""Avro schemas as files record them to schemas that readers take: fields called by their ids, nothing without bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+_MAX_DEPTH = 64
+_PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+_BLANKS = {"boolean": b"\0", "int": b"\0", "long": b"\0", "float": bytes(4), "double": bytes(8), "bytes": b"\0"}
+
+
+@lru_cache(maxsize=64)
+def readable_schema(text: bytes, names: frozenset[tuple[str, int]], inner: str | None) -> Any:
+    """The schema of a header's JSON; the same object for the same text, which nobody may change.
+
+    `names`: the ids of fields that carry none; `inner`: a field, by its new name, that is a record: its fields stand
+    beside the others then, since a record's bytes are those of its fields and readers can skip only fields at the top.
+    ValueError, KeyError, TypeError, RecursionError and the like for one that is no schema of records with fields.
+    """
+    schema = _Renamed(dict(names)).type(msgspec.json.decode(text), 0)
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ValueError("its schema is no record with fields")
+    return schema if inner is None else _flattened(schema, inner)
+
+
+def _flattened(schema: dict[str, Any], inner: str) -> dict[str, Any]:
+    found = [f for f in schema["fields"] if f["name"] == inner]
+    if len(found) != 1 or not isinstance(found[0]["type"], dict) or found[0]["type"].get("type") != "record":
+        return schema
+    held = {f["name"] for f in found[0]["type"]["fields"]}
+    fields: list[dict[str, Any]] = []
+    for field in schema["fields"]:
+        if field["name"] == inner:
+            fields += field["type"]["fields"]
+        else:
+            fields.append({**field, "name": f"outer {field['name']}"} if field["name"] in held else field)
+    return {**schema, "fields": fields}
+
+
+def blank_record(schema: Any, text: str) -> bytes:
+    """The bytes of a record of a readable schema that holds nothing but this text, in each of its strings."""
+    match schema:
+        case list():
+            place = schema.index("string") if "string" in schema else 0
+            return bytes([place << 1]) + blank_record(schema[place], text)
+        case None | "null":
+            return b""
+        case "string":
+            return bytes([len(text) << 1]) + text.encode()
+        case str():
+            return _BLANKS[schema]
+    match schema["type"]:
+        case "record":
+            return b"".join(blank_record(f["type"], text) for f in schema["fields"])
+        case "fixed":
+            return bytes(schema["size"])
+        case "array" | "map" | "enum":
+            return b"\0"
+        case "bytes":  # a decimal, which has one byte at least
+            return b"\x02\0"
+    return blank_record(schema["type"], text)
+
+
+class _Renamed:
+    """A schema with its fields called by their ids, entries of maps `key` and `value`, and no field without bytes."""
+
+    def __init__(self, names: Mapping[str, int]) -> None:
+        self._names = names
+        self._known: dict[str, Any] = {}
+        self._counter = 0
+
+    def type(self, found: Any, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            raise ValueError("its schema is nested too deep, or in itself")
+        if isinstance(found, list):
+            branches = [self.type(b, depth + 1) for b in found]
+            # Branches without bytes leave only the branch's number: BigQuery has a nullable record without fields.
+            return "long" if all(b in ("null", None) for b in branches) and len(branches) > 1 else branches
+        if isinstance(found, str):
+            return found if found in _PRIMITIVES else self.type(self._named(found), depth + 1)
+        match found["type"]:
+            case "record":
+                self._remember(found)
+                fields = [self._field(f, depth) for f in found["fields"]]
+                self._counter += 1
+                kept = [f for f in fields if f["type"] is not None]
+                return {"type": "record", "name": f"r{self._counter}", "fields": kept} if kept else None
+            case "array":
+                return self._array(found, depth)
+            case "map":
+                return {"type": "map", "values": self._with_bytes(self.type(found["values"], depth + 1))}
+            case "fixed" | "enum":
+                self._remember(found)
+                self._counter += 1
+                return {k: v for k, v in found.items() if k not in ("namespace", "aliases")} | {
+                    "name": f"r{self._counter}"
+                }
+            case list() | dict() as inner:
+                return self.type(inner, depth + 1)
+        return self.type(found["type"], depth + 1) if found["type"] not in _PRIMITIVES else _plain(found)
+
+    def _remember(self, found: Any) -> None:
+        for name in (found["name"], f"{found.get('namespace', '')}.{found['name']}"):
+            self._known[name] = found
+
+    def _named(self, name: str) -> Any:
+        if name not in self._known:
+            raise ValueError(f"its schema names the type {name[:80]}, which it does not have")
+        return self._known[name]
+
+    def _field(self, found: Any, depth: int) -> dict[str, Any]:
+        field_id = found.get("field-id", self._names.get(found["name"]))
+        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else found["name"]
+        type_ = self.type(found["type"], depth + 1)
+        return {"name": name, "type": None if type_ == "null" else type_}
+
+    def _array(self, found: Any, depth: int) -> dict[str, Any]:
+        items = self._with_bytes(self.type(found["items"], depth + 1))
+        if found.get("logicalType") == "map" and isinstance(items, dict) and len(items.get("fields", ())) == 2:
+            pairs = zip(items["fields"], ("key", "value"), strict=True)
+            items = {**items, "fields": [{**f, "name": name} for f, name in pairs]}
+        return {"type": "array", "items": items}
+
+    def _with_bytes(self, items: Any) -> Any:
+        if items in (None, "null"):  # any number of them would fit into no bytes at all
+            raise ValueError("its schema has lists of elements that take no bytes")
+        return items
+
+
+def _plain(found: Mapping[str, Any]) -> Any:
+    """A primitive with what changes how it is read."""
+    kept = {k: found[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in found}
+    return kept if len(kept) > 1 else found["type"]
