@@ -15,7 +15,8 @@ from lakeview.iceberg.deletes import EqualityDeletes, IcebergDeletes, VectorPlac
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import Metadata
-from lakeview.iceberg.partitions import PartitionColumn
+from lakeview.iceberg.metadata_columns import asks_for_place, placed
+from lakeview.iceberg.partitions import PartitionColumn, display_partition
 from lakeview.iceberg.pruning import Pruning
 from lakeview.iceberg.types import struct_fields
 from lakeview.rows import FileTask
@@ -87,7 +88,15 @@ class Scan:
                 self._root, self._locations.resolve(path), self._schema, size=size or 0, records=records, source=source
             )
             tasks.append(self._with_deletes(task, path, applied.get(number), deletes))
-        return tasks
+        return self._placed(tasks, entries) if asks_for_place(self._schema) else tasks
+
+    def _placed(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
+        """The tasks of these entries with what fills the metadata columns."""
+        facts = entries.select("path", "spec_id").rows()
+        tuples: list[Any] = [None] * entries.height
+        if self._columns:
+            tuples = display_partition(entries, self._columns).to_list()
+        return [placed(t, path, spec_id, part) for t, (path, spec_id), part in zip(tasks, facts, tuples, strict=True)]
 
     def _pruning(self, where: pl.Expr) -> Pruning:
         return Pruning(self._metadata, self._schema, self._columns, parse(where))

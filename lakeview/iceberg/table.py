@@ -22,42 +22,19 @@ from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check
-from lakeview.iceberg.locate import Found, Place, Pointer, locate, place_of, read_metadata
-from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.locate import Found, Place, Pointer, locate, place_of
 from lakeview.iceberg.manifest_frames import manifest_files
-from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, MetadataLogEntry, SnapshotEntry, parse_metadata
-from lakeview.iceberg.partitions import partition_columns
+from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata_columns import with_metadata_columns
 from lakeview.iceberg.scan import Scan
 from lakeview.iceberg.specs import partition_specs, sort_orders
+from lakeview.iceberg.state import State
 from lakeview.iceberg.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.statistics_files import statistics_files
-from lakeview.iceberg.tree import Tree
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
 from lakeview.storage import Storage, open_storage
-
-
-class _State:
-    """One metadata file and what hangs below it; replaced as a whole by a refresh."""
-
-    def __init__(self, storage: Storage, place: Place, found: Found, relocate: Mapping[str, str]) -> None:
-        self.storage = storage
-        self.found = found
-        self.metadata: Metadata = parse_metadata(
-            read_metadata(storage, found.path), found.path, storage.config.max_schema_depth
-        )
-        self.place = place
-        self.locations = Locations(storage.root, self.metadata, relocate)
-        self.columns = partition_columns(self.metadata)
-        self.tree = Tree(storage, self.locations, self.columns)
-        self.history = history.TreeHistory(storage, self.locations, self.tree, self.metadata)
-        self._storage = storage
-
-    def earlier(self, entry: MetadataLogEntry) -> Metadata:
-        """A metadata file that was current before; LakeviewError where it is gone or broken."""
-        path = self.locations.resolve(entry.metadata_file)
-        return parse_metadata(read_metadata(self._storage, path), path, self._storage.config.max_schema_depth)
 
 
 def open_iceberg(
@@ -110,7 +87,7 @@ class IcebergTable:
         self._relocate = dict(relocate or {})
         self._pointer = pointer
         self._lock = threading.Lock()
-        self._state = _State(storage, place, locate(storage, place), self._relocate)
+        self._state = State(storage, place, locate(storage, place), self._relocate)
 
     @property
     def storage(self) -> Storage:
@@ -158,7 +135,7 @@ class IcebergTable:
             before = self._state
             if (storage, found) == (before.storage, before.found):
                 return False
-            after = _State(storage, place, found, self._relocate)
+            after = State(storage, place, found, self._relocate)
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
@@ -267,17 +244,20 @@ class IcebergTable:
         at: datetime | None = None,
         ref: str | None = None,
         row_tracking: bool = False,
+        metadata_columns: Sequence[str] = (),
     ) -> pl.LazyFrame:
         """The rows at a snapshot, pinned now; filters prune manifests and files.
 
-        `row_tracking`: with `_row_id` and `_last_updated_sequence_number` behind the table's columns, null for rows
-        from before it kept them; InvalidRequestError for a table that does not track its rows. Collecting raises
-        DataFileMissingError, CorruptTableError, and UnsupportedTableError for a type or a file format without rows.
+        `metadata_columns`: which of `_file`, `_pos`, `_deleted`, `_spec_id`, `_partition`, `_row_id` and
+        `_last_updated_sequence_number` follow the table's columns; with `_deleted`, deleted rows are given too, marked.
+        `row_tracking` stands for the last two, null for rows from before the table kept them. InvalidRequestError for
+        one the table cannot give. Collecting raises DataFileMissingError, CorruptTableError, and UnsupportedTableError
+        for a type or a file format without rows.
         """
         state = self._state
         entry, schema = self._chosen(state, version, at, ref)
-        if row_tracking:
-            schema = self._with_lineage(state, schema)
+        names = [*metadata_columns, *(f.name for f in LINEAGE if row_tracking)]
+        schema = with_metadata_columns(schema, names, state.metadata, state.columns)
         return lazy_rows(self._scan(state, entry, schema).tasks, schema, state.storage)
 
     def tasks(
@@ -335,26 +315,10 @@ class IcebergTable:
 
     # -- inside
 
-    def _with_lineage(self, state: _State, schema: Schema) -> Schema:
-        if state.metadata.format_version < 3:
-            raise InvalidRequestError(
-                f"{self.address} does not track its rows: that begins with format version 3",
-                fix="read without row_tracking",
-                kind="no-row-tracking",
-            )
-        if taken := [f.name for f in LINEAGE if f.name in schema]:
-            raise InvalidRequestError(
-                f"{self.address} has a column {taken[0]} of its own",
-                fix="read without row_tracking",
-                place=taken[0],
-                kind="column-name-taken",
-            )
-        return Schema((*schema.fields, *LINEAGE))
-
-    def _tasks_of(self, state: _State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
+    def _tasks_of(self, state: State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
         return lambda entry, schema: self._scan(state, entry, schema).tasks(None)
 
-    def _steps(self, state: _State, start: int | datetime, end: int | datetime | None) -> tuple[list[Step], Schema]:
+    def _steps(self, state: State, start: int | datetime, end: int | datetime | None) -> tuple[list[Step], Schema]:
         """Each snapshot of a range with the one before it, oldest first, and the schema at its end."""
         at = end if isinstance(end, datetime) else None
         last, schema = self._chosen(state, None if isinstance(end, datetime) else end, at)
@@ -363,14 +327,14 @@ class IcebergTable:
         opening = milliseconds(start) if isinstance(start, datetime) else self._entry(state, start)
         return steps(state.metadata, opening, last), schema
 
-    def _scan(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
+    def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)
         return Scan(files, state.metadata, schema, state.columns, state.locations, state.storage.root)
 
-    def _files(self, state: _State, entry: SnapshotEntry | None) -> IcebergFiles:
+    def _files(self, state: State, entry: SnapshotEntry | None) -> IcebergFiles:
         return IcebergFiles(state.tree, state.metadata, entry, state.columns)
 
-    def _entry(self, state: _State, version: int) -> SnapshotEntry:
+    def _entry(self, state: State, version: int) -> SnapshotEntry:
         found = state.metadata.snapshots.get(version)
         if found is None:
             raise VersionNotFoundError(
@@ -380,7 +344,7 @@ class IcebergTable:
         return found
 
     def _chosen(
-        self, state: _State, version: int | None = None, at: datetime | None = None, ref: str | None = None
+        self, state: State, version: int | None = None, at: datetime | None = None, ref: str | None = None
     ) -> tuple[SnapshotEntry | None, Schema]:
         """A snapshot and the schema to read it with."""
         metadata = state.metadata
@@ -401,7 +365,7 @@ class IcebergTable:
         entry = self._entry(state, version)
         return entry, metadata.schema_of(entry).schema
 
-    def _describe(self, state: _State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
+    def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
         metadata = state.metadata
         millis = metadata.last_updated_ms if entry is None else entry.timestamp_ms
         when = pl.DataFrame({"t": [millis]}, schema={"t": pl.Int64()}).select(moments("t"))["t"][0]

@@ -1,0 +1,34 @@
+"""A metadata file to everything a table keeps of it: places, manifests, history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeview.iceberg.history import TreeHistory
+from lakeview.iceberg.locate import Found, Place, read_metadata
+from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.metadata import Metadata, MetadataLogEntry, parse_metadata
+from lakeview.iceberg.partitions import partition_columns
+from lakeview.iceberg.tree import Tree
+from lakeview.storage import Storage
+
+
+class State:
+    """One metadata file and what hangs below it; replaced as a whole by a refresh."""
+
+    def __init__(self, storage: Storage, place: Place, found: Found, relocate: Mapping[str, str]) -> None:
+        self.storage = storage
+        self.found = found
+        self.metadata = self._parsed(found.path)
+        self.place = place
+        self.locations = Locations(storage.root, self.metadata, relocate)
+        self.columns = partition_columns(self.metadata)
+        self.tree = Tree(storage, self.locations, self.columns)
+        self.history = TreeHistory(storage, self.locations, self.tree, self.metadata)
+
+    def earlier(self, entry: MetadataLogEntry) -> Metadata:
+        """A metadata file that was current before; LakeviewError where it is gone or broken."""
+        return self._parsed(self.locations.resolve(entry.metadata_file))
+
+    def _parsed(self, path: str) -> Metadata:
+        return parse_metadata(read_metadata(self.storage, path), path, self.storage.config.max_schema_depth)
