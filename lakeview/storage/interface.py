@@ -96,6 +96,13 @@ class Storage(ABC):
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens if it is not there."""
 
+    def signed_url(self, path: str, seconds: int) -> str | None:  # noqa: ARG002 (for stores that can)
+        """An address by which anyone may read a file for so many seconds; None where the store signs none.
+
+        Nothing is asked of the store. AccessDeniedError as `resolve`.
+        """
+        return None
+
     def count(self, kind: str, times: int = 1) -> None:
         """Note a request, or several of a kind."""
         with self._count_lock:
