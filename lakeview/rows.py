@@ -16,10 +16,11 @@ from polars.io.plugins import register_io_source
 from lakeview.casts import Match, conformed, located
 from lakeview.config import settings
 from lakeview.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
-from lakeview.schema import Field, Schema
+from lakeview.schema import Field, Schema, polars_type
 from lakeview.storage import Storage, open_storage
 
 BATCH_ROWS = 65_536
+_NOTHING = pl.Null()
 _FEW_ROWS = 128
 
 
@@ -238,9 +239,11 @@ def lazy_rows(
 ) -> pl.LazyFrame:
     """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch.
 
-    `read` gives the batches of one file, as `read_task` does.
+    `read` gives the batches of one file, as `read_task` does. A column of a type that cannot be read stands there as
+    nulls, and asking for it is an UnsupportedTableError that names it: the other columns are read without it.
     """
-    types = schema.to_polars()
+    unread = frozenset(schema.unreadable)
+    types = pl.Schema({f.name: _NOTHING if f.name in unread else polars_type(f.type) for f in schema})
 
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
@@ -248,6 +251,8 @@ def lazy_rows(
         output = schema.names if with_columns is None else with_columns
         needed = set(output) | set(() if predicate is None else predicate.meta.root_names())
         names = [n for n in schema.names if n in needed]
+        if asked := [n for n in names if n in unread]:
+            schema.select(asked).to_polars()  # raises, and names the column
         left = n_rows
         for task in tasks(predicate):
             if left is not None and left <= 0:

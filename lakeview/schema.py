@@ -152,10 +152,23 @@ class Schema:
         """
         return pl.Schema({f.name: _of_column(f, lambda field: polars_type(field.type)) for f in self.fields})
 
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The columns whose values cannot be read, since they are, or hold, a type nobody knows here."""
+        return tuple(f.name for f in self.fields if _unreadable(f))
+
     @staticmethod
     def from_arrow(schema: pa.Schema) -> Schema:
         """A schema from Arrow's; UnsupportedTableError for a type no table can hold."""
         return Schema(tuple(_field_from_arrow(f) for f in schema))
+
+
+def _unreadable(f: Field) -> bool:
+    try:
+        polars_type(f.type)
+    except UnsupportedTableError:
+        return True
+    return False
 
 
 _T = TypeVar("_T")

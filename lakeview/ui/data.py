@@ -198,6 +198,8 @@ def rows(now: Opened, wanted: Request) -> pl.DataFrame:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _rows(address: str, version: int, where: str | None, limit: int) -> pl.DataFrame:
     scan = cache.table(address).scan(version)
+    if unreadable := cache.snapshot(address, version).schema.unreadable:
+        scan = scan.drop(unreadable)
     if where is None:
         return scan.head(limit).collect()
     try:
@@ -211,14 +213,16 @@ def _rows(address: str, version: int, where: str | None, limit: int) -> pl.DataF
         ) from error
 
 
-def show_rows(found: pl.DataFrame, wanted: Request) -> None:
+def show_rows(now: Opened, found: pl.DataFrame, wanted: Request) -> None:
     """The rows, 64-bit whole numbers kept exact, maps as JSON text, other nested values as they are."""
     if found.is_empty():
         st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
         return
+    left_out = cache.snapshot(now.address, wanted.version).schema.unreadable
     more = f"the first {found.height:,}" if found.height == wanted.limit else f"all {found.height:,}"
     where = f" where {escape(wanted.where)}" if wanted.where else ""
-    st.markdown(f"**Rows of v{wanted.version}** &ensp; :small[:gray[{more}{where}]]")
+    without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
+    st.markdown(f"**Rows of {views.format_version(wanted.version)}** &ensp; :small[:gray[{more}{where}{without}]]")
     wide = [name for name, type_ in found.schema.items() if type_ in (pl.Int64, pl.UInt64)]
     too_wide = [name for name in wide if _beyond_browser(found[name])]
     maps = [name for name, type_ in found.schema.items() if _holds_maps(type_)]

@@ -14,7 +14,7 @@ with errors.shown(here="data"), card("Preview", data.NOTE, key="preview"):
     if data.read_button(request, cost):
         rows = data.rows(now, request)
         downloads.offer("rows", rows)
-        data.show_rows(rows, request)
+        data.show_rows(now, rows, request)
         with errors.shown(here="data"):
             data.show_profile(views.profile(rows))
 
