@@ -236,9 +236,11 @@ def lazy_rows(
     schema: Schema,
     storage: Storage,
     read: Callable[[FileTask, Storage], Iterator[pa.RecordBatch]] = read_task,
+    enough: Callable[[int], Iterable[FileTask]] | None = None,
 ) -> pl.LazyFrame:
     """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch.
 
+    `enough` gives files that hold so many rows, for a preview of a table whose whole list costs a request.
     `read` gives the batches of one file, as `read_task` does. A column of a type that cannot be read stands there as
     nulls, and asking for it is an UnsupportedTableError that names it: the other columns are read without it.
     """
@@ -254,7 +256,8 @@ def lazy_rows(
         if asked := [n for n in names if n in unread]:
             schema.select(asked).to_polars()  # raises, and names the column
         left = n_rows
-        for task in tasks(predicate):
+        first = enough(n_rows) if enough is not None and predicate is None and n_rows is not None else None
+        for task in tasks(predicate) if first is None else first:
             if left is not None and left <= 0:
                 return
             few = read is read_task and predicate is None and left is not None
