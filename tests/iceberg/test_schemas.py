@@ -29,7 +29,7 @@ def test_a_column_of_a_type_no_one_knows_costs_the_others_nothing(field: dict[st
     assert table.schemas().height == 1
     rows = table.scan()
     assert rows.filter(pl.col("id") > 1).drop("x").collect()["id"].to_list() == [2]
-    assert rows.drop("x").select(pl.len()).collect().item() == 2
+    assert rows.select("id").collect().height == 2
     for ask in (rows, rows.select("x"), rows.filter(pl.col("x").is_null()).select("id")):
         with pytest.raises(UnsupportedTableError, match=r"in column x values of type wish\(4326\) cannot be read"):
             ask.collect()
