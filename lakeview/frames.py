@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import polars as pl
 
 UTC_MILLIS = pl.Datetime("ms", "UTC")
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_370_764_800_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moments(milliseconds: str) -> pl.Expr:
@@ -15,6 +18,13 @@ def moments(milliseconds: str) -> pl.Expr:
     """
     number = pl.col(milliseconds)
     return pl.when(number >= YEAR_1, number < YEAR_9999).then(number).cast(UTC_MILLIS).alias(milliseconds)
+
+
+def moment(milliseconds: int | None) -> datetime | None:
+    """Milliseconds since 1970 as an aware datetime; None for none, and beyond the calendar's years."""
+    if milliseconds is None or not YEAR_1 <= milliseconds < YEAR_9999:
+        return None
+    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 FILES = pl.Schema(

@@ -29,10 +29,10 @@ from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.readability import readable_versions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.times import CommitTimes, in_commit_start, moment, version_at
+from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
 from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns, predicate
-from lakeview.frames import ACTIONS
+from lakeview.frames import ACTIONS, moment
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata

@@ -16,7 +16,7 @@ from lakeview.config import Config, settings
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
-from lakeview.frames import moments
+from lakeview.frames import moment
 from lakeview.iceberg import history, refs
 from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.data_files import LINEAGE
@@ -368,13 +368,12 @@ class IcebergTable:
     def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
         metadata = state.metadata
         millis = metadata.last_updated_ms if entry is None else entry.timestamp_ms
-        when = pl.DataFrame({"t": [millis]}, schema={"t": pl.Int64()}).select(moments("t"))["t"][0]
         mine = {f.field_id for f in metadata.spec.fields}
         return TableMetadata(
             address=self.address,
             format=self.format,
             version=NO_SNAPSHOT if entry is None else entry.snapshot_id,
-            timestamp=when,
+            timestamp=moment(millis),
             schema=schema,
             partition_columns=tuple(c.name for c in state.columns if c.field.field_id in mine),
             properties=metadata.properties,

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -72,10 +73,13 @@ class Tree:
         self._held: dict[_Held, list[_Key]] = {}
         self._bytes = 0
         self._lock = threading.Lock()
+
+    @cached_property
+    def _empty(self) -> pl.DataFrame:  # made when wanted: it takes as long as opening a table
         schema: dict[str, pl.DataType] = {**ENTRIES, "spec_id": pl.Int32()}
-        if columns:
-            schema["partition"] = pl.Struct({c.key: c.dtype for c in columns})
-        self._empty = pl.DataFrame(schema=schema)
+        if self._columns:
+            schema["partition"] = pl.Struct({c.key: c.dtype for c in self._columns})
+        return pl.DataFrame(schema=schema)
 
     def manifests(self, snapshot: SnapshotEntry | None) -> pl.DataFrame:
         """MANIFESTS of a snapshot; none without one.
@@ -158,7 +162,7 @@ class Tree:
             while self._bytes > _KEPT_BYTES and len(self._held) > 1:
                 oldest = next(iter(self._held))
                 for key in self._held.pop(oldest):
-                    self._places[key] = [p for p in self._places[key] if p.held is not oldest]
+                    self._places[key].remove(next(p for p in self._places[key] if p.held is oldest))
                 self._bytes -= oldest.size
 
     def _open(self, path: str, row: Mapping[str, Any]) -> Manifest:

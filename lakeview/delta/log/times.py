@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import polars as pl
 
@@ -19,13 +19,12 @@ from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError, VersionNotFoundError
-from lakeview.frames import UTC_MILLIS, YEAR_1, YEAR_9999, moments
+from lakeview.frames import UTC_MILLIS, moment, moments
 from lakeview.snapshot import TableProtocol, milliseconds
 
 TIMES = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "timestamp_source": pl.String()})
 """One row a commit file, oldest first."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FLAT = 3_600_000
 _FLATTENED = 100
 
@@ -130,13 +129,6 @@ class CommitTimes:
 def _position(commits: Sequence[LogFile], version: int) -> int | None:
     at = bisect_left(commits, version, key=lambda c: c.version)
     return at if at < len(commits) and commits[at].version == version else None
-
-
-def moment(milliseconds: int | None) -> datetime | None:
-    """Milliseconds since 1970 as an aware datetime; None for none, and beyond the calendar's years."""
-    if milliseconds is None or not YEAR_1 <= milliseconds < YEAR_9999:
-        return None
-    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def _monotone(times: Sequence[int | None]) -> list[int | None]:
