@@ -89,6 +89,8 @@ class SharingClient:
         if profile.kind == OAUTH:
             check_endpoint(self.http, profile.token_endpoint)
         self._credentials = self._login()
+        self.ends_streams = False
+        """Whether an answer of this server has said that an endStreamAction would come."""
 
     def __repr__(self) -> str:
         return f"SharingClient({self.profile.endpoint!r})"
@@ -204,6 +206,7 @@ class SharingClient:
     def _lines(self, call: _Call) -> Answer:
         def read(response: httpx.Response) -> Answer:
             said = parse_capabilities(response.headers.get(CAPABILITIES_HEADER))
+            self.ends_streams = self.ends_streams or said.end_stream is True
             return read_answer(self.http.lines(response), _version_of(response), must_end=said.end_stream is True)
 
         return self._send(call, read)

@@ -7,6 +7,7 @@ import ipaddress
 import re
 import socket
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -84,6 +85,7 @@ class Http:
             trust_env=limits.private,
             headers={"User-Agent": USER_AGENT},
         )
+        self._close = weakref.finalize(self, self._client.close)  # a table is opened and forgotten, never closed
         self._transport_errors: tuple[type[Exception], ...] = (httpx.TransportError, httpx.DecodingError)
         self._bad_url = httpx.InvalidURL
 
@@ -200,7 +202,7 @@ class Http:
 
     def close(self) -> None:
         """Close every connection."""
-        self._client.close()
+        self._close()
 
 
 def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:

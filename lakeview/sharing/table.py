@@ -1,0 +1,365 @@
+"""A shared table: what a sharing server tells of it to snapshots, listings and rows."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from html import escape
+from typing import Any, NoReturn
+
+import polars as pl
+
+from lakeview.config import Config, settings
+from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.statistics import physical_leaves, table_statistics
+from lakeview.delta.data.type_widening import check_type_changes
+from lakeview.delta.write.writer import Clock, system_clock
+from lakeview.errors import InvalidRequestError, SharingError, UnsupportedTableError, VersionNotFoundError
+from lakeview.expressions import check_columns, predicate
+from lakeview.findings import Finding, Severity
+from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
+from lakeview.rows import FileTask, lazy_rows
+from lakeview.sharing.blocks import Blocks
+from lakeview.sharing.changes import SharedChanges, check_range, shared_changes
+from lakeview.sharing.client import SharingClient
+from lakeview.sharing.http import Limits
+from lakeview.sharing.profile import Profile, TableName, parse_address, read_profile
+from lakeview.sharing.state import SharedState, head_of
+from lakeview.snapshot import Snapshot, TableMetadata, milliseconds
+from lakeview.table import OneLine
+
+_KEPT_STATES = 4
+_MOST_VERSIONS = 1_000
+"""Versions that `versions` lists at most: a server tells nothing about each of them."""
+
+
+def open_shared(
+    address: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+    limits: Limits | None = None,
+    clock: Clock = system_clock,
+) -> SharedTable:
+    """The table at `<profile>#<share>.<schema>.<table>`; `storage_options` are those of the profile's store.
+
+    InvalidRequestError for another address, NotATableError if profile or table are not there, AccessDeniedError if the
+    profile has expired or the server refuses it, StoreUnavailableError, SharingError.
+    """
+    parts = parse_address(os.fspath(address))
+    if parts is None:
+        raise InvalidRequestError(
+            f"{os.fspath(address)} is no address of a shared table",
+            fix="write it as profile.share#share.schema.table",
+            kind="bad-address",
+        )
+    config = config or settings()
+    profile = read_profile(parts[0], config=config, **dict(storage_options or {}))
+    return SharedTable(profile, parts[1], config=config, limits=limits, clock=clock)
+
+
+class SharedTable(OneLine):
+    """A table that somebody shares. Implements `lakeview.table.Table`; safe to use from several threads.
+
+    Only what the protocol tells is known: the newest version at once, earlier ones where their history is shared, no
+    commits, no log. Files are read over signed URLs, piece by piece, and kept by their id (`lakeview.sharing.blocks`).
+    """
+
+    format = "sharing"
+
+    def __init__(
+        self,
+        profile: Profile,
+        table: TableName,
+        *,
+        config: Config | None = None,
+        limits: Limits | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.profile = profile
+        self.name = table
+        self.client = SharingClient(profile, limits=limits or reach(config or settings()), clock=clock)
+        self._config = config or settings()
+        self._blocks = Blocks()
+        self._lock = threading.RLock()
+        self._states: dict[int, SharedState] = {}
+        self._refused: str | None = None
+        state = self._made(head_of(self.client, table).version, None)
+        self._latest = state.version
+
+    @property
+    def address(self) -> str:
+        """The profile's address and the table's name."""
+        return f"{self.profile.address}#{self.name}"
+
+    @property
+    def latest_version(self) -> int:
+        """The newest version seen by the last refresh."""
+        return self._latest
+
+    def refresh(self) -> bool:
+        """True if there is a newer version; costs one request."""
+        found = self.client.version(self.name)
+        with self._lock:
+            newer = found > self._latest
+            self._latest = found
+        return newer
+
+    def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
+        """The table at a version or a moment, where its history is shared; the latest without either.
+
+        VersionNotFoundError with the server's words where it gives none, UnsupportedTableError for a feature by name,
+        InvalidRequestError (a naive moment, a ref). When a version was committed is not told: `timestamp` is None.
+        """
+        state = self._state(version, at, ref)
+        return Snapshot(self._describe(state), DeltaLoader(state, state.schema, state.partitions))
+
+    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
+        """COMMITS, empty: a share tells nothing of commits."""
+        return pl.DataFrame(schema=COMMITS)
+
+    def versions(self) -> pl.DataFrame:
+        """VERSIONS, newest first, at most a thousand; when they were committed is not told.
+
+        Whether earlier ones may be read is asked of the server: about ten requests, one where it shares no history.
+        """
+        latest = self._latest
+        first, reason = self._first_shared(latest)
+        numbers = range(latest, max(-1, latest - _MOST_VERSIONS), -1)
+        rows = [(v, None, v >= first or v == latest, None if v >= first or v == latest else reason) for v in numbers]
+        return pl.DataFrame(rows, schema=VERSIONS, orient="row")
+
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS: the one of the latest version, at that version; since when it holds is not told."""
+        state = self._state()
+        row = (state.version, None, state.head.metadata.schema_string or "")
+        return pl.DataFrame([row], schema=SCHEMAS, orient="row")
+
+    def commit(self, version: int) -> pl.DataFrame:
+        """ACTIONS, empty: what a commit recorded is not shared. VersionNotFoundError for a version there is not."""
+        self._check_version(version)
+        return pl.DataFrame(schema=ACTIONS)
+
+    def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """FILES at a version; `path` is the file's id, which stays the same, and never its URL."""
+        state = self._state(version)
+        return files_frame(state, state.partitions, columns)
+
+    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS of the live files at a version; partition columns have none.
+
+        InvalidRequestError for a column the schema does not have.
+        """
+        state = self._state(version)
+        return table_statistics(state, physical_leaves(state.schema, columns, [f.name for f in state.partitions]))
+
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES of the live files: since when they are part of the table is not told, nor which ones were."""
+        files = self.files(columns=["path", "deletion_vector", "size", "records", "deleted_records"])
+        return files.select(
+            "path",
+            "deletion_vector",
+            pl.lit(None, pl.Int64).alias("added"),
+            pl.lit(None, pl.Int64).alias("removed"),
+            "size",
+            (pl.col("records") - pl.col("deleted_records")).alias("records"),
+        ).select(LIFETIMES.names())
+
+    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
+        """PLAN: which files a filter reads, and what spares the others."""
+        state = self._state(version)
+        return state.scan().plan(_checked(where, state))
+
+    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+        """The rows at a version, pinned now; filters and limits are hints to the server and hold here.
+
+        Collecting raises DataFileMissingError for a file that is gone, VersionNotFoundError if the table has moved on
+        and its history is not shared, UnsupportedTableError for a type without rows.
+        """
+        state = self._state(version, at, ref)
+        _require_parquet(state, self.address)
+        return lazy_rows(state.tasks, state.schema, state.files, enough=state.enough)
+
+    def tasks(
+        self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
+    ) -> list[FileTask]:
+        """The files a read needs, in the store of this table: `scan` reads them. `where` spares files."""
+        state = self._state(version)
+        _require_parquet(state, self.address)
+        found = list(state.tasks(None if where is None else _checked(where, state)))
+        if columns is None:
+            return found
+        if unknown := [c for c in columns if c not in state.schema]:
+            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
+        return [task.select(columns) for task in found]
+
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
+
+        The table's columns, then CHANGES, from the change feed that the server shares. SharingError in its words where
+        it shares none; VersionNotFoundError, InvalidRequestError for a range that is none or that a schema change cuts.
+        """
+        found = self._changes(start, end)
+        return found.scan.rows(found.files)
+
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
+        return self._changes(start, end).scan.plan()
+
+    def check(self, now: datetime | None = None) -> list[Finding]:
+        """What is known without a log: the profile, whether the table opens, whether its history is shared."""
+        found: list[Finding] = []
+        if now is not None:
+            milliseconds(now)  # refuses a naive moment
+            found += self.profile.findings(now)
+        self._state()
+        _, reason = self._first_shared(self._latest)
+        if reason is not None:
+            found.append(
+                Finding(
+                    Severity.NOTE,
+                    "Its history is not shared" if self._refused else "Only a part of its history is shared",
+                    reason,
+                    remedy="ask whoever shares the table, if earlier versions are needed",
+                    page="timeline",
+                )
+            )
+        found.append(
+            Finding(
+                Severity.NOTE,
+                "Its log is not shared",
+                "commits, removed files and checkpoints of a shared table are known to its server only",
+                rule="Delta Sharing protocol",
+            )
+        )
+        return found
+
+    def transaction(self, operation: str = "WRITE", **_: Any) -> NoReturn:
+        """UnsupportedTableError: a share is read, not written."""
+        raise UnsupportedTableError(
+            f"{self.address} is shared to be read, and cannot be written ({operation})",
+            fix="write the table where it lies",
+            kind="unsupported-format",
+        )
+
+    # -- inside
+
+    def _state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> SharedState:
+        if ref is not None:
+            self.ref_lifetimes(ref)  # says that there is none
+        if version is not None and at is not None:
+            raise InvalidRequestError("a version and a moment were given", fix="give one of them")
+        if at is not None:
+            milliseconds(at)
+            return self._made(None, at)
+        wanted = self._latest if version is None else version
+        self._check_version(wanted)
+        return self._made(wanted, None)
+
+    def _check_version(self, version: int) -> None:
+        if not 0 <= version <= self._latest:
+            raise VersionNotFoundError(
+                f"{self.address} has no version {version}: it is at {self._latest}",
+                fix=f"ask for a version from 0 to {self._latest}",
+            )
+
+    def _made(self, version: int | None, at: datetime | None) -> SharedState:
+        with self._lock:
+            if version is not None and version in self._states:
+                return self._states[version]
+            latest = getattr(self, "_latest", version)
+            pinned = version != latest
+            head = head_of(self.client, self.name, version if pinned else None, at)
+            if not pinned and head.version != version:  # it moved on since it was asked for its version
+                head, pinned = head_of(self.client, self.name, version), True
+            if head.version not in self._states:
+                state = SharedState(
+                    self.client, self.name, head, pinned=pinned, address=self.address, config=self._config,
+                    blocks=self._blocks,
+                )  # fmt: skip
+                self._states[head.version] = state
+                while len(self._states) > _KEPT_STATES:
+                    del self._states[next(iter(self._states))]
+            return self._states[head.version]
+
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> SharedChanges:
+        check_range(start, end, self._latest, self.address)
+        return shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
+
+    def _first_shared(self, latest: int) -> tuple[int, str | None]:
+        """The first version that the server gives, and why it does not give those before; found by halving."""
+        reason = self._refusal(latest)
+        if reason is not None:
+            self._refused = reason
+            return latest, reason
+        low, high = max(0, latest - _MOST_VERSIONS + 1), latest
+        reason = self._refusal(low) if low < high else None
+        if reason is None:
+            return low, None
+        while high - low > 1:
+            middle = (low + high) // 2
+            refused = self._refusal(middle)
+            if refused is None:
+                high = middle
+            else:
+                low, reason = middle, refused
+        return high, reason
+
+    def _refusal(self, version: int) -> str | None:
+        """Why the server gives no such version, None if it does."""
+        try:
+            head_of(self.client, self.name, version)
+        except VersionNotFoundError as error:
+            return error.message
+        except SharingError as error:
+            return error.message
+        return None
+
+    def _describe(self, state: SharedState) -> TableMetadata:
+        metadata = state.head.metadata
+        return TableMetadata(
+            address=self.address,
+            format=self.format,
+            version=state.version,
+            timestamp=None,
+            schema=state.schema,
+            partition_columns=tuple(metadata.partition_columns or ()),
+            properties=metadata.properties,
+            protocol=state.table_protocol,
+            id=metadata.id,
+            name=metadata.name or self.name.name,
+            description=metadata.description,
+            created=None,
+            data_format=metadata.format.provider,
+        )
+
+    def __repr__(self) -> str:
+        return f"SharedTable({self.address!r}, latest={self._latest})"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.address)}</b> · shared · latest version {self._latest}</p>"
+
+
+def reach(config: Config) -> Limits:  # noqa: ARG001 (until the configuration says more)
+    """The limits that a configuration asks for."""
+    return Limits()
+
+
+def _checked(where: str | pl.Expr, state: SharedState) -> pl.Expr:
+    expression = predicate(where)
+    check_columns(expression, state.schema)
+    return expression
+
+
+def _require_parquet(state: SharedState, address: str) -> None:
+    provider = state.head.metadata.format.provider
+    if provider.lower() != "parquet":
+        raise UnsupportedTableError(
+            f"{address} keeps its rows in {provider} files, which this reader does not read",
+            fix="read the rows with the engine that wrote them",
+            place="metaData.format.provider",
+            kind="unsupported-data-format",
+        )
+    check_type_changes(state.schema)
