@@ -241,3 +241,15 @@ SNAPSHOT_LOG = pl.Schema(
 """One row a time another version became the current one, oldest first. `on_current_line`: the version is the current
 one or one it grew from; null where it has expired. `why`: first, commit (it grew from the one before), rollback (the
 one before grew from it), moved (neither), again (the same), or expired."""
+
+LOG_FILES = pl.Schema(
+    {
+        "name": pl.String(),
+        "kind": pl.String(),
+        "version": pl.Int64(),
+        "size": pl.Int64(),
+        "modified": UTC_MILLIS,
+    }
+)
+"""One row a file of a table's log, as one listing finds it. `kind`: commit, checkpoint or other; `version` in its name,
+null where none is; `size` in bytes; `modified` null where the store does not tell."""

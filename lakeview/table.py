@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.errors import VersionNotFoundError
 from lakeview.findings import Finding
-from lakeview.frames import MANIFESTS, PARTITION_SPECS, REFS, SNAPSHOT_LOG, SORT_ORDERS, STATISTICS_FILES
+from lakeview.frames import LOG_FILES, MANIFESTS, PARTITION_SPECS, REFS, SNAPSHOT_LOG, SORT_ORDERS, STATISTICS_FILES
 from lakeview.snapshot import Snapshot
 
 
@@ -79,6 +79,9 @@ class Table(Protocol):
     def statistics_files(self) -> pl.DataFrame:
         """STATISTICS_FILES: empty where statistics lie in the log alone."""
 
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES: what the log itself takes, by one listing; empty where the log is not in sight."""
+
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter would read, and what spares the others."""
 
@@ -130,3 +133,7 @@ class OneLine:
     def statistics_files(self) -> pl.DataFrame:
         """STATISTICS_FILES, empty."""
         return pl.DataFrame(schema=STATISTICS_FILES)
+
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES, empty: nobody told where the log is."""
+        return pl.DataFrame(schema=LOG_FILES)

@@ -24,6 +24,7 @@ from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
+from lakeview.delta.log.log_listing import listed_log
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.readability import readable_versions
@@ -101,6 +102,10 @@ class DeltaTable(OneLine):
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first."""
         return self._history.schemas()
+
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES of `_delta_log`, sidecars of its checkpoints among them."""
+        return listed_log(self._log)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""

@@ -16,7 +16,7 @@ from lakeview.config import Config, settings
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
-from lakeview.frames import moment
+from lakeview.frames import LOG_FILES, moment
 from lakeview.iceberg import history, refs
 from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.data_files import LINEAGE
@@ -196,6 +196,15 @@ class IcebergTable:
         """LIFETIMES of the data files along a branch, or up to a tag; VersionNotFoundError."""
         state = self._state
         return state.history.lifetimes(refs.ref_named(state.metadata, ref, self.address).snapshot_id)
+
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""
+        listed = self.storage.list_from(self._state.place.folder)
+        kind = (
+            pl.when(pl.col("name").str.contains(r"\.metadata\.json")).then(pl.lit("commit")).otherwise(pl.lit("other"))
+        )
+        found = listed.select("name", kind.alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified")
+        return found.cast(LOG_FILES)
 
     def snapshot_log(self) -> pl.DataFrame:
         """SNAPSHOT_LOG, in the order recorded."""
