@@ -1,0 +1,105 @@
+"""What all answers about a table share: asking it in its turn, head lines, headers, signed URLs, the stream itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import msgspec
+from starlette.responses import Response
+
+from lakeview.server.choosing import Asked
+from lakeview.server.context import Context
+from lakeview.server.lines import Url
+from lakeview.server.requests import Wanted
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.signing import Grant
+from lakeview.server.streams import TimelyResponse, line_headers, lines, takes_gzip
+from lakeview.server.urls import url_of
+from lakeview.sharing.protocol import (
+    CAPABILITIES_HEADER,
+    FILE_ID_HASH_HEADER,
+    Capabilities,
+    EndStreamAction,
+    QueryRequest,
+    ResponseFormat,
+    encode_line,
+)
+
+T = TypeVar("T")
+
+
+async def asking(context: Context, what: Callable[[Asked], T]) -> T:
+    """Ask something of the table of a request, in a thread. Requests for one table take turns where they look for new
+    versions and load them: a store that hangs holds up nobody else."""
+    place = context.place()
+    hub = context.hub
+
+    def work() -> T:
+        return what(Asked.of(place, hub.sources))
+
+    async with hub.sources.of(place.table).turn:
+        return await hub.work(work)
+
+
+# -- heads
+
+
+def head(shared: SharedVersion, response_format: ResponseFormat, *, told: bool) -> bytes:
+    """The lines of protocol and metaData; `told`: with the version they are of."""
+    protocol, body = shared.heads[response_format]
+    if told:
+        body = {**msgspec.to_builtins(body), "version": shared.version}
+    return encode_line("protocol", protocol) + encode_line("metaData", body)
+
+
+def answer_headers(asked_for: Wanted, chosen: ResponseFormat, *, end_stream: bool) -> dict[str, str]:
+    """What the answer says of itself, to clients that said what they can."""
+    found: dict[str, str] = {}
+    if asked_for.capabilities.formats or end_stream:
+        said = Capabilities((chosen.value,), end_stream=True if end_stream else None)
+        found[CAPABILITIES_HEADER] = said.header
+    if asked_for.id_hash is not None:
+        found[FILE_ID_HASH_HEADER] = asked_for.id_hash
+    return found
+
+
+def hints_text(request: QueryRequest) -> str | None:
+    """The filter of a request, for the audit log."""
+    names = {"predicateHints": request.predicate_hints, "jsonPredicateHints": request.json_predicate_hints,
+             "limitHint": request.limit_hint}  # fmt: skip
+    given = {k: v for k, v in names.items() if v is not None}
+    return msgspec.json.encode(given).decode()[:4096] if given else None
+
+
+def signed(context: Context, asked: Asked, expires: int, now: int) -> Url:
+    """Paths of a table to URLs for who asked."""
+    hub, caller = context.hub, context.caller
+    assert caller.recipient.id is not None
+    grant = Grant(asked.place.id, caller.recipient.id, expires)
+    in_store = hub.store_urls if hub.settings.sign_in_store else None
+    return url_of(asked.source.storage, hub.files, grant, context.base_url(), now, in_store)
+
+
+def stream(
+    context: Context,
+    number: int,
+    start: bytes,
+    chunks: Iterator[bytes],
+    end: Callable[[], EndStreamAction] | None,
+    more: dict[str, str],
+) -> Response:
+    """An answer of lines, sent as it is made."""
+    hub = context.hub
+    gzip = takes_gzip(context.request.headers)
+
+    def done(sent: int) -> None:
+        context.entry.bytes = sent
+        context.finish(200)
+
+    return TimelyResponse(
+        lines(start, chunks, end, hub.work, gzip=gzip),
+        hub.settings.limits.stall_seconds,
+        done,
+        headers=line_headers(number, more, gzip=gzip),
+    )

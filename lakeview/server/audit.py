@@ -1,0 +1,136 @@
+"""Requests to an audit log: a Delta table, written in batches beside the requests and once more at the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.delta.table import DeltaTable
+from lakeview.discovery import create_table, open_table
+from lakeview.errors import LakeviewError, NotATableError
+from lakeview.schema import Field, PrimitiveType, Schema
+
+AUDIT = pl.Schema(
+    {
+        "time": pl.Datetime("us", "UTC"),
+        "request_id": pl.String(),
+        "recipient": pl.String(),
+        "token_id": pl.String(),
+        "client": pl.String(),
+        "agent": pl.String(),
+        "action": pl.String(),
+        "share": pl.String(),
+        "schema": pl.String(),
+        "table": pl.String(),
+        "version": pl.Int64(),
+        "end_version": pl.Int64(),
+        "hints": pl.String(),
+        "file": pl.String(),
+        "requests": pl.Int64(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "status": pl.Int64(),
+    }
+)
+"""One row a request; requests for a file are added up by recipient, table and file over the time between two writes.
+
+`recipient`, `token_id`: null where nobody was recognised; `client`: the address it came from; `action`: list, version,
+metadata, query, changes or file; `version`, for changes the first, with `end_version` the last; `hints`: the filter as
+JSON text; `file`: its path below the table; `files` listed; `bytes` of the answer's body; `status` of the answer."""
+
+_TYPES = {pl.String(): "string", pl.Int64(): "long", pl.Datetime("us", "UTC"): "timestamp"}
+_MOST_WAITING = 100_000
+_LOG = logging.getLogger("lakeview.server")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One row of AUDIT in the making; `time` is aware."""
+
+    time: datetime
+    request_id: str
+    client: str | None = None
+    agent: str | None = None
+    action: str = "list"
+    recipient: str | None = None
+    token_id: str | None = None
+    share: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    version: int | None = None
+    end_version: int | None = None
+    hints: str | None = None
+    file: str | None = None
+    requests: int = 1
+    files: int | None = None
+    bytes: int = 0
+    status: int = 0
+
+
+class AuditLog:
+    """Takes entries at once, writes them when told to. Safe to use from several threads.
+
+    When the table cannot be written for so long that 100,000 entries wait, the oldest are given up; the log says so.
+    """
+
+    def __init__(self, address: str, clock: Callable[[], datetime]) -> None:
+        self._address = address
+        self._clock = clock
+        self._entries: list[Entry] = []
+        self._files: dict[tuple[str | None, ...], Entry] = {}
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._table: DeltaTable | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Take one request."""
+        with self._lock:
+            if entry.action != "file" or entry.status >= 400:
+                self._entries.append(entry)
+                return
+            key = (entry.recipient, entry.share, entry.schema, entry.table, entry.file)
+            known = self._files.get(key)
+            if known is None:
+                self._files[key] = entry
+            else:
+                known.requests += entry.requests
+                known.bytes += entry.bytes
+
+    def flush(self) -> int:
+        """Write what waits as one commit; how many rows. What cannot be written stays for the next time."""
+        with self._writing:
+            with self._lock:
+                waiting = [*self._entries, *self._files.values()]
+                self._entries, self._files = [], {}
+            if not waiting:
+                return 0
+            try:
+                self._opened().append(pl.DataFrame([asdict(e) for e in waiting], schema=AUDIT))
+            except (LakeviewError, OSError) as error:
+                _LOG.error("the audit log cannot be written: %s", error)
+                with self._lock:
+                    self._entries = [*waiting, *self._entries]
+                    if (lost := len(self._entries) - _MOST_WAITING) > 0:
+                        _LOG.error("%d entries of the audit log are lost", lost)
+                        del self._entries[:lost]
+                return 0
+            return len(waiting)
+
+    def _opened(self) -> DeltaTable:
+        if self._table is None:
+            try:
+                found = open_table(self._address)
+                if not isinstance(found, DeltaTable):
+                    raise NotATableError(f"{self._address} is no Delta table", fix="give the audit log another address")
+            except NotATableError:
+                fields = tuple(Field(name, PrimitiveType(_TYPES[type_])) for name, type_ in AUDIT.items())
+                found = create_table(
+                    self._address, Schema(fields), name="sharing audit", engine="lakeview share", clock=self._clock
+                )
+            self._table = found
+        return self._table

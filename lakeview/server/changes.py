@@ -1,0 +1,201 @@
+"""GET .../changes and queries from a version on: what commits changed, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import polars as pl
+from starlette.responses import Response
+
+from lakeview.server.answers import answer_headers, asking, head, hints_text, signed, stream
+from lakeview.server.choosing import Asked
+from lakeview.server.context import Context
+from lakeview.server.continuation import Position, opened, sealed
+from lakeview.server.lines import Url, closing, written
+from lakeview.server.refusals import bad_parameter, unsupported
+from lakeview.server.requests import ChangesRequest, Wanted, changes_request, wanted
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.signing import checksum
+from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.server.urls import expiry
+from lakeview.sharing.protocol import EndStreamAction, QueryRequest, ResponseFormat
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A range of changes, ready to be sent."""
+
+    asked: Asked
+    first: SharedVersion
+    heading: SharedVersion
+    wanted: ChangesWanted
+    batches: Iterator[ChangeBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Which part of the lines is asked for: so many files from a row on; None for all of them."""
+
+    start: int
+    most: int | None
+    mark: str
+
+
+async def changes(context: Context) -> Response:
+    """GET .../changes."""
+    place = context.place()
+    request = changes_request(context.query)
+    asked_for = wanted(context.request.headers)
+    mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, asked_for)
+    page = opened(context, "pages", request.page_token, place.id, mark)
+
+    def found(asked: Asked) -> _Found:
+        asked.require_history("table changes")
+        if not asked.source.records_changes():
+            raise unsupported(f"cdf is not enabled on table {place.share.name}.{place.schema.name}.{place.table.name}")
+        start, end = (page.version, page.end) if page is not None else _range(asked, request)
+        return _ready(context, asked, start, end, asked_for, request)
+
+    ready = await asking(context, found)
+    return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
+
+
+async def stream_of_changes(context: Context, request: QueryRequest) -> Response:
+    """POST .../query with startingVersion: the files each version added and removed, as streaming readers ask."""
+    place = context.place()
+    asked_for = wanted(context.request.headers)
+    mark = checksum("stream", request.starting_version, request.ending_version, request.max_files, asked_for)
+    page = opened(context, "pages", request.page_token, place.id, mark)
+
+    def found(asked: Asked) -> _Found:
+        asked.require_history("startingVersion")
+        start = request.starting_version
+        assert start is not None
+        end = asked.latest if page is None else page.end
+        if page is None and request.ending_version is not None:
+            end = min(end, request.ending_version)
+        return _ready(context, asked, asked.within(start), end, asked_for, None)
+
+    ready = await asking(context, found)
+    context.entry.hints = hints_text(request)
+    return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
+
+
+def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
+    start = request.starting_version
+    if start is None and request.starting is not None:
+        start = max(asked.source.first_from(request.starting), asked.place.table.start_version)
+    assert start is not None
+    end = asked.latest
+    if request.ending_version is not None:
+        end = request.ending_version
+        if end > asked.latest:
+            raise bad_parameter(f"endingVersion {end} is after the latest available version {asked.latest}")
+    elif request.ending is not None:
+        end = asked.source.version_at(request.ending)
+    return asked.within(start), end
+
+
+def _ready(
+    context: Context, asked: Asked, start: int, end: int, asked_for: Wanted, request: ChangesRequest | None
+) -> _Found:
+    """Everything that can be refused is refused here, before the first byte."""
+    most = context.hub.settings.limits.changes_versions
+    if start > end:
+        raise bad_parameter(f"the start version {start} is after the end version {end}")
+    if end - start >= most:
+        raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
+    first = asked.shared(start)
+    historical = request is None or request.historical_metadata
+    heading = first if historical else asked.shared(end)
+    chosen = asked_for.response_format(first.needed | asked.shared(end).needed)
+    wanted_changes = ChangesWanted(
+        start,
+        end,
+        chosen,
+        asked_for.id_hash or chosen.value,
+        feed=request is not None,
+        metadata=historical,
+        protocol=request is None or request.historical_protocol,
+    )
+    batches = asked.source.changes(wanted_changes)
+    begun = next(batches, None)
+    return _Found(asked, first, heading, wanted_changes, chain([] if begun is None else [begun], batches))
+
+
+def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -> Response:
+    hub, asked = context.hub, found.asked
+    now = hub.seconds()
+    expires = expiry(now, hub.settings.pre_signed_url_timeout_seconds)
+    limit = hub.settings.query_table_page_size_limit
+    most = None if page.most is None else min(page.most, limit)
+    ends = asked_for.end_stream or page.most is not None
+    sender = _Sender(found.batches, page.start, most, signed(context, asked, expires, now), closing(expires))
+
+    def end() -> EndStreamAction:
+        token = None
+        if sender.follows is not None:
+            life = hub.settings.query_table_page_token_ttl_ms // 1000
+            position = Position(
+                asked.place.id, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
+                sender.follows, now + life,
+            )  # fmt: skip
+            token = sealed(context, "pages", position)
+        context.entry.files = sender.sent
+        return EndStreamAction(
+            next_page_token=token, min_url_expiration_timestamp=expires * 1000 if sender.sent else None
+        )
+
+    context.entry.version, context.entry.end_version = found.wanted.start, found.wanted.end
+    told = found.wanted.metadata or found.wanted.response_format is ResponseFormat.DELTA
+    return stream(
+        context,
+        found.wanted.start,
+        head(found.heading, found.wanted.response_format, told=told),
+        sender.chunks(),
+        end if ends else None,
+        answer_headers(asked_for, found.wanted.response_format, end_stream=ends),
+    )
+
+
+class _Sender:
+    """Batches to bytes, from a row on and so many rows. `follows`: the row at which the next page begins, if any."""
+
+    def __init__(self, batches: Iterator[ChangeBatch], start: int, most: int | None, url: Url, close: str) -> None:
+        self._batches = batches
+        self._start = start
+        self._most = most
+        self._url = url
+        self._close = close
+        self.sent = 0
+        self.follows: int | None = None
+
+    def chunks(self) -> Iterator[bytes]:
+        """The lines of one page."""
+        seen = 0
+        for batch in self._batches:
+            skipped = min(max(self._start - seen, 0), batch.rows.height)
+            seen += batch.rows.height
+            if seen <= self._start and self._start:  # told with an earlier page
+                continue
+            rows = batch.rows[skipped:]
+            left = rows.height if self._most is None else self._most - self.sent
+            page = rows[:left]
+            yield self._written(page, [(at - skipped, line) for at, line in batch.between], rows.height > left)
+            self.sent += page.height
+            if rows.height > left:
+                self.follows = self._start + self.sent
+                return
+
+    def _written(self, rows: pl.DataFrame, between: list[tuple[int, bytes]], cut: bool) -> bytes:
+        """The lines of rows, and those between them; lines before the first row were told with an earlier page."""
+        parts: list[bytes] = []
+        done = 0
+        for at, line in between:
+            if at < 0 or (cut and at >= rows.height):
+                continue
+            parts += [written(rows[done:at], self._url, self._close), line]
+            done = at
+        return b"".join([*parts, written(rows[done:], self._url, self._close)])

@@ -1,0 +1,68 @@
+"""What a request asks of a table to one of its versions, within what is shared of its past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakeview.server.catalogue import Place
+from lakeview.server.refusals import bad_parameter
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.source import Source
+from lakeview.server.sources import Opened, Sources
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table as one request sees it: open, and its latest version at that moment. All methods block."""
+
+    place: Place
+    sources: Sources
+    opened: Opened
+    source: Source
+    latest: int
+
+    @staticmethod
+    def of(place: Place, sources: Sources) -> Asked:
+        """Open the table and look for newer versions. Errors of `lakeview.errors`."""
+        opened = sources.of(place.table)
+        source = sources.open(opened)
+        return Asked(place, sources, opened, source, source.refresh())
+
+    @property
+    def history_shared(self) -> bool:
+        """Whether the table's past may be asked for; never that of a view."""
+        return self.place.table.history_shared and self.place.table.view is None
+
+    def require_history(self, what: str) -> None:
+        """400 unless the table is shared with its history."""
+        if not self.history_shared:
+            raise bad_parameter(f"{what} is not supported because history sharing is not enabled on this table")
+
+    def version(self, version: int | None, moment: datetime | None) -> int:
+        """The version a number or a moment asks for, the latest without either. 400 outside what is shared."""
+        if version is None and moment is None:
+            return self.latest
+        self.require_history("reading a version or a timestamp of a table")
+        found = self.source.version_at(moment) if version is None and moment is not None else version
+        assert found is not None
+        return self.within(found)
+
+    def within(self, version: int) -> int:
+        """A version that is shared. 400 for any other."""
+        first = self.place.table.start_version
+        if version > self.latest:
+            raise bad_parameter(f"version {version} is after the latest available version {self.latest}")
+        if version < first:
+            raise bad_parameter(f"You can only query table data since version {first}.")
+        return version
+
+    def shared(self, version: int) -> SharedVersion:
+        """One version, loaded or remembered."""
+        return self.sources.version(self.opened, self.source, version)
+
+    def past(self, version: int) -> SharedVersion:
+        """One version whose data files are all there still. 400 if some are gone."""
+        if version != self.latest:
+            self.source.require_files(version)
+        return self.shared(version)

@@ -1,0 +1,154 @@
+"""A Delta table to what the server asks of one: the log's own actions, written as the protocol wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.delta.data.type_widening import check_type_changes
+from lakeview.delta.log.history import History
+from lakeview.delta.log.times import first_version_from
+from lakeview.delta.table import DeltaTable
+from lakeview.schema import Schema
+from lakeview.server.delta_changes import change_batches
+from lakeview.server.delta_lines import add_row, feed, heads, needed_features
+from lakeview.server.lines import rows_frame
+from lakeview.server.pruning import FileIndex
+from lakeview.server.refusals import bad_parameter, unsupported
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.server.stats_text import stats_texts
+from lakeview.sharing.protocol import ResponseFormat
+from lakeview.snapshot import milliseconds
+from lakeview.storage import Storage
+
+_COLUMNS = [
+    "size", "modified", "data_change", "partition_values", "stats", "tags", "base_row_id",
+    "default_row_commit_version", "vector", "records",
+]  # fmt: skip
+
+
+class DeltaSource:
+    """A Delta table. Implements `lakeview.server.source.Source`."""
+
+    def __init__(self, table: DeltaTable, *, tell_sizes: bool = False) -> None:
+        self._table = table
+        self._history = History(table.log)
+        self._tell_sizes = tell_sizes
+
+    @property
+    def storage(self) -> Storage:
+        """Where its files lie."""
+        return self._table.storage
+
+    def refresh(self) -> int:
+        """Look for newer versions; the latest."""
+        self._table.refresh()
+        return self._table.latest_version
+
+    # -- versions and moments
+
+    def version_at(self, moment: datetime) -> int:
+        """The version that was the latest at a moment. Refusal outside the table's life."""
+        times = self._history.times()
+        first, last = times["timestamp"][0], times["timestamp"][-1]
+        if moment < first:
+            raise bad_parameter(
+                f"Please use a timestamp greater than or equal to {first:%Y-%m-%dT%H:%M:%S.%fZ}: "
+                "the timestamp is before the earliest version available"
+            )
+        if moment > last:
+            raise bad_parameter(
+                f"The timestamp is after the latest available version, which is of {last:%Y-%m-%dT%H:%M:%S.%fZ}"
+            )
+        return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
+
+    def first_from(self, moment: datetime) -> int:
+        """The earliest version at or after a moment. Refusal after the latest."""
+        times = self._history.times()
+        found = first_version_from(times, moment)
+        if found > int(times["version"][-1]):
+            last = times["timestamp"][-1]
+            raise bad_parameter(
+                f"The timestamp is after the latest available version, which is of {last:%Y-%m-%dT%H:%M:%S.%fZ}"
+            )
+        return found
+
+    def records_changes(self) -> bool:
+        """Whether its changes may be asked for."""
+        return feed(self._table.state().metadata)
+
+    def require_files(self, version: int) -> None:
+        """Refusal if data files of a past version are gone."""
+        latest = self._table.latest_version
+        if version == latest:
+            return
+        past = self._table.files(version, ["path"])["path"]
+        now = self._table.files(latest, ["path"])["path"]
+        doubtful = past.filter(~past.is_in(now.implode()))
+        if doubtful.is_empty():
+            return
+        if doubtful.len() <= 16:
+            gone = not all(self.storage.exists(path) for path in doubtful)
+        else:
+            gone = not doubtful.is_in(self.storage.walk()["name"].implode()).all()
+        if gone:
+            raise bad_parameter(f"table files missing: files of version {version} were removed by a clean-up")
+
+    # -- one version
+
+    def at(self, version: int) -> SharedVersion:
+        """One version."""
+        state = self._table.state(version)
+        snapshot = self._table.snapshot(version)
+        check_type_changes(snapshot.schema)
+        if snapshot.data_format.lower() != "parquet":
+            raise unsupported(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
+        adds = state.adds(_COLUMNS).reverse()  # newest first
+        partition = self._partitions(version, snapshot.partition_columns)
+
+        def statistics(columns: list[str]) -> pl.DataFrame:
+            return self._table.statistics(version, columns).reverse()
+
+        def render(response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
+            told = _with_texts(adds, lambda: self._table.statistics(version).reverse(), snapshot.schema)
+            return rows_frame([add_row("file", row, response_format, scheme) for row in told.iter_rows(named=True)])
+
+        facts = adds.select("path", "records", "deleted_records")
+        sizes = (adds.height, int(adds["size"].sum())) if self._tell_sizes else None
+        return SharedVersion(
+            version,
+            None if snapshot.timestamp is None else milliseconds(snapshot.timestamp),
+            snapshot.schema,
+            needed_features(snapshot, bool(adds["vector"].is_not_null().any())),
+            heads(state.protocol, state.metadata, snapshot.schema, sizes),
+            FileIndex(facts, partition, statistics),
+            render,
+        )
+
+    def _partitions(self, version: int, columns: list[str]) -> dict[str, pl.Series]:
+        if not columns:
+            return {}
+        values = self._table.files(version, ["partition"])["partition"].struct.unnest()
+        return {name: values[name].reverse() for name in columns}
+
+    # -- changes
+
+    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+        """The lines of a range of versions, oldest first."""
+        return change_batches(self._table, self._history, wanted)
+
+
+def _with_texts(adds: pl.DataFrame, statistics: Callable[[], pl.DataFrame], schema: Schema) -> pl.DataFrame:
+    """With statistics as text for every file: where a checkpoint keeps only structs they are written out."""
+    if not adds["stats"].has_nulls() or any(f.physical_name for f in schema):
+        return adds
+    without = adds["stats"].is_null()
+    frame = statistics()
+    if not frame["_path"].equals(adds["path"]):
+        return adds
+    texts = stats_texts(frame.filter(without), schema, adds["records"].filter(without))
+    known = pl.Series("stats", texts, dtype=pl.String)
+    return adds.with_columns(adds["stats"].scatter(without.arg_true(), known))

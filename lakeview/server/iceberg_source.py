@@ -1,0 +1,154 @@
+"""An Iceberg table to what the server asks of one: a table of plain Parquet files, where it is no more than that.
+
+The protocol knows no Iceberg. What a reader of plain Parquet would get wrong (deletes, renamed columns, files of other
+formats, types without a word in the protocol) is refused by name. Versions are snapshot ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.addresses import is_absolute
+from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.types import struct_fields
+from lakeview.schema import ArrayType, DataType, DecimalType, MapType, PrimitiveType, StructType
+from lakeview.server.delta_lines import public_schema
+from lakeview.server.lines import parquet_row, rows_frame, servable
+from lakeview.server.pruning import FileIndex
+from lakeview.server.refusals import bad_parameter, unsupported
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.server.stats_text import stats_texts
+from lakeview.sharing.protocol import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
+from lakeview.snapshot import milliseconds
+from lakeview.storage import Storage
+
+_WORDS = frozenset(
+    {"string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp"}
+)
+"""The protocol's primitive types; decimals come beside."""
+
+
+class IcebergSource:
+    """An Iceberg table without deletes. Implements `lakeview.server.source.Source`."""
+
+    def __init__(self, table: IcebergTable) -> None:
+        self._table = table
+
+    @property
+    def storage(self) -> Storage:
+        """Where its files lie."""
+        return self._table.storage
+
+    def refresh(self) -> int:
+        """Look for newer versions; the latest."""
+        self._table.refresh()
+        return self._table.latest_version
+
+    def version_at(self, moment: datetime) -> int:
+        """The version that was the latest at a moment. Refusal outside the table's life."""
+        times = self._times()
+        first, last = times["timestamp"][0], times["timestamp"][-1]
+        if moment < first:
+            raise bad_parameter(f"Please use a timestamp greater than or equal to {first:%Y-%m-%dT%H:%M:%S.%fZ}")
+        if moment > last:
+            raise bad_parameter(f"The timestamp is after the latest available version of {last:%Y-%m-%dT%H:%M:%S.%fZ}")
+        return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
+
+    def first_from(self, moment: datetime) -> int:
+        """The earliest version at or after a moment. Refusal after the latest."""
+        later = self._times().filter(pl.col("timestamp") >= moment)
+        if later.is_empty():
+            raise bad_parameter("The timestamp is after the latest available version")
+        return int(later["version"][0])
+
+    def _times(self) -> pl.DataFrame:
+        return self._table.history().select("version", "timestamp").reverse()
+
+    def records_changes(self) -> bool:
+        """No: the protocol's changes are those of a Delta log."""
+        return False
+
+    def require_files(self, version: int) -> None:
+        """Nothing to refuse: snapshots that expired are gone with their files."""
+
+    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+        """Refused."""
+        raise unsupported(f"cdf is not enabled on this table from version {wanted.start} on: it has no Delta log")
+
+    def at(self, version: int) -> SharedVersion:
+        """One version. 400 names what plain Parquet cannot tell."""
+        snapshot = self._table.snapshot(version)
+        if snapshot.delete_files.height:
+            raise unsupported(
+                f"the table has {snapshot.delete_files.height} delete files, which this protocol cannot tell"
+            )
+        for field in snapshot.schema:
+            _require_word(field.name, field.type)
+        self._require_names()
+        files = self._table.files(version, ["path", "size", "records", "deleted_records", "format"]).reverse()
+        if other := sorted({f.lower() for f in files["format"]} - {"parquet"}):
+            raise unsupported(f"the table has {', '.join(other)} files, which this protocol cannot tell")
+
+        def statistics(columns: list[str]) -> pl.DataFrame:
+            return self._table.statistics(version, columns).reverse()
+
+        def render(_: ResponseFormat, scheme: str) -> pl.DataFrame:
+            texts = stats_texts(self._table.statistics(version).reverse(), snapshot.schema, files["records"])
+            rows = []
+            for path, size, stats in zip(files["path"], files["size"], texts, strict=True):
+                known = {} if stats is None else {"stats": stats}
+                body = {"partitionValues": {}, "size": size, **known}
+                rows.append(parquet_row("file", servable(self._relative(path)), body, scheme))
+            return rows_frame(rows)
+
+        # partition columns are columns of the files as well: the protocol need not know of partitions
+        head = MetadataLine(
+            id=snapshot.id,
+            name=snapshot.name,
+            description=snapshot.description,
+            format=FileFormat(),
+            schema_string=public_schema(snapshot.schema),
+            partition_columns=[],
+        )
+        return SharedVersion(
+            version,
+            None if snapshot.timestamp is None else milliseconds(snapshot.timestamp),
+            snapshot.schema,
+            frozenset(),
+            {ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), head)},
+            FileIndex(files.select("path", "records", "deleted_records"), {}, statistics),
+            render,
+        )
+
+    def _relative(self, path: str) -> str:
+        full = self.storage.resolve(path)
+        return full.removeprefix(self.storage.root.rstrip("/") + "/") if is_absolute(path) else path
+
+    def _require_names(self) -> None:
+        """400 if a column had another name once, or its name was another column's: plain Parquet is read by names."""
+        names: dict[int, tuple[str, ...]] = {}
+        numbers: dict[tuple[str, ...], int] = {}
+        for recorded in self._table.metadata.schemas.values():
+            for number, (path, field) in struct_fields(recorded.schema).items():
+                if names.setdefault(number, path) != path or numbers.setdefault(path, number) != number:
+                    raise unsupported(f"column {field.name} had another name once, which this protocol cannot tell")
+
+
+def _require_word(column: str, type_: DataType) -> None:
+    match type_:
+        case StructType(fields):
+            for field in fields:
+                _require_word(f"{column}.{field.name}", field.type)
+        case ArrayType(element):
+            _require_word(column, element)
+        case MapType(key, value):
+            _require_word(column, key)
+            _require_word(column, value)
+        case PrimitiveType(name) if name not in _WORDS:
+            raise unsupported(f"column {column} has the type {name}, for which this protocol has no word")
+        case DecimalType() | PrimitiveType():
+            return

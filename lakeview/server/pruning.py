@@ -1,0 +1,77 @@
+"""A filter and what the log says of files to the files that a recipient may need: by mask, three-valued, hints first.
+
+What is unknown is kept. One index stands for one version of a table; bounds of a column are read once and stay.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import polars as pl
+
+from lakeview.expressions import Bounds, Node, Path, may_match
+from lakeview.schema import leaf_name
+
+_MILLISECOND = pl.duration(milliseconds=1)
+
+StatisticsOf = Callable[[list[str]], pl.DataFrame]
+"""Leaf names to STATISTICS of the same files in the same order."""
+
+
+class FileIndex:
+    """What is known of the files of one version. Safe to use from several threads.
+
+    `facts`: `records`, `deleted_records` and `path`, one row a file; `partition`: typed values of partition columns,
+    under their names.
+    """
+
+    def __init__(self, facts: pl.DataFrame, partition: dict[str, pl.Series], statistics: StatisticsOf) -> None:
+        self.facts = facts
+        self._partition = partition
+        self._statistics = statistics
+        self._bounds: dict[Path, Bounds | None] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, *conditions: Node) -> pl.Series:
+        """Which files may hold a row for which all conditions are true."""
+        height = self.facts.height
+        kept = pl.Series("kept", [True], dtype=pl.Boolean).new_from_index(0, height)
+        for condition in conditions:
+            kept = kept & may_match(condition, self.bounds, height)
+        return kept
+
+    def bounds(self, path: Path) -> Bounds | None:
+        """Bounds of one column; None when nothing is known of it."""
+        with self._lock:
+            if path not in self._bounds:
+                self._bounds[path] = self._read(path)
+            return self._bounds[path]
+
+    def _read(self, path: Path) -> Bounds | None:
+        if len(path) == 1 and path[0] in self._partition:
+            values = self._partition[path[0]]
+            one = pl.Series([1], dtype=pl.Int64).new_from_index(0, values.len())
+            return Bounds(values, values, values.is_not_null(), values.is_null().cast(pl.Int64), one)
+        name = leaf_name(path)
+        found = self._statistics([name])
+        if name not in found.columns or not found["_path"].equals(self.facts["path"]):
+            return None
+        column = found[name].struct.unnest()
+        if column["min"].dtype == pl.Null:
+            return None
+        nulls = column["null_count"].set(~column["null_count_exact"].fill_null(False), None)
+        high = column["max"]
+        if isinstance(high.dtype, pl.Datetime):  # writers cut timestamps to milliseconds, which lowers a maximum
+            high = high.to_frame("m").select(pl.col("m") + _MILLISECOND).to_series()
+        return Bounds(column["min"], high, column["exact"], nulls, self.facts["records"])
+
+    def limited(self, kept: pl.Series, limit: int | None) -> pl.Series:
+        """Of the files kept, from the first on, those that hold so many rows; files of unknown count hold none."""
+        if limit is None:
+            return kept
+        live = (self.facts["records"] - self.facts["deleted_records"]).fill_null(0).clip(0)
+        counted = live.set(~kept, 0)
+        before = counted.cum_sum() - counted
+        # limit 0 still tells the schema by one file: a client that asks for nothing wants at least the types
+        return kept & (before < max(limit, 1))

@@ -1,0 +1,83 @@
+"""An application to a running server: one uvicorn, loopback unless told otherwise, closed to slow and idle clients."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lakeview.errors import InvalidRequestError
+from lakeview.server.app import application
+from lakeview.server.hub import Hub
+from lakeview.server.settings import Settings
+
+_HEAD_BYTES = 64 << 10
+_KEEP_ALIVE = 30
+_PATIENCE = 30.0
+
+
+class _ImpatientProtocol(H11Protocol):
+    """Closes connections that open and do not ask within half a minute: uvicorn itself waits for ever."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own type
+        super().connection_made(transport)
+        self.loop.call_later(_PATIENCE, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        asked: object = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
+        if asked is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+def check_exposure(settings: Settings) -> None:
+    """InvalidRequestError for plain http on an interface that others reach, unless that is allowed by name."""
+    if settings.ssl is None and not settings.allow_http and not _loopback(settings.host):
+        raise InvalidRequestError(
+            f"tokens would travel in the clear: {settings.host} is no loopback address and no TLS is set",
+            fix="set ssl, or serve on 127.0.0.1 behind a proxy, or set allowHttp: true if the network is trusted",
+            kind="bad-configuration",
+        )
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def uvicorn_config(hub: Hub) -> uvicorn.Config:
+    """How the server is run. The access log of uvicorn would print signatures: the audit log takes its place."""
+    settings = hub.settings
+    check_exposure(settings)
+    tls: dict[str, Any] = {}
+    if settings.ssl is not None:
+        tls = {"ssl_certfile": settings.ssl.certificate_file, "ssl_keyfile": settings.ssl.certificate_key_file}
+        if settings.ssl.certificate_password_file is not None:
+            with open(settings.ssl.certificate_password_file, encoding="utf-8") as file:
+                tls["ssl_keyfile_password"] = file.read().strip()
+    return uvicorn.Config(
+        application(hub),
+        host=settings.host,
+        port=settings.port,
+        http=_ImpatientProtocol,
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level=logging.WARNING,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies or None,
+        timeout_keep_alive=_KEEP_ALIVE,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+        **tls,
+    )
+
+
+def serve(hub: Hub) -> None:
+    """Serve until interrupted."""
+    uvicorn.Server(uvicorn_config(hub)).run()

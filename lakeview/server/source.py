@@ -1,0 +1,68 @@
+"""What the server asks of a shared table, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import polars as pl
+
+from lakeview.server.shared_version import SharedVersion
+from lakeview.sharing.protocol import ResponseFormat
+from lakeview.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesWanted:
+    """Which changes, and how they are written. `start` and `end` are both included.
+
+    `feed`: recorded change files take the place of a version's own files, and each version must have recorded changes.
+    `metadata`, `protocol`: those of later versions are told as well.
+    """
+
+    start: int
+    end: int
+    response_format: ResponseFormat
+    scheme: str
+    feed: bool
+    metadata: bool
+    protocol: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBatch:
+    """Some lines of changes: `rows`, and lines that stand before one of them, by its number in the batch."""
+
+    rows: pl.DataFrame
+    between: tuple[tuple[int, bytes], ...] = ()
+
+
+class Source(Protocol):
+    """A shared table. Methods block; each may raise the errors of `lakeview.errors`, or a Refusal."""
+
+    @property
+    def storage(self) -> Storage:
+        """Where its files lie."""
+
+    def refresh(self) -> int:
+        """Look for newer versions; the latest."""
+
+    def at(self, version: int) -> SharedVersion:
+        """One version."""
+
+    def version_at(self, moment: datetime) -> int:
+        """The version that was the latest at a moment. Refusal outside the table's life."""
+
+    def first_from(self, moment: datetime) -> int:
+        """The earliest version at or after a moment. Refusal after the latest."""
+
+    def records_changes(self) -> bool:
+        """Whether its changes may be asked for."""
+
+    def require_files(self, version: int) -> None:
+        """Refusal if data files of a past version are gone."""
+
+    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+        """The lines of a range of versions, oldest first."""

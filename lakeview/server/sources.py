@@ -1,0 +1,80 @@
+"""Entries of the configuration to open tables: each opened once, on first use, forgotten when it is shared no more."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from lakeview.delta.table import DeltaTable
+from lakeview.discovery import open_table
+from lakeview.iceberg.table import IcebergTable
+from lakeview.server.cache import SizedCache
+from lakeview.server.delta_source import DeltaSource
+from lakeview.server.iceberg_source import IcebergSource
+from lakeview.server.refusals import unsupported
+from lakeview.server.settings import Settings, TableEntry
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.source import Source
+from lakeview.server.views import ViewSource
+
+
+class Opened:
+    """One shared table at run time. `turn`: only one request at a time looks for new versions or loads one, so that a
+    slow store holds one thread and no other table."""
+
+    def __init__(self, entry: TableEntry) -> None:
+        self.entry = entry
+        self.turn = asyncio.Lock()
+        self.source: Source | None = None
+
+
+class Sources:
+    """The open tables. Versions that were asked for are kept, so many bytes of them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._opened: dict[str, Opened] = {}
+        self._versions: SizedCache[tuple[str, int], SharedVersion] = SizedCache(settings.cache_bytes)
+        self._lock = threading.Lock()
+        self._settings = settings
+
+    def configure(self, settings: Settings) -> None:
+        """Take up changed settings: tables that are shared otherwise than before are opened again."""
+        entries = {t.id: t for s in settings.shares for c in s.schemas for t in c.tables}
+        with self._lock:
+            self._settings = settings
+            self._opened = {k: o for k, o in self._opened.items() if entries.get(k) == o.entry}
+
+    def of(self, entry: TableEntry) -> Opened:
+        """The table of an entry, not yet opened perhaps."""
+        assert entry.id is not None
+        with self._lock:
+            found = self._opened.get(entry.id)
+            if found is None or found.entry != entry:
+                found = self._opened[entry.id] = Opened(entry)
+            return found
+
+    def open(self, opened: Opened) -> Source:
+        """Open a table on first use; blocks. Errors of `lakeview.errors`."""
+        if opened.source is None:
+            opened.source = self._open(opened.entry)
+        return opened.source
+
+    def _open(self, entry: TableEntry) -> Source:
+        table = open_table(entry.location, storage_options=entry.storage_options or None)
+        if entry.view is not None:
+            return ViewSource(entry, table, self._settings.views)
+        match table:
+            case DeltaTable():
+                return DeltaSource(table, tell_sizes=self._settings.tell_sizes)
+            case IcebergTable():
+                return IcebergSource(table)
+        raise unsupported(f"tables of format {table.format} cannot be shared")
+
+    def version(self, opened: Opened, source: Source, version: int) -> SharedVersion:
+        """One version of an open table, loaded or remembered; blocks."""
+        key = (str(opened.entry.id), version)
+        found = self._versions.get(key)
+        if found is None or opened.source is not source:
+            found = source.at(version)
+        self._versions.put(key, found)
+        return found

@@ -1,0 +1,136 @@
+"""A view on a table to a table of its own: columns and rows chosen once for each version of the base, then shared.
+
+A share hands out whole files, so what is hidden must not be in them. The copy is a Delta table in the folder of views;
+its log says by an application's transaction which version of the base it holds, so file ids last as long as that does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from lakeview.delta.table import DeltaTable
+from lakeview.discovery import create_table, open_table
+from lakeview.errors import InvalidRequestError, NotATableError
+from lakeview.expressions import check_columns, predicate
+from lakeview.schema import Field, Schema
+from lakeview.server.delta_lines import public_field
+from lakeview.server.delta_source import DeltaSource
+from lakeview.server.settings import TableEntry, ViewEntry
+from lakeview.server.shared_version import SharedVersion
+from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.storage import Storage
+from lakeview.table import Table
+
+_APPLICATION = "lakeview-view"
+
+
+class ViewSource:
+    """A view on a table. Implements `lakeview.server.source.Source`; versions are the copy's own."""
+
+    def __init__(self, entry: TableEntry, base: Table, folder: str | None) -> None:
+        if entry.view is None or folder is None:
+            raise InvalidRequestError(
+                f"table {entry.name} is a view, and no folder for views is set",
+                fix="set views: to a folder of the server's own",
+                kind="bad-configuration",
+            )
+        self._view = entry.view
+        self._base = base
+        # another definition is another table: what it hides must not be reached through the versions of this one
+        words = repr((entry.view.columns, entry.view.where, base.address))
+        name = f"{entry.id}-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+        self._address = f"{folder.rstrip('/')}/{name}" if "://" in folder else str(Path(folder) / name)
+        self._copy = _opened(self._address)
+        self._shared: DeltaSource | None = None
+        self.refresh()
+
+    @property
+    def storage(self) -> Storage:
+        """Where the copy's files lie."""
+        return self._source.storage
+
+    @property
+    def _source(self) -> DeltaSource:
+        assert self._shared is not None
+        return self._shared
+
+    def refresh(self) -> int:
+        """Copy what is selected if the base has another version; the copy's latest version."""
+        self._base.refresh()
+        version = self._base.latest_version
+        if self._copy is None or self._held() != version:
+            self._materialise(version)
+        if self._shared is None:
+            assert self._copy is not None
+            self._shared = DeltaSource(self._copy)
+        return self._shared.refresh()
+
+    def _held(self) -> int | None:
+        assert self._copy is not None
+        known = dict(self._copy.snapshot().transactions.select("app_id", "version").iter_rows())
+        return known.get(_APPLICATION)
+
+    def _materialise(self, version: int) -> None:
+        schema = self._base.snapshot(version).schema
+        wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected(schema, self._view)))
+        rows = self._base.scan(version)
+        if self._view.where is not None:
+            condition = predicate(self._view.where)
+            check_columns(condition, schema)
+            rows = rows.filter(condition)
+        frame: pl.DataFrame = rows.select(wanted.names).collect(engine="streaming")
+        if self._copy is None:
+            self._copy = create_table(self._address, wanted, engine="lakeview share")
+        with self._copy.transaction("WRITE", parameters={"mode": "Overwrite"}) as txn:
+            if txn.schema != wanted:
+                txn.evolve(wanted)
+            txn.overwrite(frame)
+            txn.set_transaction(_APPLICATION, version)
+
+    # -- the copy's own answers
+
+    def at(self, version: int) -> SharedVersion:
+        """One version."""
+        return self._source.at(version)
+
+    def version_at(self, moment: datetime) -> int:
+        """The version that was the latest at a moment. Refusal outside the copy's life."""
+        return self._source.version_at(moment)
+
+    def first_from(self, moment: datetime) -> int:
+        """The earliest version at or after a moment. Refusal after the latest."""
+        return self._source.first_from(moment)
+
+    def records_changes(self) -> bool:
+        """No: a copy is replaced, which says nothing about what changed."""
+        return False
+
+    def require_files(self, version: int) -> None:
+        """Refusal if files of a past version are gone."""
+        self._source.require_files(version)
+
+    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+        """The lines of a range of the copy's versions."""
+        return self._source.changes(wanted)
+
+
+def _opened(address: str) -> DeltaTable | None:
+    try:
+        found = open_table(address)
+    except NotATableError:
+        return None
+    return found if isinstance(found, DeltaTable) else None
+
+
+def _selected(schema: Schema, view: ViewEntry) -> list[Field]:
+    if view.columns is None:
+        return list(schema)
+    if missing := [c for c in view.columns if c not in schema]:
+        raise InvalidRequestError(f"the view names column {missing[0]}, which its table has not", kind="unknown-column")
+    return [schema[c] for c in view.columns]

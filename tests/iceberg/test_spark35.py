@@ -1,0 +1,123 @@
+"""Tables by the reference implementation, at every snapshot and ref, as it reads them itself.
+
+The oracle of last resort: one run of Spark 3.5 with the Iceberg runtime, in an environment of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeview.findings import Severity
+from lakeview.iceberg.table import IcebergTable, open_iceberg
+from tests.golden.rows import differences
+
+pytestmark = pytest.mark.slow
+
+PYTHON = Path(sys.prefix) / "spark35" / "bin" / "python"
+SCRIPT = Path(__file__).with_name("spark35_tables.py")
+TABLES = (
+    "upgraded", "positions", "partition_positions", "avro", "orc", "vectors", "partitions", "columns", "branches",
+)  # fmt: skip
+FILTERS = (
+    pl.col("id") < 7,
+    pl.col("id").is_in([3, 17, 33]),
+    (pl.col("id") >= 10) & (pl.col("even")),
+    pl.col("at") < pl.datetime(1970, 1, 1, 3, time_zone="UTC"),
+    pl.col("day") > pl.date(1969, 12, 31),
+    pl.col("amount") == 7.5,
+    pl.col("data").is_null(),
+)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All tables, written and read in one run."""
+    if not PYTHON.exists():
+        pytest.skip(f"Spark 3.5 has an environment of its own, which is not there: {PYTHON} (make install-test)")
+    folder = tmp_path_factory.mktemp("spark35")
+    done = subprocess.run(
+        [PYTHON, SCRIPT, folder], capture_output=True, text=True, errors="replace", timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return folder
+
+
+@cache
+def opened(folder: Path, name: str) -> IcebergTable:
+    return open_iceberg(str(folder / "warehouse" / "db" / name))
+
+
+def told(folder: Path, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "told.json").read_text())[name]
+    return found
+
+
+def rows(folder: Path, name: str, at: str | int) -> pa.Table:
+    """What Spark read there."""
+    return pq.ParquetDataset(folder / "rows" / name / str(at)).read()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_history_is_the_one_it_tells(written: Path, name: str) -> None:
+    ours = opened(written, name).history().select("version", "parent", "operation", pl.col("timestamp").dt.epoch("ms"))
+    theirs = [(s["snapshot_id"], s["parent_id"], s["operation"], s["at"]) for s in told(written, name)["snapshots"]]
+    assert sorted(ours.iter_rows()) == sorted(theirs)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_snapshot_has_its_rows_and_files(written: Path, name: str) -> None:
+    table = opened(written, name)
+    for text, listed in told(written, name)["files"].items():
+        version = int(text)
+        assert differences(rows(written, name, version), table.scan(version).collect()) == [], version
+        snapshot = table.snapshot(version)
+        data, deletes = snapshot.files, snapshot.delete_files
+        assert sorted(zip(data["path"], data["records"], strict=True)) == sorted((p, n) for c, p, n in listed if c == 0)
+        found = sorted(zip(deletes["path"], deletes["records"], strict=True))
+        assert found == sorted((p, n) for c, p, n in listed if c != 0)
+        assert snapshot.num_files == data.height
+        assert snapshot.num_records in (None, table.scan(version).select(pl.len()).collect().item())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_branch_and_tag_has_its_rows(written: Path, name: str) -> None:
+    table = opened(written, name)
+    refs = told(written, name)["refs"]
+    assert {ref: table.snapshot(ref=ref).version for ref in refs} == refs
+    for ref in refs:
+        assert differences(rows(written, name, ref), table.scan(ref=ref).collect()) == [], ref
+    assert differences(rows(written, name, "latest"), table.scan().collect()) == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_what_a_filter_spares_holds_no_row_it_keeps(written: Path, name: str) -> None:
+    table = opened(written, name)
+    for version in map(int, told(written, name)["files"]):
+        whole = table.scan(version).collect()
+        for condition in FILTERS:
+            found = table.scan(version).filter(condition).collect()
+            assert differences(whole.filter(condition).to_arrow(), found) == [], (version, condition)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_doctor_has_nothing_against_it(written: Path, name: str) -> None:
+    found = opened(written, name).check()
+    assert [f.claim for f in found if f.severity in (Severity.BROKEN, Severity.ATTENTION)] == []
+
+
+@pytest.mark.parametrize("name", ["upgraded", "vectors"])
+def test_rows_are_numbered_as_it_numbers_them(written: Path, name: str) -> None:
+    numbered = opened(written, name).scan(row_tracking=True).collect()
+    ours = numbered.select("id", "_row_id", "_last_updated_sequence_number").rows()
+    theirs = [tuple(row) for row in told(written, name)["lineage"]]
+    assert sorted(ours, key=str) == sorted(theirs, key=str)
