@@ -24,6 +24,8 @@ class Config:
     `max_log_file_bytes`: a log file above this is refused instead of read into memory.
     `max_schema_depth`: a schema nested deeper is refused.
     `relocate`: recorded prefixes of Iceberg tables to where they lie now; it allows no reading outside the roots.
+    `plain_http`: whether shares may be read over http beyond this machine; `private_networks`: whether URLs that a
+    sharing server hands out may lead into private address ranges (not where several users share one app).
     `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
     shown.
     """
@@ -33,6 +35,8 @@ class Config:
     max_log_file_bytes: int = 2 << 30
     max_schema_depth: int = 64
     relocate: Mapping[str, str] = field(default_factory=dict, hash=False)
+    plain_http: bool = False
+    private_networks: bool = True
     catalogs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
 
 
@@ -41,9 +45,10 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
 
     `LAKEVIEW_ROOTS`: addresses separated by commas, or by the system's path separator where none holds "://".
     `LAKEVIEW_DEMO`: the demo lake's folder. `LAKEVIEW_MAX_LOG_FILE_BYTES`: bytes.
-    `LAKEVIEW_RELOCATE`: `old=new` separated by commas.
-    The file is TOML: `roots` (a list), `demo`, `max_log_file_bytes`, `[relocate]` with a line `"old" = "new"` for each
-    prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError for what cannot be meant.
+    `LAKEVIEW_RELOCATE`: `old=new` separated by commas. `LAKEVIEW_PLAIN_HTTP`, `LAKEVIEW_PRIVATE_NETWORKS`: 1 or 0.
+    The file is TOML: `roots` (a list), `demo`, `max_log_file_bytes`, `plain_http`, `private_networks`, `[relocate]`
+    with a line `"old" = "new"` for each prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError
+    for what cannot be meant.
     """
     env = os.environ if environment is None else environment
     given = _file(env.get("LAKEVIEW_CONFIG", ""))
@@ -54,6 +59,10 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
             env, "LAKEVIEW_MAX_LOG_FILE_BYTES", given.get("max_log_file_bytes", Config().max_log_file_bytes)
         ),
         relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or given.get("relocate", {}),
+        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", given.get("plain_http", Config().plain_http)),
+        private_networks=_switch(
+            env, "LAKEVIEW_PRIVATE_NETWORKS", given.get("private_networks", Config().private_networks)
+        ),
         catalogs=given.get("catalogs", {}),
     )
 
@@ -82,6 +91,18 @@ def _pairs(text: str) -> dict[str, str]:
     return {old.strip(): new.strip() for old, _, new in pairs}
 
 
+def _switch(env: Mapping[str, str], name: str, otherwise: bool) -> bool:
+    text = env.get(name, "").strip().lower()
+    if not text:
+        return otherwise
+    if text not in _SWITCHES:
+        raise InvalidRequestError(f"{name} is {text!r}, neither on nor off", fix=f"set {name} to 1 or 0, or unset it")
+    return _SWITCHES[text]
+
+
+_SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
 
@@ -103,6 +124,8 @@ _SETTINGS = {
     "demo": (lambda value: isinstance(value, str), "a folder"),
     "max_log_file_bytes": (_is_number, "a whole number"),
     "relocate": (_is_prefixes, "a table of old to new prefixes"),
+    "plain_http": (lambda value: isinstance(value, bool), "true or false"),
+    "private_networks": (lambda value: isinstance(value, bool), "true or false"),
     "catalogs": (_is_catalogs, "a table of catalogs with their properties"),
 }
 """What the configuration file may hold, and of what kind."""

@@ -18,6 +18,8 @@ from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.locate import is_metadata_name
 from lakeview.iceberg.table import IcebergTable, open_iceberg
 from lakeview.schema import Schema
+from lakeview.sharing.profile import parse_address
+from lakeview.sharing.table import SharedTable, open_shared
 from lakeview.storage import Storage, open_storage
 
 if TYPE_CHECKING:
@@ -39,14 +41,17 @@ def open_table(
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
     relocate: Mapping[str, str] | None = None,
-) -> DeltaTable | IcebergTable:
-    """The table at an address: a folder or a URL that fsspec knows, or one metadata file of an Iceberg table.
+) -> DeltaTable | IcebergTable | SharedTable:
+    """The table at an address: a folder or a URL that fsspec knows, one metadata file of an Iceberg table, or
+    `<profile>#<share>.<schema>.<table>` (`lakeview.sharing.table.open_shared` says what may be wrong with that).
 
     `relocate`: recorded prefixes to where they lie now, for files of an Iceberg table that were moved apart from it.
     NotATableError if there is none, AccessDeniedError outside the allowed roots, StoreUnavailableError if the store
     does not answer. `storage_options` are as fsspec takes them; they are never logged, shown or pickled.
     A folder with the logs of both formats is opened as a Delta table.
     """
+    if parse_address(os.fspath(address)) is not None:
+        return open_shared(address, storage_options=storage_options, config=config)
     opened = open_storage(address, options=storage_options, config=config, decode=True)
     explicit = is_metadata_name(opened.root)
     try:

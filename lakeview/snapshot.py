@@ -90,6 +90,8 @@ class TableProtocol:
         """The protocol in a few words: `reader 1 · writer 2` or `version 2`."""
         if self.format_version is not None:
             return f"version {self.format_version}"
+        if self.min_writer_version is None:  # a shared table: nobody writes it
+            return f"reader {self.min_reader_version}"
         return f"reader {self.min_reader_version} · writer {self.min_writer_version}"
 
     @property

@@ -13,6 +13,8 @@ import polars as pl
 
 from lakeview.config import Config, settings
 from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.row_tracking import tracked_schema
+from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.write.writer import Clock, system_clock
@@ -172,15 +174,28 @@ class SharedTable(OneLine):
         state = self._state(version)
         return state.scan().plan(_checked(where, state))
 
-    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+    def scan(
+        self,
+        version: int | None = None,
+        *,
+        at: datetime | None = None,
+        ref: str | None = None,
+        row_tracking: bool = False,
+    ) -> pl.LazyFrame:
         """The rows at a version, pinned now; filters and limits are hints to the server and hold here.
 
-        Collecting raises DataFileMissingError for a file that is gone, VersionNotFoundError if the table has moved on
-        and its history is not shared, UnsupportedTableError for a type without rows.
+        `row_tracking` adds `_row_id` and `_row_commit_version`: InvalidRequestError if the table does not track its
+        rows, or its server does not say so. Collecting raises DataFileMissingError for a file that is gone,
+        VersionNotFoundError if the table has moved on and its history is not shared, UnsupportedTableError for a type
+        without rows.
         """
         state = self._state(version, at, ref)
         _require_parquet(state, self.address)
-        return lazy_rows(state.tasks, state.schema, state.files, enough=state.enough)
+        if not row_tracking:
+            return lazy_rows(state.tasks, state.schema, state.files, enough=state.enough)
+        tracked = tracked_schema(state.schema, state.table_protocol, state.properties, self.address)
+        scan = Scan(state, state.schema, state.partitions, self.address, tracked=tracked)
+        return lazy_rows(scan.tasks, tracked, state.files)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
@@ -342,9 +357,9 @@ class SharedTable(OneLine):
         return f"<p><b>{escape(self.address)}</b> · shared · latest version {self._latest}</p>"
 
 
-def reach(config: Config) -> Limits:  # noqa: ARG001 (until the configuration says more)
+def reach(config: Config) -> Limits:
     """The limits that a configuration asks for."""
-    return Limits()
+    return Limits(plain_http=config.plain_http, private=config.private_networks)
 
 
 def _checked(where: str | pl.Expr, state: SharedState) -> pl.Expr:

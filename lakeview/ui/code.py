@@ -33,6 +33,13 @@ rows = pl.scan_iceberg({address!r}, snapshot_id={version}).head(1_000).collect()
         "DuckDB": """INSTALL iceberg; LOAD iceberg;
 SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}) LIMIT 1000;""",
     },
+    "sharing": {
+        "delta-sharing": """import delta_sharing
+
+rows = delta_sharing.load_as_pandas({address!r}, version={version}, limit=1_000)""",
+        "PySpark": """shared = spark.read.format("deltaSharing").option("responseFormat", "delta")
+rows = shared.option("versionAsOf", {version}).load({address!r})""",
+    },
 }
 
 

@@ -117,3 +117,14 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="cannot be read: No such file") as caught:
         settings({"LAKEVIEW_CONFIG": str(tmp_path / "gone.toml")})
     assert caught.value.fix == "set LAKEVIEW_CONFIG to a file that is there, or unset it"
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("1", True), ("no", False), ("", False)])
+def test_plain_http_and_private_networks_are_switches(text: str, wanted: bool) -> None:
+    assert settings({"LAKEVIEW_PLAIN_HTTP": text}).plain_http is wanted
+    assert settings({"LAKEVIEW_PRIVATE_NETWORKS": text}).private_networks is (wanted or not text)
+
+
+def test_a_switch_is_on_or_off() -> None:
+    with pytest.raises(InvalidRequestError, match="neither on nor off"):
+        settings({"LAKEVIEW_PRIVATE_NETWORKS": "perhaps"})

@@ -294,8 +294,6 @@ def test_a_store_without_ranges_sends_small_files_whole(
 
 def test_deletion_vectors_and_column_mapping_of_the_delta_format(server: SharingServer, profile: Path) -> None:
 
-
-
     schema = json.dumps(struct(field("id", "long", 1), field("day", "date", 2)))
     story = server.share(
         NAME, {}, schema=schema, partition_by=("day",), delta=True, features=("columnMapping", "deletionVectors"),
