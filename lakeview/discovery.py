@@ -13,7 +13,8 @@ from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.writer import Clock, system_clock
-from lakeview.errors import NotATableError, UnsupportedTableError
+from lakeview.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
 from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.locate import is_metadata_name
 from lakeview.iceberg.table import IcebergTable, open_iceberg
@@ -41,15 +42,23 @@ def open_table(
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
     relocate: Mapping[str, str] | None = None,
+    catalog: Mapping[str, Any] | None = None,
 ) -> DeltaTable | IcebergTable | SharedTable:
-    """The table at an address: a folder or a URL that fsspec knows, one metadata file of an Iceberg table, or
+    """The table at an address: a folder or a URL that fsspec knows, one metadata file of an Iceberg table,
+    `catalog://<catalog>/<namespace>.<table>` in a configured Iceberg catalog, or
     `<profile>#<share>.<schema>.<table>` (`lakeview.sharing.table.open_shared` says what may be wrong with that).
 
     `relocate`: recorded prefixes to where they lie now, for files of an Iceberg table that were moved apart from it.
+    `catalog`: properties of that catalog, over what is configured.
     NotATableError if there is none, AccessDeniedError outside the allowed roots, StoreUnavailableError if the store
     does not answer. `storage_options` are as fsspec takes them; they are never logged, shown or pickled.
     A folder with the logs of both formats is opened as a Delta table.
     """
+    if is_catalog_address(os.fspath(address)):
+        return open_catalog_table(
+            os.fspath(address), catalog=catalog, storage_options=storage_options, config=config, relocate=relocate
+        )
+    _refuse_catalog(catalog)
     if parse_address(os.fspath(address)) is not None:
         return open_shared(address, storage_options=storage_options, config=config)
     opened = open_storage(address, options=storage_options, config=config, decode=True)
@@ -106,6 +115,14 @@ def create_table(
     return DeltaTable(storage)
 
 
+def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:
+    if catalog is not None:
+        raise InvalidRequestError(
+            "properties of a catalog were given for an address that is in none",
+            fix="give an address such as catalog://prod/sales.orders, or leave catalog= out",
+        )
+
+
 def _no_table(storage: Storage) -> NotATableError:
     names = storage.walk()["name"].head(1000)
     if not names.len():
@@ -127,11 +144,18 @@ def find_tables(
     *,
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
+    catalog: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """TABLES below a root, by name; one recursive listing. Empty if there is none.
 
+    The root may be a configured Iceberg catalog, `catalog://<catalog>/`, or a namespace in one; it is asked for names
+    and no table is opened. `catalog`: its properties, over what is configured.
     AccessDeniedError outside the allowed roots.
     """
+    if is_catalog_address(os.fspath(root)):
+        named = find_catalog_tables(os.fspath(root), catalog=catalog, config=config)
+        return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
+    _refuse_catalog(catalog)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
     names = storage.walk()["name"]
     found = [

@@ -35,8 +35,7 @@ class Locations:
 
     def __init__(self, root: str, metadata: Metadata, relocate: Mapping[str, str] | None = None) -> None:
         self._root = root.rstrip("/")
-        rules = {_prefix(old): new.rstrip("/") for old, new in (relocate or {}).items()}
-        self._rules = sorted(rules.items(), key=lambda rule: len(rule[0]), reverse=True)
+        self._rules = _rules(relocate or {})
         written = [canonical(p) for p in _written(metadata)]
         location = _prefix(metadata.location) if metadata.location else ""
         if location and not (written and not any(p.startswith(location + "/") for p in written)):
@@ -56,11 +55,25 @@ class Locations:
                 place=repr(path),
                 kind="unsafe-path",
             )
-        spelled = canonical(path)
-        for old, new in self._rules:
-            if spelled.startswith(old + "/"):
-                return f"{new}/{spelled[len(old) + 1 :].lstrip('/')}"
+        spelled = _by_rules(canonical(path), self._rules)
         return spelled if is_absolute(spelled) else f"{self._root}/{spelled}"
+
+
+def relocated(path: str, relocate: Mapping[str, str]) -> str:
+    """Where a recorded path lies now by the user's rules: the longest prefix counts, and whole segments only."""
+    return _by_rules(canonical(path), _rules(relocate))
+
+
+def _rules(relocate: Mapping[str, str]) -> list[tuple[str, str]]:
+    found = {_prefix(old): new.rstrip("/") for old, new in relocate.items()}
+    return sorted(found.items(), key=lambda rule: len(rule[0]), reverse=True)
+
+
+def _by_rules(spelled: str, rules: Iterable[tuple[str, str]]) -> str:
+    for old, new in rules:
+        if spelled.startswith(old + "/"):
+            return f"{new}/{spelled[len(old) + 1 :].lstrip('/')}"
+    return spelled
 
 
 def _prefix(address: str) -> str:

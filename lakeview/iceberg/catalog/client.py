@@ -1,0 +1,291 @@
+"""A configured name to a catalog that can be asked: which tables it holds, and where one's metadata lies."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import quote
+
+from lakeview.config import Config
+from lakeview.errors import (
+    InvalidRequestError,
+    LakeviewError,
+    MissingExtraError,
+    NotATableError,
+    UnsupportedTableError,
+)
+from lakeview.iceberg.catalog.address import CatalogAddress
+from lakeview.iceberg.catalog.refusals import Refusal, foreign_errors, refusal, told
+from lakeview.iceberg.catalog.stores import store_options
+from lakeview.storage import back_off
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+T = TypeVar("T")
+
+_ATTEMPTS = 3
+_MOST_NAMESPACES = 10_000
+_PUBLIC = ("type", "uri", "warehouse", "scope")
+"""Properties whose values may be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a table's current metadata file lies, as recorded, and options of its store that the catalog gave."""
+
+    metadata: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+
+class CatalogClient:
+    """One catalog. Safe to use from several threads; shows none of its properties.
+
+    Each method raises StoreUnavailableError for a catalog that does not answer, AccessDeniedError for credentials that
+    it does not take, InvalidRequestError for answers that no catalog gives, MissingExtraError.
+    """
+
+    def __init__(self, name: str, properties: Mapping[str, Any]) -> None:
+        self.name = name
+        self._secrets = [part for k, v in properties.items() if k not in _PUBLIC for part in _parts(v)]
+        self._lock = threading.Lock()
+        self._catalog = self._ask(lambda: _connected(name, properties))
+
+    def __repr__(self) -> str:
+        return f"CatalogClient({self.name!r})"
+
+    def locate(self, address: CatalogAddress) -> Located:
+        """Where a table's current metadata file lies; one request.
+
+        NotATableError if there is no such table or namespace, UnsupportedTableError for a view and for a table that is
+        not Iceberg's.
+        """
+        with self._lock:
+            try:
+                return self._ask(lambda: _located(self._catalog, address.names))
+            except _AboutNamesError as error:
+                why = error.refusal
+            raise self._explained(address, why)
+
+    def tables(self, below: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+        """The names of all tables in a namespace and those inside it, or in the whole catalog, in order.
+
+        Two requests for each namespace. NotATableError if there is no such namespace.
+        """
+        with self._lock:
+            try:
+                found = self._listed(below) if below else []
+            except _AboutNamesError:
+                raise _no_namespace(CatalogAddress(self.name, below)) from None
+            for namespace in self._inside(below):
+                with suppress(_AboutNamesError):  # dropped while we look: then it holds nothing
+                    found += self._listed(namespace)
+            return sorted(found)
+
+    def close(self) -> None:
+        """Give back its connections."""
+        self._catalog.close()
+
+    def _listed(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+        found = self._ask(lambda: self._catalog.list_tables(namespace))
+        return [name for name in found if name[: len(namespace)] == namespace]
+
+    def _inside(self, below: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Every namespace inside another, or of the catalog, level by level."""
+        waiting = self._children(below)
+        count = 0
+        while waiting:
+            count += len(waiting)
+            if count > _MOST_NAMESPACES:
+                raise UnsupportedTableError(
+                    f"the catalog {self.name} holds more than {_MOST_NAMESPACES:,} namespaces",
+                    fix="look into one of them: catalog://<catalog>/<namespace>",
+                    kind="too-large",
+                )
+            yield from waiting
+            waiting = [child for namespace in waiting for child in self._children(namespace)]
+
+    def _children(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+        from pyiceberg.exceptions import BadRequestError
+
+        def ask() -> list[tuple[str, ...]]:
+            with suppress(NotImplementedError, BadRequestError):  # what a catalog without levels says
+                return self._catalog.list_namespaces(namespace)
+            return []
+
+        # some servers list the whole top level again, whatever namespace they are asked about
+        depth = len(namespace)
+        with suppress(_AboutNamesError):  # dropped while we look
+            return sorted({tuple(n) for n in self._ask(ask) if len(n) == depth + 1 and tuple(n[:depth]) == namespace})
+        return []
+
+    def _ask(self, action: Callable[[], T]) -> T:
+        foreign = _foreign(self.name)
+        for attempt in range(_ATTEMPTS):
+            try:
+                return action()
+            except LakeviewError:
+                raise
+            except foreign as error:
+                why = refusal(error)
+                if why in (Refusal.NO_TABLE, Refusal.NO_NAMESPACE, Refusal.NOT_ICEBERG):
+                    raise _AboutNamesError(why) from None
+                if why is not Refusal.DOWN or attempt + 1 == _ATTEMPTS:
+                    raise told(error, self.name, self._secrets) from None  # their texts may hold credentials
+                back_off(attempt, remote=True)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _explained(self, address: CatalogAddress, why: Refusal) -> LakeviewError:
+        """Why there is no table of a name; asks the catalog what there is instead."""
+        if why is Refusal.NOT_ICEBERG:
+            return UnsupportedTableError(
+                f"{address} is in the catalog, but it is no Iceberg table",
+                fix="open it by its folder, if it is a Delta table",
+                place=str(address),
+                kind="unsupported-format",
+            )
+        if self._is(address.names, "view_exists"):
+            return UnsupportedTableError(
+                f"{address} is a view, which has no files of its own",
+                fix="open the tables that it is made of",
+                place=str(address),
+                kind="view",
+            )
+        if not self._is(address.names[:-1], "namespace_exists"):
+            return _no_namespace(CatalogAddress(self.name, address.names[:-1]))
+        return NotATableError(
+            f"{address} is not there: the catalog holds no table of this name",
+            fix=f"choose one that find_tables('{CatalogAddress(self.name, address.names[:-1])}') lists",
+            place=str(address),
+        )
+
+    def _is(self, names: tuple[str, ...], method: str) -> bool:
+        """What a catalog says to such a question; where it cannot say, whatever keeps the answer general."""
+
+        def ask() -> bool:
+            with suppress(NotImplementedError):
+                return bool(getattr(self._catalog, method)(names))
+            return method == "namespace_exists"
+
+        with suppress(_AboutNamesError):
+            return self._ask(ask)
+        return False
+
+
+class _AboutNamesError(Exception):
+    """A catalog answered, and has no such table, no such namespace, or no Iceberg table there."""
+
+    def __init__(self, why: Refusal) -> None:
+        super().__init__(why.name)
+        self.refusal = why
+
+
+def catalog_properties(name: str, given: Mapping[str, Any] | None, config: Config) -> Mapping[str, Any]:
+    """A catalog's properties: of the call, else of lakeview's configuration, else of pyiceberg's own.
+
+    InvalidRequestError if nobody knows a catalog of this name.
+    """
+    own = config.catalogs.get(name, {})
+    foreign = _foreign(name)
+    try:
+        from pyiceberg.utils.config import Config as PyicebergConfig  # the environment and ~/.pyiceberg.yaml as of now
+
+        theirs = PyicebergConfig().get_catalog_config(name) or {}
+    except foreign:
+        raise InvalidRequestError(
+            "pyiceberg's configuration cannot be read", fix="correct .pyiceberg.yaml and PYICEBERG_CATALOG__*"
+        ) from None
+    found = {**theirs, **own, **(given or {})}
+    if not found:
+        raise InvalidRequestError(
+            f"no catalog is configured by the name {name}",
+            fix=f"set PYICEBERG_CATALOG__{name.upper()}__URI, or [catalogs.{name}] in the file of LAKEVIEW_CONFIG",
+            place=name,
+            kind="unknown-catalog",
+        )
+    return found
+
+
+def _foreign(name: str) -> tuple[type[Exception], ...]:
+    try:
+        return foreign_errors()
+    except ImportError:
+        raise MissingExtraError(
+            f"opening the catalog {name} needs pyiceberg, which is not installed",
+            fix="pip install 'lakeview[catalogs]'",
+        ) from None
+
+
+def _connected(name: str, properties: Mapping[str, Any]) -> Catalog:
+    from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
+
+    found = dict(properties)
+    kind = str(found.get("type", "")).lower()
+    if not kind and "py-catalog-impl" not in found:
+        inferred = infer_catalog_type(name, found)
+        kind = inferred.value if inferred else ""
+    if kind == CatalogType.REST.value:
+        from lakeview.iceberg.catalog.rest import LocatingRestCatalog
+
+        found["uri"] = str(found["uri"]) if found.get("uri") else _no_uri()
+        if "credential" in found:  # where the specification puts it; pyiceberg takes the same place, with a warning
+            found.setdefault("oauth2-server-uri", f"{found['uri'].rstrip('/')}/v1/oauth/tokens")
+        return LocatingRestCatalog(name, **found)
+    if kind == CatalogType.SQL.value:
+        found = _for_reading(found)
+    # what opens files is ours: it opens none, and says which one would have been opened
+    try:
+        return load_catalog(name, **{**found, "py-io-impl": "lakeview.iceberg.catalog.locating.LocatingIO"})
+    except TypeError:  # pyiceberg hands properties on unchecked: a number that is text comes back as this
+        raise ValueError("a property of another type than it must be") from None
+
+
+def _no_uri() -> NoReturn:
+    raise ValueError("a REST catalog has a uri")
+
+
+def _for_reading(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties of a SQL catalog by which pyiceberg creates and alters no tables, and SQLite no file."""
+    from sqlalchemy.engine import make_url
+
+    found = {k: v for k, v in properties.items() if k != "schema_version"} | {"init_catalog_tables": "false"}
+    url = make_url(str(found.get("uri", "")))
+    if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith((":memory:", "file:")):
+        url = url.set(database=f"file:{quote(url.database)}").update_query_dict({"mode": "ro", "uri": "true"})
+        found["uri"] = url.render_as_string(hide_password=False)
+    return found
+
+
+def _located(catalog: Catalog, names: tuple[str, ...]) -> Located:
+    from lakeview.iceberg.catalog.locating import LocatedSignal
+
+    ask = getattr(catalog, "locate", None)
+    if ask is not None:
+        loaded = ask(names)
+        place = loaded.metadata_location or ""
+        return Located(place, store_options(place, {**catalog.properties, **loaded.store_properties()}))
+    try:
+        place = catalog.load_table(names).metadata_location
+    except LocatedSignal as signal:
+        place = signal.location
+    return Located(place, store_options(place, catalog.properties))
+
+
+def _no_namespace(address: CatalogAddress) -> NotATableError:
+    return NotATableError(
+        f"{address} is not there: the catalog holds no such namespace",
+        fix=f"choose from what find_tables('{CatalogAddress(address.catalog)}') lists",
+        place=str(address),
+        kind="unknown-namespace",
+    )
+
+
+def _parts(value: object) -> list[str]:
+    """The texts in a property that are secrets: whole, and where it is `id:secret`, each."""
+    if isinstance(value, dict):
+        return [part for v in value.values() for part in _parts(v)]
+    text = str(value)
+    return [part for part in (text, *text.split(":")) if len(part) > 3]

@@ -1,0 +1,158 @@
+"""What pyiceberg and the libraries below it raise, to lakeview's errors.
+
+Their texts are not passed on, and neither are they as causes: some print every property of a catalog, credentials too.
+Only a server's own words are told, without anything that looks like a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import Enum, auto
+
+from lakeview.errors import (
+    AccessDeniedError,
+    InvalidRequestError,
+    LakeviewError,
+    MissingExtraError,
+    StoreUnavailableError,
+)
+
+
+class Refusal(Enum):
+    """Why a catalog did not answer as asked."""
+
+    DENIED = auto()
+    NO_NAMESPACE = auto()
+    NO_TABLE = auto()
+    NOT_ICEBERG = auto()
+    DOWN = auto()
+    NOT_INSTALLED = auto()
+    WRONG = auto()
+
+
+_BY_CLASS = {
+    # pyiceberg's
+    "UnauthorizedError": Refusal.DENIED,
+    "ForbiddenError": Refusal.DENIED,
+    "OAuthError": Refusal.DENIED,
+    "AuthorizationExpiredError": Refusal.DENIED,
+    "SignError": Refusal.DENIED,
+    "NoSuchNamespaceError": Refusal.NO_NAMESPACE,
+    "NoSuchIcebergTableError": Refusal.NOT_ICEBERG,
+    "NoSuchPropertyException": Refusal.NOT_ICEBERG,
+    "NoSuchTableError": Refusal.NO_TABLE,
+    "NoSuchIdentifierError": Refusal.NO_TABLE,
+    "ServiceUnavailableError": Refusal.DOWN,
+    "ServerError": Refusal.DOWN,
+    "TooManyRequestsError": Refusal.DOWN,
+    "NotInstalledError": Refusal.NOT_INSTALLED,
+    # requests'
+    "InvalidURL": Refusal.WRONG,
+    "InvalidSchema": Refusal.WRONG,
+    "MissingSchema": Refusal.WRONG,
+    "OSError": Refusal.DOWN,
+    # SQLAlchemy's
+    "OperationalError": Refusal.DOWN,
+    # botocore's
+    "NoCredentialsError": Refusal.DENIED,
+    "PartialCredentialsError": Refusal.DENIED,
+    "ConnectionError": Refusal.DOWN,
+    "HTTPClientError": Refusal.DOWN,
+}
+"""By the name of an error's class, or of the nearest one above it."""
+
+_BY_CODE = {
+    "AccessDeniedException": Refusal.DENIED,
+    "ExpiredTokenException": Refusal.DENIED,
+    "InvalidSignatureException": Refusal.DENIED,
+    "UnrecognizedClientException": Refusal.DENIED,
+    "EntityNotFoundException": Refusal.NO_NAMESPACE,
+    "InternalServiceException": Refusal.DOWN,
+    "OperationTimeoutException": Refusal.DOWN,
+    "ThrottlingException": Refusal.DOWN,
+}
+"""By the code of an answer of AWS Glue."""
+
+_SPEAKS = "RESTError"
+"""The class of errors whose text is what the server said."""
+_OPAQUE = re.compile(r"[A-Za-z0-9_+=~-]{24,}")
+_SHOWN = 200
+
+
+def foreign_errors() -> tuple[type[Exception], ...]:
+    """The classes that a catalog of pyiceberg raises."""
+    from pyiceberg import exceptions
+
+    found: list[type[Exception]] = [
+        exceptions.NoSuchTableError,
+        exceptions.NoSuchNamespaceError,
+        exceptions.NoSuchIdentifierError,
+        exceptions.NoSuchPropertyException,
+        exceptions.NotInstalledError,
+        exceptions.RESTError,
+        exceptions.SignError,
+        NotImplementedError,
+        OSError,
+        ValueError,  # pydantic's and msgspec's are such, and those of pyiceberg's configuration
+    ]
+    with suppress(ImportError):  # pyiceberg brings it for Glue only
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        found += [BotoCoreError, ClientError]
+    with suppress(ImportError):  # and this for SQL only
+        from sqlalchemy.exc import SQLAlchemyError
+
+        found.append(SQLAlchemyError)
+    return tuple(found)
+
+
+def refusal(error: BaseException) -> Refusal:
+    """What an error of a catalog means."""
+    answer = getattr(error, "response", None)
+    if isinstance(answer, dict):
+        code = answer.get("Error", {}).get("Code", "")
+        if code in _BY_CODE:
+            return _BY_CODE[code]
+    return next((_BY_CLASS[c.__name__] for c in type(error).__mro__ if c.__name__ in _BY_CLASS), Refusal.WRONG)
+
+
+def told(error: BaseException, catalog: str, secrets: Iterable[str] = ()) -> LakeviewError:
+    """An error of a catalog as ours, for those that are no matter of one table."""
+    words = f": {_words(error, secrets)}"
+    match refusal(error):
+        case Refusal.DENIED:
+            return AccessDeniedError(
+                f"the catalog {catalog} refuses access{words}",
+                fix="check the catalog's credentials in the configuration",
+                place=catalog,
+            )
+        case Refusal.DOWN:
+            return StoreUnavailableError(
+                f"the catalog {catalog} did not answer{words}",
+                fix="try again; check that it runs, and its uri",
+                place=catalog,
+                kind="catalog-unavailable",
+            )
+        case Refusal.NOT_INSTALLED:
+            return MissingExtraError(
+                f"the catalog {catalog} is of a type whose package is not installed",
+                fix="install pyiceberg with the extra of that type, such as pip install 'pyiceberg[hive]'",
+            )
+    return InvalidRequestError(
+        f"the catalog {catalog} could not be asked{words}",
+        fix="check its type, uri and warehouse in the configuration",
+        place=catalog,
+        kind="bad-catalog",
+    )
+
+
+def _words(error: BaseException, secrets: Iterable[str]) -> str:
+    """What a server said, its secrets left out; of errors of libraries only what kind they are."""
+    if all(c.__name__ != _SPEAKS for c in type(error).__mro__):
+        return type(error).__name__
+    text = next(iter(str(error).splitlines()), "")
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _OPAQUE.sub("***", text)[:_SHOWN] or type(error).__name__

@@ -1,0 +1,70 @@
+"""A REST catalog asked only for where a table's metadata lies (Iceberg REST catalog specification, loadTable).
+
+pyiceberg's own loading of a table is not used: it refuses metadata that its model does not know, and takes the class
+that opens files from the table's properties, which any writer of the table may set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.rest.response import _handle_non_200_response
+from pyiceberg.exceptions import AuthorizationExpiredError, NoSuchTableError, UnauthorizedError
+from requests import HTTPError, Session
+
+_SECONDS = (10, 60)
+"""How long a connection and an answer may take: pyiceberg itself waits for ever."""
+
+
+class StorageCredential(msgspec.Struct, frozen=True):
+    """Settings of a store for the places below a prefix."""
+
+    prefix: str
+    config: dict[str, Any]
+
+
+class LoadedTable(msgspec.Struct, frozen=True, rename="kebab"):
+    """What loadTable answers, without the metadata: that is read from its file."""
+
+    metadata_location: str | None = None
+    config: dict[str, Any] = {}
+    storage_credentials: list[StorageCredential] = []
+
+    def store_properties(self) -> Mapping[str, Any]:
+        """Settings of the table's store; credentials of the longest fitting prefix take precedence."""
+        place = self.metadata_location or ""
+        fitting = [c for c in self.storage_credentials if place.startswith(c.prefix)]
+        return {**self.config, **max(fitting, key=lambda c: len(c.prefix)).config} if fitting else self.config
+
+
+class LocatingRestCatalog(RestCatalog):
+    """pyiceberg's REST catalog, whose requests end in time, and which tells where a table is without reading it."""
+
+    def locate(self, names: Sequence[str]) -> LoadedTable:
+        """Where a table's metadata lies. One request; a token that ran out is renewed once."""
+        try:
+            return self._located(names)
+        except (AuthorizationExpiredError, UnauthorizedError):
+            self._refresh_token()
+            return self._located(names)
+
+    def _located(self, names: Sequence[str]) -> LoadedTable:
+        parts = self._split_identifier_for_path(tuple(names))
+        # only the location is wanted: snapshots that no branch or tag names need not be sent
+        answer = self._session.get(
+            self.url("namespaces/{namespace}/tables/{table}", **parts), params={"snapshots": "refs"}
+        )
+        try:
+            answer.raise_for_status()
+        except HTTPError as error:
+            _handle_non_200_response(error, {404: NoSuchTableError})
+        return msgspec.json.decode(answer.content, type=LoadedTable)
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        session.request = partial(session.request, timeout=_SECONDS)  # type: ignore[method-assign]  # of this object
+        return session

@@ -1,0 +1,51 @@
+"""What a catalog says of a store, in Iceberg's words, to options as fsspec takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_KEYS = {
+    "key": ("s3.access-key-id", "client.access-key-id"),
+    "secret": ("s3.secret-access-key", "client.secret-access-key"),
+    "token": ("s3.session-token", "client.session-token"),
+}
+_CLIENT = {"endpoint_url": ("s3.endpoint",), "region_name": ("s3.region", "client.region")}
+_ADDRESSING = {
+    ("s3.path-style-access", "true"): "path",
+    ("s3.path-style-access", "false"): "virtual",
+    ("s3.force-virtual-addressing", "true"): "virtual",
+}
+
+
+def store_options(location: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for the store of a location; empty for stores other than S3, whose keys nobody hands out here.
+
+    Nothing but these keys is passed on: a catalog cannot make a client do what its user did not ask for.
+    """
+    if location.partition(":")[0] not in ("s3", "s3a", "s3n"):
+        return {}
+    found: dict[str, Any] = _chosen(_KEYS, properties)
+    if _text(properties, "s3.anonymous") == "true" and "key" not in found:
+        found["anon"] = True
+    if client := _chosen(_CLIENT, properties):
+        found["client_kwargs"] = client
+    for (name, value), style in _ADDRESSING.items():
+        if _text(properties, name) == value:
+            found["config_kwargs"] = {"s3": {"addressing_style": style}}
+    return found
+
+
+def _text(properties: Mapping[str, Any], name: str) -> str:
+    return str(properties.get(name, "")).lower()
+
+
+def _chosen(table: Mapping[str, tuple[str, ...]], properties: Mapping[str, Any]) -> dict[str, str]:
+    """Of several spellings of a setting, the first that is given as text."""
+    found: dict[str, str] = {}
+    for option, names in table.items():
+        for name in names:
+            value = properties.get(name)
+            if isinstance(value, str) and value and option not in found:
+                found[option] = value
+    return found

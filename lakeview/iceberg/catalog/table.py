@@ -1,0 +1,145 @@
+"""A catalog's address to a table that follows its catalog, and the names of the tables that a catalog holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from lakeview.addresses import is_absolute
+from lakeview.config import Config, settings
+from lakeview.errors import AccessDeniedError, CorruptTableError, InvalidRequestError, NotATableError
+from lakeview.iceberg.catalog.address import CatalogAddress, dotted, parse_address
+from lakeview.iceberg.catalog.client import CatalogClient, Located, catalog_properties
+from lakeview.iceberg.locate import Place, is_metadata_name, place_of
+from lakeview.iceberg.locations import relocated
+from lakeview.iceberg.table import IcebergTable, trusting
+from lakeview.storage import Storage
+
+
+class CatalogPointer:
+    """Knows the current metadata file of one table by asking its catalog. Implements `lakeview.iceberg.locate.Pointer`.
+
+    `storage_options` win over what the catalog gives for the store.
+    """
+
+    def __init__(
+        self,
+        client: CatalogClient,
+        address: CatalogAddress,
+        relocate: Mapping[str, str],
+        storage_options: Mapping[str, Any] | None,
+        config: Config,
+    ) -> None:
+        self._client = client
+        self._name = address
+        self._relocate = relocate
+        self._options = dict(storage_options or {})
+        self._config = config
+        self._last: Located | None = None
+
+    @property
+    def address(self) -> str:
+        """The table in its catalog, in one spelling."""
+        return str(self._name)
+
+    def first(self) -> tuple[Storage, Place]:
+        """The store and the place of the metadata file now. Errors as of `CatalogClient.locate`, and CorruptTableError
+        for a location that no file has, AccessDeniedError for one outside the allowed roots."""
+        return self._opened(self._client.locate(self._name))
+
+    def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
+        """The same; those given if the catalog says what it said before. NotATableError if it holds the table no
+        more."""
+        try:
+            found = self._client.locate(self._name)
+        except NotATableError as error:
+            raise NotATableError(
+                f"{self.address} is no longer in its catalog: it was dropped or renamed since it was opened",
+                fix=error.fix,
+                place=self.address,
+                kind="dropped",
+            ) from error
+        return (storage, place) if found == self._last else self._opened(found)
+
+    def _opened(self, found: Located) -> tuple[Storage, Place]:
+        place = self._place(found.metadata)
+        try:
+            storage = trusting(place.root, self._relocate, {**found.options, **self._options}, self._config)
+        except AccessDeniedError as error:
+            raise AccessDeniedError(
+                f"{self.address} lies at {place.root}, outside the allowed roots",
+                fix=f"add {place.root} or a folder above it to LAKEVIEW_ROOTS, if its tables may be read",
+                place=self.address,
+                kind=error.kind,
+            ) from error
+        self._last = found
+        return storage, place
+
+    def _place(self, location: str) -> Place:
+        """Where a metadata file lies, by the location that a catalog records."""
+        name = location.rpartition("/")[2]
+        climbs = "\0" in location or "\\" in location or ".." in location.split("/")
+        if not is_absolute(location) or not name or climbs:
+            raise CorruptTableError(
+                f"the catalog says that the metadata of {self.address} lies at {location!r}, where no file can be",
+                fix="register the table in its catalog again, with its newest *.metadata.json",
+                place=self.address,
+                kind="bad-metadata-location",
+            )
+        address = relocated(location, self._relocate)
+        if is_metadata_name(address):
+            return place_of(address)
+        above, _, name = address.rpartition("/")  # a catalog may call it as it likes
+        return Place(above, "", name)
+
+
+def open_catalog_table(
+    address: str,
+    *,
+    catalog: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    config: Config | None = None,
+    relocate: Mapping[str, str] | None = None,
+) -> IcebergTable:
+    """The table at `catalog://<catalog>/<namespace>.<table>`. `catalog`: its properties, over what is configured.
+
+    InvalidRequestError for an address of no table and for a catalog that is not configured, NotATableError,
+    UnsupportedTableError, StoreUnavailableError, AccessDeniedError, CorruptTableError, MissingExtraError.
+    """
+    config = config or settings()
+    name = parse_address(address)
+    if len(name.names) < 2:
+        what = "a namespace" if name.names else "a catalog"
+        raise InvalidRequestError(
+            f"{name} names {what}, not a table",
+            fix=f"add the table's name, or look into it with find_tables('{name}')",
+            place=address,
+        )
+    rules = {**config.relocate, **(relocate or {})}
+    client = CatalogClient(name.catalog, catalog_properties(name.catalog, catalog, config))
+    pointer = CatalogPointer(client, name, rules, storage_options, config)
+    storage, place = pointer.first()
+    try:
+        return IcebergTable(storage, place, rules, pointer)
+    except NotATableError as error:
+        raise CorruptTableError(
+            f"the catalog says that the metadata of {name} lies at {storage.root}/{error.place}, which is not there",
+            fix="restore the file; or where the table was moved, say where to: relocate={'old prefix': 'new prefix'}",
+            place=error.place,
+            kind="metadata-missing",
+        ) from error
+
+
+def find_catalog_tables(
+    address: str, *, catalog: Mapping[str, Any] | None = None, config: Config | None = None
+) -> list[tuple[str, str]]:
+    """The tables of a catalog, or below one of its namespaces, as (address, dotted name below it); nothing is opened.
+
+    Errors as of `open_catalog_table`.
+    """
+    root = parse_address(address)
+    client = CatalogClient(root.catalog, catalog_properties(root.catalog, catalog, config or settings()))
+    with closing(client):
+        found = client.tables(root.names)
+    return [(str(CatalogAddress(root.catalog, names)), dotted(names[len(root.names) :])) for names in found]

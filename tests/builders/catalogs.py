@@ -1,0 +1,194 @@
+"""Catalogs for tests: a small REST catalog on this machine, a SQLite catalog, and tables to put into them."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.builders.iceberg import IcebergHistory
+
+FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+Names = tuple[str, ...]
+Answer = tuple[int, dict[str, Any]]
+
+
+def table(place: Path, rows: int = 1) -> IcebergHistory:
+    """A table of so many files with one row each, their ids counted from 0; its recorded paths lie where it lies."""
+    history = IcebergHistory(place, FIELDS, location=str(place))
+    for number in range(rows):
+        history.append(f"f{number}", [{"id": number}])
+    return history
+
+
+def newest(history: IcebergHistory) -> str:
+    """The address of a table's newest metadata file."""
+    files = (history.root / "metadata").glob("v*.metadata.json")
+    return str(max(files, key=lambda p: int(p.name[1:].partition(".")[0])))
+
+
+def without_hint(history: IcebergHistory) -> IcebergHistory:
+    """The table, as writers to catalogs leave it: nothing but the catalog says which file is current."""
+    (history.root / "metadata" / "version-hint.text").unlink(missing_ok=True)
+    return history
+
+
+@dataclass
+class RestState:
+    """What the server holds and how it behaves. Namespaces must be there before what is in them.
+
+    `tables`: metadata locations; `config`: what loadTable says of the store, `credentials` the same by prefix;
+    `client_secret` and `token`: what it lets in, None for everybody; `page`: entries in an answer;
+    `failing`: (status, error type) of the next answers to anything but the configuration; `raw`: body of every answer.
+    """
+
+    namespaces: list[Names] = field(default_factory=list)
+    tables: dict[Names, str | None] = field(default_factory=dict)
+    views: list[Names] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+    credentials: list[dict[str, Any]] = field(default_factory=list)
+    prefix: str = "ws/one"
+    client_secret: str | None = None
+    token: str | None = None
+    page: int = 2
+    failing: list[tuple[int, str]] = field(default_factory=list)
+    raw: bytes | None = None
+    requests: Counter[str] = field(default_factory=Counter)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """The part of the REST catalog specification that finding tables needs."""
+
+    state: ClassVar[RestState]
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (http.server's word)
+        """Nothing on the console."""
+
+    def do_GET(self) -> None:
+        self._send(self._answer())
+
+    def do_HEAD(self) -> None:
+        status, _ = self._answer()
+        self._send((204 if status == 200 else status, {}))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        self.state.requests["POST token"] += 1
+        if parse_qs(body).get("client_secret") != [self.state.client_secret or ""]:
+            self._send((401, {"error": "invalid_client", "error_description": f"unknown client in {body}"}))
+            return
+        self._send((200, {"access_token": self.state.token, "token_type": "bearer", "expires_in": 3600}))
+
+    def _send(self, answer: Answer) -> None:
+        status, content = answer
+        data = b"" if status == 204 else json.dumps(content).encode()
+        if self.state.raw is not None:
+            data = self.state.raw
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _answer(self) -> Answer:
+        state, url = self.state, urlsplit(self.path)
+        query = {k: v[0] for k, v in parse_qs(url.query).items()}
+        if url.path == "/v1/config":
+            state.requests["config"] += 1
+        elif state.failing:
+            status, kind = state.failing.pop(0)
+            return _error(status, kind, "as planned")
+        if state.token is not None and self.headers.get("Authorization") != f"Bearer {state.token}":
+            return _error(401, "NotAuthorizedException", f"not {self.headers.get('Authorization')}")
+        if url.path == "/v1/config":
+            return 200, {"defaults": {}, "overrides": {"prefix": state.prefix}, "endpoints": ENDPOINTS}
+        found = re.fullmatch(rf"/v1/{state.prefix}/namespaces(?:/([^/]+)(?:/(tables|views)(?:/([^/]+))?)?)?", url.path)
+        if found is None:
+            return _error(404, "NotFoundException", "no such endpoint")
+        namespace = tuple(unquote(found[1]).split("\x1f")) if found[1] else ()
+        name = unquote(found[3]) if found[3] else None
+        state.requests[f"{self.command} {found[2] or 'namespaces'}{'' if name is None else '/table'}"] += 1
+        return self._about(namespace, found[2], name, query)
+
+    def _about(self, namespace: Names, kind: str | None, name: str | None, query: Mapping[str, str]) -> Answer:
+        state = self.state
+        # clients encode each level before the parameter as a whole is encoded
+        parent = tuple(unquote(level) for level in query.get("parent", "").split("\x1f") if level)
+        for asked in (namespace, parent):
+            if asked and asked not in state.namespaces:
+                return _error(404, "NoSuchNamespaceException", f"no namespace {asked}")
+        if not namespace:
+            inside = [n for n in state.namespaces if len(n) == len(parent) + 1 and n[: len(parent)] == parent]
+            return self._paged("namespaces", [list(n) for n in inside], query)
+        if kind is None:
+            return 200, {"namespace": list(namespace), "properties": {}}
+        if kind == "views":
+            return (200, {}) if (*namespace, name) in state.views else _error(404, "NoSuchViewException", "no view")
+        if name is None:
+            inside = [n for n in state.tables if n[:-1] == namespace]
+            return self._paged("identifiers", [{"namespace": list(namespace), "name": n[-1]} for n in inside], query)
+        if (*namespace, name) not in state.tables:
+            return _error(404, "NoSuchTableException", f"no table {name}")
+        return 200, {
+            "metadata-location": state.tables[*namespace, name],
+            "metadata": {"format-version": 99, "properties": {"py-io-impl": "os.path.join"}},
+            "config": state.config,
+            "storage-credentials": state.credentials,
+        }
+
+    def _paged(self, key: str, entries: list[Any], query: Mapping[str, str]) -> Answer:
+        start = int(query.get("pageToken") or 0)
+        end = start + self.state.page
+        return 200, {key: entries[start:end], "next-page-token": str(end) if end < len(entries) else None}
+
+
+ENDPOINTS = [
+    "GET /v1/{prefix}/namespaces",
+    "GET /v1/{prefix}/namespaces/{namespace}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}",
+]
+
+
+def _error(status: int, kind: str, message: str) -> Answer:
+    return status, {"error": {"message": message, "type": kind, "code": status}}
+
+
+@contextmanager
+def rest_catalog(state: RestState) -> Iterator[str]:
+    """The address of a REST catalog on this machine that holds `state`, which may be changed while it runs."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"state": state}))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def sqlite_catalog(path: Path, tables: Mapping[Names, str]) -> Iterator[SqlCatalog]:
+    """A SQLite catalog written by pyiceberg, which holds tables at these metadata locations."""
+    catalog = SqlCatalog("prod", uri=f"sqlite:///{path}", warehouse=str(path.parent))
+    for names, location in tables.items():
+        catalog.create_namespace_if_not_exists(names[:-1])
+        catalog.register_table(names, location)
+    try:
+        yield catalog
+    finally:
+        catalog.close()

@@ -1,0 +1,383 @@
+"""Tables of a REST catalog: found by name, read from their own metadata, followed as they change, refused in words."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakeview as lv
+from lakeview.config import Config
+from lakeview.discovery import TABLES
+from lakeview.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeviewError,
+    NotATableError,
+    StoreUnavailableError,
+    UnsupportedTableError,
+)
+from lakeview.table import Table
+from tests.builders.catalogs import RestState, newest, rest_catalog, table, without_hint
+
+ORDERS = "catalog://prod/sales.orders"
+SECRET = "s3cr3t-word"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying again costs no time."""
+    monkeypatch.setattr("lakeview.iceberg.catalog.client.back_off", lambda *_, **__: None)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> RestState:
+    """A catalog with one table of two rows, `sales.orders`, which lies in `lake/orders`."""
+    orders = newest(table(tmp_path / "lake" / "orders", rows=2))
+    return RestState([("sales",)], {("sales", "orders"): orders}, views=[("sales", "big")])
+
+
+@pytest.fixture
+def uri(state: RestState, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The catalog's address, configured by the name `prod` as pyiceberg has it configured."""
+    with rest_catalog(state) as address:
+        monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
+        yield address
+
+
+def ids(found: Any) -> list[int]:
+    return sorted(found.scan().collect()["id"].to_list())
+
+
+def test_a_table_is_opened_by_its_name(state: RestState, uri: str) -> None:
+    found = lv.open_table(ORDERS)
+    assert isinstance(found, Table)
+    assert (found.address, found.format, ids(found)) == (ORDERS, "iceberg", [0, 1])
+    assert found.snapshot().location == ORDERS
+    assert state.requests == {"config": 1, "GET tables/table": 1}, "nothing else is asked"
+
+
+@pytest.mark.parametrize("config", [{}, {"type": "rest"}], ids=["type inferred", "type given"])
+def test_a_catalog_is_configured_in_three_places_and_the_nearest_counts(uri: str, config: dict[str, str]) -> None:
+    assert ids(lv.open_table("catalog://one/sales.orders", catalog={"uri": uri, **config})) == [0, 1]
+    own = Config(catalogs={"two": {"uri": uri}, "prod": {"uri": "http://127.0.0.1:9", **config}})
+    assert ids(lv.open_table("catalog://two/sales.orders", config=own)) == [0, 1]
+    assert ids(lv.open_table(ORDERS, catalog={"uri": uri}, config=own)) == [0, 1]
+    assert ids(lv.open_table(ORDERS)) == [0, 1]
+
+
+def test_refreshing_asks_the_catalog_once_and_opens_only_what_changed(state: RestState, uri: str) -> None:
+    where = Path(str(state.tables["sales", "orders"])).parents[1]
+    found = lv.open_table(ORDERS)
+    before = found.storage.requests.copy()
+    asked = state.requests.copy()
+    assert not found.refresh()
+    assert state.requests - asked == {"GET tables/table": 1}
+    assert found.storage.requests == before
+
+    grown = without_hint(table(where.parent / "grown", rows=3))
+    (grown.root / "metadata").rename(where / "newer")  # a file that only the catalog says is current
+    state.tables["sales", "orders"] = f"{where}/newer/{Path(newest_in(where / 'newer')).name}"
+    assert found.refresh()
+    assert found.latest_version == 1003
+    assert found.address == ORDERS
+
+
+def newest_in(folder: Path) -> str:
+    return str(max(folder.glob("v*.metadata.json"), key=lambda p: int(p.name[1:].partition(".")[0])))
+
+
+def test_a_table_that_moved_is_followed_to_its_new_place(state: RestState, uri: str, tmp_path: Path) -> None:
+    found = lv.open_table(ORDERS)
+    (tmp_path / "lake" / "orders").rename(tmp_path / "elsewhere")
+    state.tables["sales", "orders"] = newest_of(tmp_path / "elsewhere")
+    assert found.refresh()
+    assert ids(found) == [0, 1]
+
+
+def newest_of(root: Path) -> str:
+    return newest_in(root / "metadata")
+
+
+def test_a_table_that_was_dropped_says_so(state: RestState, uri: str) -> None:
+    found = lv.open_table(ORDERS)
+    del state.tables["sales", "orders"]
+    with pytest.raises(NotATableError) as caught:
+        found.refresh()
+    assert caught.value.kind == "dropped"
+    assert caught.value.message == (
+        f"{ORDERS} is no longer in its catalog: it was dropped or renamed since it was opened"
+    )
+    assert ids(found) == [0, 1], "what was opened can still be read"
+
+
+def test_another_table_of_the_same_name_is_told(state: RestState, uri: str, tmp_path: Path) -> None:
+    found = lv.open_table(ORDERS)
+    other = newest(table(tmp_path / "other"))
+    text = Path(other).read_text()
+    Path(other).write_text(text.replace("8d5c4a9e-0000", "8d5c4a9e-9999"))
+    state.tables["sales", "orders"] = other
+    with pytest.raises(CorruptTableError, match=f"{ORDERS} was the table .* and is .* now"):
+        found.refresh()
+
+
+def test_tables_of_a_catalog_are_found_at_every_level(state: RestState, uri: str) -> None:
+    state.namespaces += [("a",), ("a", "b c"), ("a", "b c", "d"), ("sales", "eu.west"), ("empty",), ("z",)]
+    for names in [("a", "x"), ("a", "b c", "d", "y"), ("sales", "eu.west", "50% /off"), ("z", "1"), ("z", "2")]:
+        state.tables[names] = None
+    for number in range(5):
+        state.tables["z", f"t{number}"] = None
+    found = lv.find_tables("catalog://prod/")
+    assert found.schema == TABLES
+    assert found["name"].to_list() == [
+        "a.b%20c.d.y", "a.x", "sales.eu%2Ewest.50%25%20%2Foff", "sales.orders",
+        "z.1", "z.2", "z.t0", "z.t1", "z.t2", "z.t3", "z.t4",
+    ]  # fmt: skip
+    assert set(found["format"]) == {"iceberg"}
+    assert ORDERS in found["address"]
+    state.tables["sales", "eu.west", "50% /off"] = state.tables["sales", "orders"]
+    inner = lv.find_tables("catalog://prod/sales.eu%2Ewest")
+    assert inner["name"].to_list() == ["50%25%20%2Foff"]
+    assert ids(lv.open_table(inner["address"][0])) == [0, 1]
+
+
+def test_metadata_outside_the_allowed_roots_is_refused_with_the_root_to_add(uri: str, tmp_path: Path) -> None:
+    with pytest.raises(AccessDeniedError) as caught:
+        lv.open_table(ORDERS, config=Config(roots=(str(tmp_path / "other"),)))
+    assert caught.value.message == f"{ORDERS} lies at {tmp_path}/lake/orders, outside the allowed roots"
+    assert caught.value.fix == (
+        f"add {tmp_path}/lake/orders or a folder above it to LAKEVIEW_ROOTS, if its tables may be read"
+    )
+    assert ids(lv.open_table(ORDERS, config=Config(roots=(str(tmp_path / "lake"),)))) == [0, 1]
+
+
+def test_the_catalogs_location_follows_the_rules_for_moved_places(state: RestState, uri: str, tmp_path: Path) -> None:
+    rules = {"s3://old/wh": str(tmp_path / "lake")}
+    recorded = str(state.tables["sales", "orders"]).replace(str(tmp_path / "lake"), "s3a://old/wh")
+    state.tables["sales", "orders"] = recorded
+    assert ids(lv.open_table(ORDERS, relocate=rules)) == [0, 1]
+    assert ids(lv.open_table(ORDERS, config=Config(relocate=rules))) == [0, 1]
+
+
+LOCATIONS: dict[str, str | None] = {
+    "none": None,
+    "nothing": "",
+    "a word": "garbage",
+    "a folder": "/lake/orders/metadata/",
+    "one that climbs": "/lake/../etc/x.metadata.json",
+    "a null character": "/lake/\0.metadata.json",
+}
+
+
+@pytest.mark.parametrize("location", LOCATIONS.values(), ids=list(LOCATIONS))
+def test_a_location_that_no_file_has_is_refused(state: RestState, uri: str, location: str | None) -> None:
+    state.tables["sales", "orders"] = location
+    with pytest.raises(CorruptTableError) as caught:
+        lv.open_table(ORDERS)
+    assert caught.value.kind == "bad-metadata-location"
+    assert caught.value.message == (
+        f"the catalog says that the metadata of {ORDERS} lies at {location or ''!r}, where no file can be"
+    )
+
+
+def test_a_location_where_nothing_lies_is_told(state: RestState, uri: str, tmp_path: Path) -> None:
+    state.tables["sales", "orders"] = f"{tmp_path}/gone/metadata/v1.metadata.json"
+    with pytest.raises(CorruptTableError) as caught:
+        lv.open_table(ORDERS)
+    assert caught.value.kind == "metadata-missing"
+    assert caught.value.message == (
+        f"the catalog says that the metadata of {ORDERS} lies at {tmp_path}/gone/metadata/v1.metadata.json, "
+        "which is not there"
+    )
+
+
+def test_a_metadata_file_may_have_any_name(state: RestState, uri: str) -> None:
+    here = Path(str(state.tables["sales", "orders"]))
+    here.rename(here.parents[1] / "current")
+    state.tables["sales", "orders"] = str(here.parents[1] / "current")
+    assert ids(lv.open_table(ORDERS)) == [0, 1]
+
+
+NAMES: dict[str, tuple[str, type[LakeviewError], str, str]] = {
+    "no table": (
+        "sales.nothing", NotATableError, "not-a-table",
+        "catalog://prod/sales.nothing is not there: the catalog holds no table of this name",
+    ),
+    "no namespace": (
+        "gone.orders", NotATableError, "unknown-namespace",
+        "catalog://prod/gone is not there: the catalog holds no such namespace",
+    ),
+    "a view": (
+        "sales.big", UnsupportedTableError, "view",
+        "catalog://prod/sales.big is a view, which has no files of its own",
+    ),
+    "a namespace": (
+        "sales", InvalidRequestError, "invalid-request", "catalog://prod/sales names a namespace, not a table",
+    ),
+    "a catalog": ("", InvalidRequestError, "invalid-request", "catalog://prod/ names a catalog, not a table"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "error", "kind", "message"), NAMES.values(), ids=list(NAMES))
+def test_a_name_of_no_table_is_told_apart(
+    uri: str, names: str, error: type[LakeviewError], kind: str, message: str
+) -> None:
+    with pytest.raises(error) as caught:
+        lv.open_table(f"catalog://prod/{names}")
+    assert (caught.value.kind, caught.value.message) == (kind, message)
+    assert caught.value.fix
+
+
+def test_a_namespace_that_is_not_there_has_no_tables_to_find(uri: str) -> None:
+    with pytest.raises(NotATableError) as caught:
+        lv.find_tables("catalog://prod/gone")
+    assert caught.value.kind == "unknown-namespace"
+    assert caught.value.fix == "choose from what find_tables('catalog://prod/') lists"
+
+
+def test_a_catalog_that_nobody_configured_is_told(uri: str) -> None:
+    for ask in (lambda: lv.open_table("catalog://other/a.b"), lambda: lv.find_tables("catalog://other")):
+        with pytest.raises(InvalidRequestError) as caught:
+            ask()
+        assert caught.value.kind == "unknown-catalog"
+        assert caught.value.message == "no catalog is configured by the name other"
+        assert caught.value.fix == (
+            "set PYICEBERG_CATALOG__OTHER__URI, or [catalogs.other] in the file of LAKEVIEW_CONFIG"
+        )
+
+
+def test_properties_of_a_catalog_belong_to_an_address_in_one(tmp_path: Path) -> None:
+    for ask in (lv.open_table, lv.find_tables):
+        with pytest.raises(InvalidRequestError, match="for an address that is in none"):
+            ask(str(tmp_path), catalog={"uri": "http://127.0.0.1:9"})
+
+
+def told(error: LakeviewError) -> str:
+    """Everything of an error that somebody may see."""
+    return "".join(traceback.format_exception(error)) + repr(error) + str(error.__dict__)
+
+
+def test_a_client_with_its_secret_is_let_in_and_its_token_renewed(state: RestState, uri: str) -> None:
+    state.client_secret, state.token = SECRET, "t0ken-one"
+    given = {"uri": uri, "credential": f"me:{SECRET}"}
+    found = lv.open_table(ORDERS, catalog=given)
+    assert ids(found) == [0, 1]
+    state.token = "t0ken-two"  # the first has run out
+    tokens = state.requests["POST token"]
+    assert not found.refresh()
+    assert state.requests["POST token"] == tokens + 1
+    state.failing = [(419, "AuthenticationTimeoutException")]
+    assert not found.refresh()
+    assert lv.find_tables("catalog://prod", catalog=given).height == 1
+
+
+WRONG: dict[str, dict[str, str]] = {
+    "a secret": {"credential": f"me:{SECRET}"},
+    "a token": {"token": f"{SECRET}-as-a-token"},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("given", WRONG.values(), ids=list(WRONG))
+def test_wrong_credentials_are_refused_and_never_shown(state: RestState, uri: str, given: dict[str, str]) -> None:
+    state.client_secret, state.token = "another", "t0ken"
+    with pytest.raises(AccessDeniedError) as caught:
+        lv.open_table(ORDERS, catalog={"uri": uri, **given})
+    assert caught.value.message.startswith("the catalog prod refuses access: ")
+    assert caught.value.fix == "check the catalog's credentials in the configuration"
+    assert SECRET not in told(caught.value), "although this server says the credentials back"
+
+
+def test_a_forbidden_table_is_refused(state: RestState, uri: str) -> None:
+    state.failing = [(403, "ForbiddenException")]
+    with pytest.raises(AccessDeniedError, match="ForbiddenException: as planned"):
+        lv.open_table(ORDERS)
+
+
+def test_a_catalog_that_is_busy_is_asked_again_and_one_that_stays_so_is_unavailable(state: RestState, uri: str) -> None:
+    state.failing = [(503, "SlowDownException"), (429, "TooManyRequests")]
+    assert ids(lv.open_table(ORDERS)) == [0, 1]
+    state.failing = [(503, "SlowDownException")] * 9
+    with pytest.raises(StoreUnavailableError) as caught:
+        lv.open_table(ORDERS)
+    assert caught.value.kind == "catalog-unavailable"
+    assert caught.value.message == "the catalog prod did not answer: SlowDownException: as planned"
+    assert len(state.failing) == 6, "asked three times"
+
+
+def test_a_catalog_that_is_down_is_unavailable() -> None:
+    for ask in (lv.open_table, lv.find_tables):
+        with pytest.raises(StoreUnavailableError) as caught:
+            ask(ORDERS, catalog={"uri": "http://127.0.0.1:9", "token": SECRET})
+        assert caught.value.message == "the catalog prod did not answer: ConnectionError"
+        assert caught.value.fix == "try again; check that it runs, and its uri"
+        assert SECRET not in told(caught.value)
+
+
+GARBAGE: dict[str, bytes] = {
+    "a page for people": b"<html>hello</html>",
+    "nothing": b"",
+    "a list": b"[]",
+    "a cut answer": b'{"metadata-location": "/x',
+    "a location that is a number": b'{"metadata-location": 5, "defaults": {}, "overrides": {"prefix": "ws/one"}}',
+}
+
+
+@pytest.mark.parametrize("raw", GARBAGE.values(), ids=list(GARBAGE))
+def test_what_no_catalog_answers_is_told(state: RestState, uri: str, raw: bytes) -> None:
+    state.raw = raw
+    for ask in (lambda: lv.open_table(ORDERS), lambda: lv.find_tables("catalog://prod/sales")):
+        with pytest.raises(InvalidRequestError, match="the catalog prod could not be asked: ") as caught:
+            ask()
+        assert caught.value.kind == "bad-catalog"
+
+
+BAD_PROPERTIES: dict[str, dict[str, Any]] = {
+    "a type nobody knows": {"type": "nosuch", "token": SECRET},
+    "no uri": {"type": "rest", "token": SECRET},
+    "a uri of no catalog": {"uri": f"gopher://{SECRET}@x"},
+    "a uri that is none": {"type": "rest", "uri": f"ht!tp://{SECRET}"},
+}
+
+
+@pytest.mark.parametrize("given", BAD_PROPERTIES.values(), ids=list(BAD_PROPERTIES))
+def test_properties_that_configure_no_catalog_are_told_without_showing_them(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="the catalog prod could not be asked: ") as caught:
+        lv.open_table(ORDERS, catalog=given)
+    assert SECRET not in told(caught.value)
+
+
+def test_credentials_are_in_no_repr(state: RestState, uri: str) -> None:
+    state.config = {"s3.secret-access-key": SECRET}
+    found = lv.open_table(ORDERS, catalog={"uri": uri, "token": SECRET})
+    shown = [repr(found), repr(found.snapshot()), repr(vars(found)), repr(Config(catalogs={"p": {"token": SECRET}}))]
+    pointer: Any = vars(found)["_pointer"]
+    shown += [repr(v) for v in vars(pointer).values() if not isinstance(v, dict)]
+    assert all(SECRET not in text for text in shown)
+
+
+ADDRESSES: dict[str, Callable[[], object]] = {
+    "no catalog": lambda: lv.open_table("catalog:///a.b"),
+    "an empty level": lambda: lv.open_table("catalog://prod/a..b"),
+    "a path": lambda: lv.open_table("catalog://prod/a/b"),
+    "a question": lambda: lv.open_table("catalog://prod/a.b?x=1"),
+}
+
+
+@pytest.mark.parametrize("ask", ADDRESSES.values(), ids=list(ADDRESSES))
+def test_an_address_that_names_nothing_is_refused(ask: Callable[[], object]) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        ask()
+    assert caught.value.fix == "write catalog://<catalog>/<namespace>.<table>, with %2E for a dot inside a name"
+
+
+SPELLINGS = ["CATALOG://prod/sales.orders", "catalog:/prod/sales.orders/", "catalog://prod/s%61les.orders"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_an_address_has_one_spelling(uri: str, spelling: str) -> None:
+    assert lv.open_table(spelling).address == ORDERS
