@@ -12,6 +12,8 @@ from lakeview.snapshot import Snapshot
 from lakeview.views.files import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, file_facts
 from lakeview.views.partitions import missing_partitions, partition_arrivals, partition_sizes, partition_skew
 from lakeview.views.readability import cadence, readability, readability_runs, runs_text
+from lakeview.views.remedies import command
+from lakeview.views.retention import Retention
 from lakeview.views.timeline import timeline as make_timeline
 from lakeview.views.units import (
     counted,
@@ -22,6 +24,7 @@ from lakeview.views.units import (
     format_percent,
     format_version,
 )
+from lakeview.views.upkeep import upkeep
 
 ON_TIME = "The last commit is on time"
 
@@ -47,10 +50,14 @@ def findings(
     commits: pl.DataFrame | None = None,
     statistics: pl.DataFrame | None = None,
     lifetimes: pl.DataFrame | None = None,
+    retention: Retention | None = None,
+    log: pl.DataFrame | None = None,
     now: datetime,
 ) -> list[Finding]:
-    """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES) is not judged."""
+    """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES, Retention, LOG_FILES) is
+    not judged."""
     found = [*_files(snapshot), *_statistics(snapshot, statistics), *_partitions(snapshot)]
+    found += upkeep(snapshot, retention=retention, log=log, commits=commits, now=now)
     if versions is not None:
         found += _versions(versions)
     if commits is not None:
@@ -101,7 +108,10 @@ def _files(snapshot: Snapshot) -> list[Finding]:
         if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
             evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
         remedy = "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer"
-        found.append(Finding(Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="files"))
+        effect, run = "a query opens and plans many files for little data", command("compact", snapshot)
+        found.append(
+            Finding(Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="files", effect=effect, command=run)
+        )
     if facts.deleted_records:
         rows = int(snapshot.files["records"].sum())
         share = facts.deleted_records / rows if rows else None
@@ -115,6 +125,8 @@ def _files(snapshot: Snapshot) -> list[Finding]:
                 f"{DELETED_SHARE:.0%} of the rows".replace("%", " %"),
                 remedy="rewrite these files: OPTIMIZE or REORG" if heavy else None,
                 page="files",
+                effect="every read decodes rows that it then drops" if heavy else None,
+                command=command("apply_deletes", snapshot) if heavy else None,
             )
         )
     return found

@@ -1,0 +1,130 @@
+"""Findings of upkeep: what waits for a clean-up, a checkpoint or a rewrite, with the command that does it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.findings import Finding, Severity
+from lakeview.frames import FILES, LOG_FILES, TOMBSTONES
+from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.views.remedies import clean_up_command, command, keep_longer_command
+from lakeview.views.upkeep import upkeep
+from tests.views.story import FLIGHTS, MIB, Story
+
+NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
+
+
+def judged(told: Story, properties: dict[str, str] | None = None) -> dict[str, Finding]:
+    policy = views.retention_policy(properties or {})
+    found = views.retention(told.versions(), told.lifetimes(), policy, now=told.now)
+    judged = upkeep(told.snapshot(), retention=found, commits=told.frame(), now=told.now)
+    return {f.claim: f for f in judged}
+
+
+def test_a_history_that_costs_more_than_the_table_is_named_with_its_command() -> None:
+    told = Story().append(1, size=200 * MIB).overwrite(0, records=1, size=10 * MIB)
+    found = judged(told.after(days=30))["History costs 200 MiB"]
+    assert found.severity is Severity.ATTENTION
+    assert found.evidence == "95.2 % of the bytes kept, 1 file"
+    assert found.command == "VACUUM delta.`memory://flights` RETAIN 168 HOURS"
+
+
+def test_a_cheap_history_passes() -> None:
+    told = Story().append(1, size=200 * MIB).append(1, size=MIB).delete(1)
+    assert judged(told)["History costs 1.00 MiB"].severity is Severity.PASS
+
+
+def test_a_clean_up_after_which_no_earlier_version_is_left_needs_attention() -> None:
+    told = Story().append(1)
+    for _ in range(8):
+        told.after(days=30).overwrite(told.version, records=1)
+    found = judged(told.after(days=20))["The next clean-up ends v0\N{EN DASH}v7"]
+    assert found.severity is Severity.ATTENTION
+    assert found.evidence.endswith("; commits come every 30 days")
+    assert found.command is not None
+    assert "'interval 91 days'" in found.command
+
+
+def test_versions_that_die_beside_others_are_noted() -> None:
+    told = Story().append(1).append(1).delete(0).after(days=30).append(1).append(1)
+    found = judged(told)["The next clean-up ends v0\N{EN DASH}v1"]
+    assert found.severity is Severity.NOTE
+    assert found.effect == "these versions can no longer be read then"
+
+
+def test_a_short_retention_is_named() -> None:
+    found = judged(Story().append(1), {"delta.deletedFileRetentionDuration": "interval 2 hours"})
+    short = found["Removed files are kept for 2 h only"]
+    assert (short.severity, short.threshold) == (Severity.ATTENTION, "7 days")
+    assert short.evidence == "delta.deletedFileRetentionDuration says so"
+
+
+def made(**frames: pl.DataFrame) -> Snapshot:
+    metadata = TableMetadata("/lake/o'neil", "delta", 0, None, FLIGHTS, name=None)
+    return Snapshot(metadata, frames=frames)
+
+
+def log(commits: int, checkpoint: int | None, size: int = 100) -> pl.DataFrame:
+    rows: list[tuple[Any, ...]] = [(f"{v}.json", "commit", v, size, NOW) for v in range(commits)]
+    if checkpoint is not None:
+        rows.append((f"{checkpoint}.checkpoint.parquet", "checkpoint", checkpoint, size, NOW))
+    return pl.DataFrame(rows, schema=LOG_FILES, orient="row")
+
+
+@pytest.mark.parametrize(
+    ("listed", "claim", "evidence"),
+    [
+        pytest.param(log(101, None), "The checkpoint is stale", "101 commits since the first", id="none at all"),
+        pytest.param(log(150, 20), "The checkpoint is stale", "129 commits since v20", id="an old one"),
+        pytest.param(log(150, 140), "The checkpoint is recent", "9 commits since v140", id="a recent one"),
+        pytest.param(log(3, None), "The checkpoint is recent", "3 commits since the first", id="a young table"),
+        pytest.param(log(2, None, 40 * MIB), "The log takes 80.0 MiB", "2 files, unknown of the live bytes", id="size"),
+    ],
+)
+def test_the_log_is_weighed(listed: pl.DataFrame, claim: str, evidence: str) -> None:
+    assert {f.claim: f.evidence for f in upkeep(made(), log=listed, now=NOW)}[claim] == evidence
+
+
+def test_tombstones_and_delete_files_that_pile_up_are_counted() -> None:
+    gone = pl.DataFrame({"path": [f"f{i}" for i in range(10_001)]}).with_columns(
+        *(pl.lit(None, dtype).alias(name) for name, dtype in TOMBSTONES.items() if name != "path")
+    )
+    deletes = pl.DataFrame([{"path": f"d{i}", "size": MIB} for i in range(25)], schema=FILES)
+    files = pl.DataFrame([{"path": f"f{i}", "size": MIB} for i in range(40)], schema=FILES)
+    claims = [f.claim for f in upkeep(made(tombstones=gone, delete_files=deletes, files=files), now=NOW)]
+    assert claims == ["The log remembers more removed files than live ones", "25 files only delete rows"]
+
+
+def named(table_format: str, address: str, name: str | None = None) -> Snapshot:
+    return Snapshot(TableMetadata(address, table_format, 0, None, FLIGHTS, name=name))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "run"),
+    [
+        (named("delta", "/lake/a`b"), "OPTIMIZE delta.`/lake/a``b`"),
+        (named("iceberg", "/lake/o'neil/"), "CALL system.rewrite_data_files(table => 'o''neil')"),
+        (named("iceberg", "/lake/t", "orders"), "CALL system.rewrite_data_files(table => 'orders')"),
+        (named("sharing", "profile#a.b.c"), None),
+    ],
+)
+def test_names_are_quoted_in_commands(snapshot: Snapshot, run: str | None) -> None:
+    assert command("compact", snapshot) == run
+
+
+def test_a_clean_up_never_keeps_less_than_asked_for() -> None:
+    policy = views.retention_policy({})
+    keep = timedelta(days=1, minutes=1)
+    assert clean_up_command(named("delta", "/t"), policy, keep, NOW) == "VACUUM delta.`/t` RETAIN 25 HOURS"
+    expired = clean_up_command(named("iceberg", "/t"), policy, timedelta(days=5), NOW)
+    assert expired is not None
+    assert "older_than => TIMESTAMP '2026-11-15 09:12:00', retain_last => 1" in expired
+    longer = keep_longer_command(named("iceberg", "/my table"), timedelta(days=2))
+    assert longer is not None
+    assert longer.startswith("ALTER TABLE `my table` SET TBLPROPERTIES")
+    assert longer.endswith("= '172800000')")
