@@ -6,5 +6,8 @@
 from __future__ import annotations
 
 from lakeview.cli.commands import main
+from lakeview.cli.share import share
+
+main.add_command(share)
 
 __all__ = ["main"]

@@ -1,0 +1,227 @@
+"""`lakeview share`: a server that shares tables, and the tokens of those who may read them."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeview.cli.text import as_json, printable, table, width
+from lakeview.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from lakeview.server.settings import Settings
+    from lakeview.server.tokens import TokenFile
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timedelta | None:
+    """`90d`, `12h`, `30m`; None without one or for `never`."""
+    if text is None or text == "never":
+        return None
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise click.BadParameter("give it as 90d, 12h, 30m or never")
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+@click.group()
+def share() -> None:
+    """Share tables with others over the Delta Sharing protocol."""
+    from lakeview.server import require_extra
+
+    require_extra()
+
+
+@share.command()
+@click.argument("source")
+@click.option("--host", help="The interface to listen on; the configuration's, else 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Its port; the configuration's, else 8080.")
+@click.option(
+    "--profile", type=click.Path(dir_okay=False, path_type=Path),
+    help="For a folder: where to write the profile that opens the share, readable by its owner only.",
+)  # fmt: skip
+def serve(source: str, host: str | None, port: int | None, profile: Path | None) -> None:
+    """Serve a YAML configuration, or every table below a folder.
+
+    A folder is shared with one token that is made at each start; a configuration names its shares and recipients.
+    """
+    import msgspec
+
+    from lakeview.server.config_file import folder_settings, read_settings
+    from lakeview.server.hub import Hub
+    from lakeview.server.serving import check_exposure
+    from lakeview.server.serving import serve as run
+
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    if source.endswith((".yaml", ".yml")):
+        settings, warnings = read_settings(Path(source))
+        for warning in warnings:
+            click.echo(f"warning: {printable(warning)}", err=True)
+        settings = msgspec.structs.replace(settings, **given)
+        check_exposure(settings)
+        hub = Hub(settings, config=Path(source))
+    else:
+        settings = msgspec.structs.replace(folder_settings(source), **given)
+        check_exposure(settings)
+        if settings.port == 0:
+            settings = msgspec.structs.replace(settings, port=_free_port(settings.host))
+        hub = _open_folder(settings, profile)
+    shares = ", ".join(s.name for s in hub.settings.shares)
+    click.echo(f"sharing {printable(shares)} at {endpoint_of(hub.settings)}", err=True)
+    run(hub)
+
+
+def _open_folder(settings: Settings, profile: Path | None) -> Any:
+    """The state of a server for a folder, with one token that lives as long as it."""
+    import secrets
+
+    from lakeview.server.hub import Hub
+    from lakeview.server.tokens import PREFIX, Token, digest, write_privately
+
+    text = PREFIX + secrets.token_urlsafe(32)
+    token = Token("start", settings.recipients[0].name, digest(text), _now())
+    document = json.dumps(profile_of(settings, text, None), indent=2)
+    if profile is None:
+        click.echo(document)
+    else:
+        write_privately(profile, document.encode() + b"\n")
+        click.echo(f"the profile is in {profile}", err=True)
+    return Hub(settings, tokens=(token,))
+
+
+def _free_port(host: str) -> int:
+    with socket.create_server((host, 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def endpoint_of(settings: Settings) -> str:
+    """Where clients reach the API."""
+    if settings.public_url is not None:
+        return settings.public_url.rstrip("/") + settings.endpoint
+    scheme = "https" if settings.ssl is not None else "http"
+    return f"{scheme}://{settings.host}:{settings.port}{settings.endpoint}"
+
+
+def profile_of(settings: Settings, token: str, expires: datetime | None) -> dict[str, Any]:
+    """A profile file: version 1, which every client reads."""
+    found: dict[str, Any] = {
+        "shareCredentialsVersion": 1, "endpoint": endpoint_of(settings) + "/", "bearerToken": token,
+    }  # fmt: skip
+    if expires is not None:
+        found["expirationTime"] = expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return found
+
+
+@share.group()
+def token() -> None:
+    """Give recipients tokens, and take them back. Only hashes are kept: a token is shown once."""
+
+
+_config = click.argument("configuration", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_life = click.option("--expires", "life", callback=_duration, default="90d", show_default=True,
+                     help="How long the token lives: 90d, 12h, 30m or never.")  # fmt: skip
+_profile = click.option(
+    "--profile", type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the recipient's profile file here, readable by its owner only, instead of printing it.",
+)  # fmt: skip
+
+
+def _book(configuration: Path) -> tuple[Settings, TokenFile]:
+    from lakeview.server.config_file import read_settings
+    from lakeview.server.tokens import TokenFile
+
+    settings, _ = read_settings(configuration)
+    if settings.tokens is None:
+        raise InvalidRequestError(
+            f"{configuration.name} names no file of tokens", fix="add tokens: tokens.json", kind="bad-configuration"
+        )
+    return settings, TokenFile(Path(settings.tokens), _now)
+
+
+def _given(
+    configuration: Path, recipient: str, profile: Path | None, made: Callable[[TokenFile], tuple[str, Any]]
+) -> None:
+    from lakeview.server.tokens import write_privately
+
+    settings, book = _book(configuration)
+    if recipient not in {r.name for r in settings.recipients}:
+        raise InvalidRequestError(
+            f"{configuration.name} names no recipient {recipient}", fix="add the recipient and its shares first"
+        )
+    text, kept = made(book)
+    document = json.dumps(profile_of(settings, text, kept.expires), indent=2)
+    if profile is None:
+        click.echo(document)
+    else:
+        write_privately(profile, document.encode() + b"\n")
+    click.echo(f"token {kept.id} of {recipient}; it is not shown again", err=True)
+
+
+@token.command()
+@_config
+@click.argument("recipient")
+@_life
+@_profile
+def create(configuration: Path, recipient: str, life: timedelta | None, profile: Path | None) -> None:
+    """Make a token for a recipient, and print its profile. A recipient has two live ones at most."""
+    _given(configuration, recipient, profile, lambda book: book.create(recipient, life))
+
+
+@token.command()
+@_config
+@click.argument("recipient")
+@_life
+@click.option("--overlap", callback=_duration, default="24h", show_default=True,
+              help="How long the tokens before it still work.")  # fmt: skip
+@_profile
+def rotate(
+    configuration: Path, recipient: str, life: timedelta | None, overlap: timedelta | None, profile: Path | None
+) -> None:
+    """Make a token that takes the place of those before it."""
+    _given(configuration, recipient, profile, lambda book: book.rotate(recipient, life, overlap or timedelta()))
+
+
+@token.command()
+@_config
+@click.argument("name")
+def revoke(configuration: Path, name: str) -> None:
+    """End a token by its id, or all tokens of a recipient by its name; URLs given before end with the last of them."""
+    _, book = _book(configuration)
+    for ended in book.revoke(name):
+        click.echo(f"revoked {ended.id} of {printable(ended.recipient)}")
+
+
+@token.command("list")
+@_config
+@click.option("--json", "machine", is_flag=True, help="Print JSON instead of text.")
+def list_tokens(configuration: Path, machine: bool) -> None:
+    """List the tokens: whose they are, since when, until when, and whether they live."""
+    import polars as pl
+
+    _, book = _book(configuration)
+    now = _now()
+    rows = [
+        {"id": t.id, "recipient": t.recipient, "state": t.state(now), "created": t.created, "expires": t.expires}
+        for t in book.tokens()
+    ]
+    if machine:
+        click.echo(as_json(rows))
+        return
+    moment = pl.Datetime("us", "UTC")
+    shape = {"id": pl.String(), "recipient": pl.String(), "state": pl.String(), "created": moment, "expires": moment}
+    if not rows:
+        click.echo("no tokens")
+    for line in table(pl.DataFrame(rows, schema=shape), limit=width()) if rows else ():
+        click.echo(line)
