@@ -94,7 +94,8 @@ Node = Comparison | IsNull | IsIn | StartsWith | And | Or | Constant | Unknown
 class Bounds:
     """What is known of one column, a value a file: all series have one length, null means unknown.
 
-    `low <= every value that is not null <= high`; `exact`: both occur; `nulls` of `records` values are null.
+    `low <= every value that is not null <= high`; `exact`: both occur; `nulls` of `records` values are null. NaN lies
+    outside the bounds of floats: `nans` are how many of them there are, None where no file tells.
     """
 
     low: pl.Series
@@ -102,6 +103,7 @@ class Bounds:
     exact: pl.Series
     nulls: pl.Series
     records: pl.Series
+    nans: pl.Series | None = None
 
 
 _MOST_OPERATORS = 2_000
@@ -326,7 +328,7 @@ def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
     unknown = pl.Series([None] * known.low.len(), dtype=pl.Boolean)
     # NaN is above every number for polars, and statistics leave it out: a maximum says nothing about it
     floating = known.low.dtype.is_float()
-    if floating and (op in (">", ">=", "!=") or (value.dtype.is_float() and value.is_nan().any())):
+    if floating and value.dtype.is_float() and value.is_nan().any():
         return unknown
     tests: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr], pl.Expr]] = {
         "=": lambda low, high, v: (low <= v) & (high >= v),
@@ -337,7 +339,14 @@ def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
         ">=": lambda _, high, v: high >= v,
     }
     frame = pl.DataFrame([known.low.alias("low"), known.high.alias("high"), known.exact.alias("exact")])
-    return frame.select(tests[op](pl.col("low"), pl.col("high"), pl.lit(value.alias("value"))).alias("m")).to_series()
+    met = frame.select(tests[op](pl.col("low"), pl.col("high"), pl.lit(value.alias("value"))).alias("m")).to_series()
+    return _unless_nan(met, known) if floating and op in (">", ">=", "!=") else met
+
+
+def _unless_nan(verdict: pl.Series, known: Bounds) -> pl.Series:
+    """A verdict that holds only where no value is NaN: unknown elsewhere."""
+    without = pl.Series([False] * verdict.len(), dtype=pl.Boolean) if known.nans is None else known.nans == 0
+    return verdict.set(~without.fill_null(False), None)
 
 
 def _membership(node: IsIn, known: Bounds) -> pl.Series:
@@ -346,11 +355,11 @@ def _membership(node: IsIn, known: Bounds) -> pl.Series:
     if node.widened and not (known.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
         return unknown
     if node.negated:
-        if known.low.dtype.is_float():  # bounds leave NaN out, and NaN is in no list without it
-            return unknown
         # a null in the list is no reason: polars, which filters the rows, passes it over
         one = (known.low == known.high) & known.exact
-        return ~(one & known.low.is_in(values.implode()))
+        verdict = ~(one & known.low.is_in(values.implode()))
+        # bounds leave NaN out, and NaN is in no list without it
+        return _unless_nan(verdict, known) if known.low.dtype.is_float() else verdict
     verdict = pl.Series([False] * known.low.len(), dtype=pl.Boolean)
     for i in range(min(values.len(), 1000)):
         verdict = verdict | _compared("=", known, values.slice(i, 1))

@@ -61,6 +61,7 @@ ENTRIES = pl.Schema(
         "records": _I64,
         "size": _I64,
         "null_value_counts": _COUNTS,
+        "nan_value_counts": _COUNTS,
         "lower_bounds": _BOUNDS,
         "upper_bounds": _BOUNDS,
         "key_metadata": pl.Binary(),
@@ -77,14 +78,14 @@ data sequence number; `content`: 0 data, 1 position deletes (and deletion vector
 id, bounds as bytes. Beside these: `spec_id`, and `partition`: a struct of the tuple's values by field id (`f1000`),
 absent where the manifest has none."""
 
-METRICS = ("null_value_counts", "lower_bounds", "upper_bounds")
+METRICS = ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 """Columns of ENTRIES that hold something for each column of the table. Sizes and counts of values are not read."""
 
 _ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
 _FILE_IDS = {
     "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "null_value_counts": 110,
-    "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131, "equality_ids": 135, "sort_order_id": 140,
-    "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144, "content_size": 145,
+    "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131, "equality_ids": 135,
+    "sort_order_id": 140, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144, "content_size": 145,
 }  # fmt: skip
 _WANTED = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
 _METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}

@@ -19,7 +19,7 @@ from lakeview.expressions import And, Bounds, Comparison, IsIn, Node, Or, Path, 
 from lakeview.iceberg.metadata import Metadata
 from lakeview.iceberg.partitions import PartitionColumn, source_bounds
 from lakeview.iceberg.single_values import decoded_bounds
-from lakeview.iceberg.statistics import file_bounds, null_counts
+from lakeview.iceberg.statistics import counted, file_bounds
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import DataType, DecimalType, PrimitiveType, Schema, polars_type
 
@@ -91,7 +91,8 @@ class Pruning:
         if field is None or bounds is None:
             return None
         exact = pl.Series([False] * entries.height, dtype=pl.Boolean)
-        return Bounds(*bounds, exact, null_counts(entries, field), entries["records"])
+        nulls, nans = (counted(entries, name, field) for name in ("null_value_counts", "nan_value_counts"))
+        return Bounds(*bounds, exact, nulls, entries["records"], nans)
 
     def _with_buckets(self, node: Node) -> Node:
         match node:
@@ -236,4 +237,5 @@ def _narrowest(found: Sequence[Bounds]) -> Bounds | None:
         pl.any_horizontal(f"exact{i}" for i in places).fill_null(False).alias("exact"),
     )
     first = next((b for b in found if b.nulls.null_count() == 0), found[-1])
-    return Bounds(made["low"], made["high"], made["exact"], first.nulls, first.records)
+    nans = next((b.nans for b in found if b.nans is not None), None)
+    return Bounds(made["low"], made["high"], made["exact"], first.nulls, first.records, nans)

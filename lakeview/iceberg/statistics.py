@@ -51,16 +51,17 @@ def file_bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Seri
     return None if low is None or high is None else (low, high)
 
 
-def null_counts(entries: pl.DataFrame, field: Field) -> pl.Series:
-    """How many values of one column are null in each file, as its writer counted; null for unknown."""
+def counted(entries: pl.DataFrame, name: str, field: Field) -> pl.Series:
+    """How many values of one column are null (`null_value_counts`) or NaN (`nan_value_counts`) in each file, as its
+    writer counted; null for unknown."""
     if field.id is None:
         return pl.Series([None] * entries.height, dtype=pl.Int64)
-    found = count(entries, "null_value_counts", field.id)
+    found = count(entries, name, field.id)
     return found.set(found < 0, None)
 
 
 def _column(entries: pl.DataFrame, whole: pl.Series, field: Field) -> pl.Series:
-    nulls = null_counts(entries, field)
+    nulls = counted(entries, "null_value_counts", field)
     certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == entries["records"])).fill_null(False)
     bounds = file_bounds(entries, field)
     if bounds is None:

@@ -60,6 +60,7 @@ AVRO = {
     "int": "int",
     "integer": "int",
     "long": "long",
+    "double": "double",
     "string": "string",
     "date": {"type": "int", "logicalType": "date"},
     "timestamp_ntz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
@@ -75,6 +76,7 @@ def entry_schema(partition: Sequence[tuple[str, int, Any]]) -> dict[str, Any]:
         _needed("file_size_in_bytes", 104, "long"),
         _optional("value_counts", 109, _map(119, 120, COUNTS)),
         _optional("null_value_counts", 110, _map(121, 122, COUNTS)),
+        _optional("nan_value_counts", 137, _map(138, 139, COUNTS)),
         _optional("lower_bounds", 125, _map(126, 127, BOUNDS)), _optional("upper_bounds", 128, _map(129, 130, BOUNDS)),
         _optional("equality_ids", 135, {"type": "array", "element-id": 136, "items": "int"}),
         _optional("first_row_id", 142, "long"), _optional("referenced_data_file", 143, "string"),
@@ -265,8 +267,11 @@ class IcebergHistory:
         present = {i: [v for v in values if v is not None] for i, values in bounds.items()}
         entry["value_counts"] = [{"key": i, "value": len(v)} for i, v in bounds.items()]
         entry["null_value_counts"] = [{"key": i, "value": len(v) - len(present[i])} for i, v in bounds.items()]
-        entry["lower_bounds"] = [{"key": i, "value": single(min(v))} for i, v in present.items() if v]
-        entry["upper_bounds"] = [{"key": i, "value": single(max(v))} for i, v in present.items() if v]
+        ordered = {i: [v for v in values if v == v] for i, values in present.items()}  # NaN is never a bound
+        floats = [f.id for f in columns if str(f.type) in ("float", "double")]
+        entry["nan_value_counts"] = [{"key": i, "value": len(present[i]) - len(ordered[i])} for i in floats]
+        entry["lower_bounds"] = [{"key": i, "value": single(min(v))} for i, v in ordered.items() if v]
+        entry["upper_bounds"] = [{"key": i, "value": single(max(v))} for i, v in ordered.items() if v]
         return entry
 
     def _file(self, name: str, table: pa.Table, content: int, partition: Mapping[str, Any]) -> dict[str, Any]:

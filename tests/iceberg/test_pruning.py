@@ -119,6 +119,30 @@ def test_what_is_spared_and_by_what(tmp_path: Path, spec: str, where: pl.Expr, k
     assert reason in plan.filter(~pl.col("kept"))["reason"].to_list()
 
 
+NAN = float("nan")
+FLOATS: list[tuple[pl.Expr, list[bool]]] = [
+    (pl.col("x") > 5, [False, True, True]),
+    (pl.col("x") >= 5, [False, True, True]),
+    (pl.col("x") < 0, [False, False, False]),
+    (pl.col("x") > NAN, [True, True, True]),
+    (pl.col("x") != 1, [True, True, True]),
+    (~pl.col("x").is_in([7.0]), [True, True, True]),
+]
+
+
+@pytest.mark.parametrize(("where", "kept"), FLOATS)
+def test_a_file_is_spared_by_its_greatest_number_only_where_it_holds_no_nan(
+    tmp_path: Path, where: pl.Expr, kept: list[bool]
+) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "x", "required": False, "type": "double"}])
+    for name, values in {"a": [1.0, 2.0], "b": [1.0, NAN], "c": [1.0, 7.0]}.items():
+        history.append(name, [{"x": v} for v in values])
+    table = lv.open_table(history.address)
+    assert table.plan(where).sort("path")["kept"].to_list() == kept
+    everything = table.scan().collect().filter(where)
+    assert table.scan().filter(where).collect().height == everything.height
+
+
 def test_manifests_that_cannot_matter_are_not_opened(tmp_path: Path) -> None:
     table = made(tmp_path / "t", SPECS["identity"])
     before = table.storage.requests["read"]
