@@ -15,7 +15,8 @@ MANY_COMMITS = 5_000
 class Peer:
     """An engine's job beside ours. Goals by kind of table, the empty name for all kinds; none: for information.
 
-    `small_goal`: what is asked for on tables below those that the goals are for; None: nothing.
+    `small_goal`: what is asked for on tables below those that the goals are for; None: nothing. `least`: from how many
+    on the goals hold; without it as for logs.
     """
 
     engine: str
@@ -24,12 +25,13 @@ class Peer:
     goals: Mapping[str, float] | None = None
     memory_goal: float | None = None
     small_goal: float | None = 1.0
+    least: int | None = None
 
     def goal(self, kind: str, count: int) -> float | None:
         """Times less CPU that are asked for on a table of so many files or commits."""
         if self.goals is None:
             return None
-        if count < (MANY_COMMITS if kind == "commits" else LARGE):
+        if count < (self.least or (MANY_COMMITS if kind == "commits" else LARGE)):
             return self.small_goal
         return self.goals.get(kind, self.goals.get("", 1.0))
 

@@ -37,7 +37,7 @@ SMALL = 20
 DELETED_EVERY = 10
 """Every tenth file of a table with deletes has a position delete file of its own."""
 
-_SYNC = bytes(range(16))
+SYNC = bytes(range(16))
 _BLOCK_BYTES = 64_000
 _SNAPSHOT = 4_611_686_018_427_387_905
 _BEGUN = 1_767_225_600_000
@@ -259,11 +259,11 @@ def _container(
 ) -> int:
     """An Avro file of blocks (how many records, their bytes); its length."""
     header = {"avro.schema": json.dumps(schema), "avro.codec": "deflate", **metadata}
-    parts = [b"Obj\x01", _long(len(header)), *(_text(k) + _text(v) for k, v in header.items()), _long(0), _SYNC]
+    parts = [b"Obj\x01", _long(len(header)), *(_text(k) + _text(v) for k, v in header.items()), _long(0), SYNC]
     for count, content in blocks:
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
         packed = packer.compress(content) + packer.flush()
-        parts += [_long(count), _long(len(packed)), packed, _SYNC]
+        parts += [_long(count), _long(len(packed)), packed, SYNC]
     data = b"".join(parts)
     path.write_bytes(data)
     return len(data)

@@ -6,8 +6,6 @@ ends: nothing lazy is left for later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,23 +13,12 @@ from typing import Any
 import polars as pl
 
 from benches import trips
+from benches.answers import Answer, Job
 from benches.make_tables import COMPACTED_EVERY
 
 ONE_COLUMN = "fare"
 LISTED = ["path", "size", "partition"]
 SAMPLED = 5
-
-Answer = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Job:
-    """`answer(run(prepare(address)))`, of which only `run` is measured; `times`: what one run stands for."""
-
-    run: Callable[[Any], Any]
-    answer: Callable[[Any], Answer]
-    prepare: Callable[[str], Any] = str
-    times: Callable[[str], float] = lambda _: 1.0
 
 
 def middle(address: str) -> int:
@@ -273,11 +260,3 @@ JOBS: dict[str, dict[str, Job]] = {
     "pyarrow": _PYARROW,
 }
 """Engine -> job -> what it does. The kernel lists no files for polars; through DuckDB it does."""
-
-
-def disagreements(ours: Answer, theirs: Answer) -> list[str]:
-    """Figures that both tell and that differ; no figure in common is one too, unless only rows were decoded."""
-    common = ours.keys() & theirs.keys()
-    if not common and "rows decoded" not in theirs:
-        return [f"nothing to compare {sorted(ours)} with {sorted(theirs)}"]
-    return [f"{name}: {ours[name]}, they {theirs[name]}" for name in sorted(common) if ours[name] != theirs[name]]

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from benches.tasks import JOBS
+from benches import iceberg_tasks, tasks
 
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
@@ -41,7 +41,7 @@ def settled() -> int:
 
 
 def main(engine: str, name: str, address: str, warm: str) -> None:
-    job = JOBS[engine][name]
+    job = {**tasks.JOBS.get(engine, {}), **iceberg_tasks.JOBS.get(engine, {})}[name]
     job.answer(job.run(job.prepare(warm)))
     given = job.prepare(address)
     before = settled()
