@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
-from lakeview.views import format_moment, format_percent
+from lakeview.views import format_moment, format_percent, format_version
 
 MOST_COLUMNS = 40
 NAMED_VERSIONS = 6
@@ -26,11 +26,11 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
     columns = kept.sort("place")["column"].to_list()
     shown = shares.filter(pl.col("column").is_in(columns))
     versions = shown.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
-    labels = [f"v{v}" for v in versions["version"]]
+    labels = [format_version(v) for v in versions["version"]]
     cells = pl.DataFrame(
         {
             "column": shown["column"],
-            "version": [f"v{v}" for v in shown["version"]],
+            "version": [format_version(v) for v in shown["version"]],
             "committed": [format_moment(m) for m in shown["timestamp"]],
             "value": shown["null_share"],
             "share": [

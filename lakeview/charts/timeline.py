@@ -33,9 +33,10 @@ SHAPES = {
     "schema": "triangle-up",
     "maint.": "square",
     "other": "circle",
+    "aside": "triangle-down",
     "unusual": "cross",
 }
-SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "square": 40, "cross": 60}
+SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
 
 def timeline_charts(
@@ -102,14 +103,14 @@ class _Panel:
 
 
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
-    points = state_points(timeline, measure)
+    points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
     divisor, title = _unit(measure, points[measure].max(), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
     rows = _told(points).with_columns(value=points[measure] / divisor)
     return _Panel("state", title, height, rows)
 
 
 def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
-    sums = flow_sums(timeline)
+    sums = flow_sums(timeline.filter(pl.col("lane") != "aside"))
     added, removed = sums[f"{measure}_added"], sums[f"{measure}_removed"]
     largest = max(_largest(added), _largest(removed))
     names = {

@@ -39,11 +39,16 @@ def table(address: str) -> Table:
 
 
 @st.cache_data(ttl=30, max_entries=64, show_spinner=False)
-def latest(address: str) -> Freshness:
-    """The latest version; asks the store when the last answer is older than 30 s."""
+def latest(address: str, ref: str | None = None) -> Freshness:
+    """The latest version, or that of a branch or tag; asks the store when the last answer is older than 30 s."""
     opened = table(address)
-    opened.refresh()
-    return Freshness(opened.latest_version, now())
+    before = opened.latest_version
+    if opened.refresh() and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
+        snapshot.clear()
+        logged.clear()
+    if ref is None:
+        return Freshness(opened.latest_version, now())
+    return Freshness(opened.snapshot(ref=ref).version, now())
 
 
 def made_anew(address: str) -> bool:
@@ -56,9 +61,9 @@ def made_anew(address: str) -> bool:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def snapshot(address: str, version: int) -> Snapshot:
-    """The table at a version."""
-    return table(address).snapshot(version)
+def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
+    """The table at a version; with a branch or tag as it is now: its schema may be one nothing is written with yet."""
+    return table(address).snapshot(version) if branch is None else table(address).snapshot(ref=branch)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -72,13 +77,36 @@ _LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
     "versions": lambda opened: opened.versions(),
     "schemas": lambda opened: opened.schemas(),
     "lifetimes": lambda opened: opened.lifetimes(),
+    "refs": lambda opened: opened.refs(),
+    "snapshot log": lambda opened: opened.snapshot_log(),
+    "partition specs": lambda opened: opened.partition_specs(),
+    "sort orders": lambda opened: opened.sort_orders(),
+    "statistics files": lambda opened: opened.statistics_files(),
 }
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions`, `schemas`, `lifetimes`."""
+    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions`, `schemas`, `lifetimes`, and
+    what a table says beside its versions: `refs`, `snapshot log`, `partition specs`, `sort orders`, `statistics files`.
+    """
     return _LOGGED[what](table(address))
+
+
+def lifetimes(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+    """LIFETIMES of the default branch, or along another ref."""
+    return logged("lifetimes", address, latest) if ref is None else _ref_lifetimes(address, latest, ref)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _ref_lifetimes(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    return table(address).ref_lifetimes(ref)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def manifests(address: str, version: int) -> pl.DataFrame:
+    """MANIFESTS of a version."""
+    return table(address).manifests(version)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

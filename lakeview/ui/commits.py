@@ -113,7 +113,7 @@ def picker(shown: pl.DataFrame, version: int) -> None:
         st.selectbox(
             "Commit",
             options,
-            format_func=lambda text: f"v{text} · {views.format_moment(moments.get(text))}",
+            format_func=lambda text: f"{views.format_version(int(text))} · {views.format_moment(moments.get(text))}",
             key="pick_commit",
             on_change=lambda: _choose(st.session_state["pick_commit"]),
             label_visibility="collapsed",
@@ -139,7 +139,7 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
         mark=pl.when("suspicious")
         .then(pl.lit("\N{HEAVY GREEK CROSS}"))
         .otherwise(pl.col("lane").replace_strict(_GLYPHS, default="")),
-        version=pl.format("v{}", "version"),
+        version=views.version_label("version"),
         committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
         operation="operation",
         writer="writer",
@@ -152,7 +152,7 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
         table,
         {
             "mark": column.TextColumn("", width=24),
-            "version": column.TextColumn("version", width=50),
+            "version": column.TextColumn("version", width=62),
             "committed": column.TextColumn("committed, UTC", width=118),
             "operation": column.TextColumn("operation", width=80),
             "writer": column.TextColumn("writer", width=78),
@@ -169,6 +169,7 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
 
 
 _GLYPHS = {
+    "aside": "\N{BLACK DOWN-POINTING TRIANGLE}",
     "append": "\N{BLACK CIRCLE}",
     "change": "\N{BLACK DIAMOND}",
     "schema": "\N{BLACK UP-POINTING TRIANGLE}",
@@ -188,7 +189,10 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
     row = now.history.row(by_predicate=pl.col("version") == version, named=True)
     told = timeline.row(by_predicate=pl.col("version") == version, named=True)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**v{version} · {escape(row['operation'] or 'no operation recorded')}**", width="content")
+        st.markdown(
+            f"**{views.format_version(version)} · {escape(row['operation'] or 'no operation recorded')}**",
+            width="content",
+        )
         if told["suspicious"]:
             st.badge(told["label"] or "suspicious", icon=":material/error:", color="red")
         elif told["schema_changed"]:
@@ -199,7 +203,8 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
     if told["note"]:
         st.markdown(escape(told["note"]))
     facts(
-        {
+        ({} if views.format_version(version) == f"v{version}" else {"version": str(version)})
+        | {
             "writer": row["user"] or "not recorded",
             "engine": " ".join(filter(None, (row["engine"], row["client_version"]))) or "not recorded",
             "committed": f"{views.format_moment(row['timestamp'], seconds=True)} UTC",
@@ -212,7 +217,11 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         before = told_before(timeline, version)
         if before is not None:
-            link("schema", f"Compare with v{before}", selected(version=version, base=before, tab="What changed"))
+            link(
+                "schema",
+                f"Compare with {views.format_version(before)}",
+                selected(version=version, base=before, tab="What changed"),
+            )
         link("data", "Preview its rows", selected(version=version))
     with st.expander("Metrics as the writer gave them", icon=":material/monitoring:"):
         metrics = _json_pairs(row["metrics"])
@@ -237,9 +246,10 @@ def raw_actions(now: Opened, version: int) -> None:
 
 
 def told_before(timeline: pl.DataFrame, version: int) -> int | None:
-    """The version before this one in the timeline, None for the first."""
-    position = timeline["version"].index_of(version)
-    return int(timeline["version"][position - 1]) if position else None
+    """The version before this one on the line that is told, None for the first."""
+    of_line = timeline.filter((pl.col("lane") != "aside") | (pl.col("version") == version))["version"]
+    position = of_line.index_of(version)
+    return int(of_line[position - 1]) if position else None
 
 
 def _said(now: Opened, version: int) -> str | None:

@@ -173,7 +173,11 @@ def read_button(wanted: Request, price: Cost) -> bool:
     """The button with its price; True if these rows were asked for, now or earlier in this session."""
     key = (selection.remembered().table, wanted)
     if price.all_files == 0:
-        nothing(f"v{wanted.version} holds no rows.", "Nothing was written yet, or everything was removed.", "timeline")
+        nothing(
+            f"{views.format_version(wanted.version)} holds no rows.",
+            "Nothing was written yet, or everything was removed.",
+            "timeline",
+        )
         return False
     if price.files == 0:
         nothing("No file can hold such rows.", "The log alone says so: nothing needs to be read.")
@@ -298,9 +302,8 @@ def show_profile(profile: pl.DataFrame) -> None:
 
 def nulls_note(now: Opened) -> str:
     """Where the shares come from."""
-    return (
-        f"v{now.version}, from the statistics of its {views.counted(now.snapshot.num_files, 'file')}; no data is read"
-    )
+    files = views.counted(now.snapshot.num_files, "file")
+    return f"{views.format_version(now.version)}, from the statistics of its {files}; no data is read"
 
 
 def tells_nothing(shares: pl.DataFrame) -> bool:

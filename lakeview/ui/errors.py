@@ -23,8 +23,8 @@ class _WayOut:
     changes: Mapping[str, None] = field(default_factory=dict)
 
 
-_OTHER_TABLE = {"table": None, "version": None, "base": None}
-_LATEST = {"version": None, "base": None}
+_OTHER_TABLE = {"table": None, "version": None, "base": None, "ref": None}
+_LATEST = {"version": None, "base": None, "ref": None}
 
 _WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
     errors.NotATableError: _WayOut("search_off", "start", "Choose another table", _OTHER_TABLE),

@@ -93,7 +93,9 @@ def listing(now: Opened, live: pl.DataFrame) -> pl.DataFrame:
         )
     chosen = live if partition is None else live.filter(pl.col("partition_text") == partition)
     pages = max(1, -(-chosen.height // PAGE))
-    heading.markdown(f"**Files** &ensp; :small[:gray[{chosen.height:,} in v{now.version} · {order}]]")
+    heading.markdown(
+        f"**Files** &ensp; :small[:gray[{chosen.height:,} in {views.format_version(now.version)} · {order}]]"
+    )
     number = st.pagination(pages, key=f"files-page-{partition}-{order}") if pages > 1 else 1
     sort, descending = SORTS[order]
     rows = views.file_page(
@@ -123,7 +125,7 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         nulls="null_count",
         minimum="min_text",
         maximum="max_text",
-        added=pl.when(pl.col("added").is_not_null()).then(pl.format("v{}", "added")).otherwise(pl.lit("unknown")),
+        added=views.version_label("added").fill_null("unknown"),
     )
     shown = {
         "file": column.TextColumn("file", width=420),
@@ -134,7 +136,7 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         "minimum": column.TextColumn(f"{told} min", width=100),
         "maximum": column.TextColumn("max", width=90),
         "nulls": column.NumberColumn("nulls", format="localized", width=54),
-        "added": column.TextColumn("added by", width=66),
+        "added": column.TextColumn("added by", width=96),
     }
     hidden = ([] if partitioned else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
     frame(table, {name: kind for name, kind in shown.items() if name not in hidden}, key="files", height=460)

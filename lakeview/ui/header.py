@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
-from lakeview.ui import cache, code, downloads, selection, tables
+from lakeview.ui import cache, code, downloads, selection, tables, viewed
 from lakeview.ui.components import escape
 from lakeview.ui.opened import Opened
 
@@ -37,7 +37,9 @@ def table_picker() -> None:
 
 
 def version_pickers(opened: Opened) -> None:
-    """Chooses the version shown and the one it is compared with; what is not listed can be typed."""
+    """Chooses the version shown and the one it is compared with; what is not listed can be typed. Where the table has
+    more than its default branch, the branch or tag before them."""
+    _ref_picker(opened)
     committed = _moments(opened)
     st.session_state["pick_version"] = str(opened.version)
     st.selectbox(
@@ -54,13 +56,36 @@ def version_pickers(opened: Opened) -> None:
     st.selectbox(
         "Compare with",
         [NO_COMPARISON, *_choices(committed, opened.base)],
-        format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs v{text.removeprefix('v')}",
+        format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs {_label(text)}",
         key="pick_base",
         label_visibility="collapsed",
         accept_new_options=True,
         on_change=lambda: _pick("pick_base"),
         width=146,
     )
+
+
+def _ref_picker(opened: Opened) -> None:
+    refs = opened.refs
+    if refs.height < 2:  # the default branch alone is no choice
+        return
+    kinds = dict(refs.select("name", "kind").iter_rows())
+    default = refs["name"][0]
+    st.session_state["pick_ref"] = opened.ref or default
+    st.selectbox(
+        "Branch or tag",
+        list(kinds),
+        format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
+        key="pick_ref",
+        label_visibility="collapsed",
+        help="Whose versions are told: its history, its newest version, the lives of its files.",
+        on_change=lambda: _pick_ref(st.session_state["pick_ref"], default),
+        width=150,
+    )
+
+
+def _pick_ref(name: str, default: str) -> None:
+    selection.select_ref(None if name == default else name)
 
 
 def facts(opened: Opened) -> None:
@@ -111,9 +136,9 @@ def download(opened: Opened) -> None:
 
 def refresh(opened: Opened) -> None:
     """Asks the store for new commits. Who looked at the latest version moves on; who looked at an older one stays."""
-    cache.latest.clear(opened.address)
+    cache.latest.clear(opened.address, opened.ref)
     try:
-        newest = cache.latest(opened.address).version
+        newest = cache.latest(opened.address, opened.ref).version
         anew = cache.made_anew(opened.address)
     except LakeviewError:  # said by the page, which asks again
         return
@@ -122,21 +147,21 @@ def refresh(opened: Opened) -> None:
         selection.select_version(None)
         st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
     elif newest == opened.latest:
-        st.toast(f"**v{newest} is still the latest.**", icon=":material/check:")
+        st.toast(f"**{views.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
-        _noticed()[opened.address] = newest
+        _noticed()[opened.address, opened.ref] = newest
         if opened.version == opened.latest:
             selection.select_version(newest)
-            st.toast(f"**v{newest} is here.** {_who(opened)}", icon=":material/fiber_new:")
+            st.toast(f"**{views.format_version(newest)} is here.** {_who(opened)}", icon=":material/fiber_new:")
         else:
             _announce(opened, newest)
 
 
 def notice(opened: Opened) -> None:
     """A toast, once, when a newer version has appeared."""
-    noticed = _noticed()
-    if opened.latest != noticed.setdefault(opened.address, opened.latest):
-        noticed[opened.address] = opened.latest
+    noticed, line = _noticed(), (opened.address, opened.ref)
+    if opened.latest != noticed.setdefault(line, opened.latest):
+        noticed[line] = opened.latest
         _announce(opened, opened.latest)
 
 
@@ -146,11 +171,10 @@ def old_version(opened: Opened) -> None:
         return
     behind = _behind(opened)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(
-            f":orange[:material/history:] &ensp; **You are looking at v{opened.version}**, {behind}.", width="content"
-        )
+        shown = f"**You are looking at {views.format_version(opened.version)}**, {behind}."
+        st.markdown(f":orange[:material/history:] &ensp; {shown}", width="content")
         st.button(
-            f"Go to v{opened.latest}",
+            f"Go to {views.format_version(opened.latest)}",
             icon=":material/last_page:",
             type="tertiary",
             key="go-latest",
@@ -159,6 +183,9 @@ def old_version(opened: Opened) -> None:
 
 
 def _behind(opened: Opened) -> str:
+    beside = viewed.aside(opened)
+    if beside is not None:
+        return escape(beside)
     newest_first = _moments(opened)
     number = list(newest_first).index(str(opened.version)) if str(opened.version) in newest_first else None
     return "not the latest" if number is None else f"{views.counted(number, 'version')} behind the latest"
@@ -167,7 +194,9 @@ def _behind(opened: Opened) -> str:
 def _announce(opened: Opened, newest: int) -> None:
     who = _who(opened)
     st.toast(
-        f"**v{newest} is here.** {who}The page stays on v{opened.version} until you move.", icon=":material/fiber_new:"
+        f"**{views.format_version(newest)} is here.** {who}"
+        f"The page stays on {views.format_version(opened.version)} until you move.",
+        icon=":material/fiber_new:",
     )
 
 
@@ -180,8 +209,8 @@ def _who(opened: Opened) -> str:
     return f"{escape(row['operation'] or 'A commit')}{f' by {escape(writer)}' if writer else ''}. "
 
 
-def _noticed() -> dict[str, int]:
-    noticed: dict[str, int] = st.session_state.setdefault(_NOTICED, {})
+def _noticed() -> dict[tuple[str, str | None], int]:
+    noticed: dict[tuple[str, str | None], int] = st.session_state.setdefault(_NOTICED, {})
     return noticed
 
 
@@ -204,16 +233,22 @@ def _choices(committed: dict[str, str], chosen: int | None) -> list[str]:
 def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
     number = text.removeprefix("v")
     note = "latest" if number == str(latest) else committed.get(number, "")
-    return f"v{number} · {note}" if note else f"v{number}"
+    return f"{_label(text)} · {note}" if note else _label(text)
+
+
+def _label(text: str) -> str:
+    """A version as it is chosen or typed, for people."""
+    number = text.removeprefix("v")
+    return views.format_version(int(number)) if number.removeprefix("-").isdecimal() else text
 
 
 def _pick(key: str) -> None:
     text = st.session_state[key]
     now = selection.remembered()
     if key == "pick_base":
-        selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text)
+        selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text, ref=now.ref)
     else:
-        selection.select_text(now.table, version=text, base=now.base)
+        selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
 
 
 @st.dialog("Link to this view", icon=":material/link:")

@@ -24,7 +24,8 @@ class Opened:
     """The table that this run looks at. Reading an attribute may read the log, and raise any LakeviewError.
 
     `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
-    `asked` when the store was last asked for it.
+    `asked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
+    `latest` is then; None for the default branch.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Opened:
     base: int | None
     latest: int
     asked: datetime
+    ref: str | None = None
 
     @property
     def table(self) -> Table:
@@ -41,8 +43,8 @@ class Opened:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The table at the version shown."""
-        return cache.snapshot(self.address, self.version)
+        """The table at the version shown; the newest one of a branch has the table's schema as it is now."""
+        return cache.snapshot(self.address, self.version, self._branch)
 
     @property
     def base_snapshot(self) -> Snapshot | None:
@@ -67,7 +69,44 @@ class Opened:
     @property
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES."""
-        return cache.logged("lifetimes", self.address, self.latest)
+        return cache.lifetimes(self.address, self.latest, self.ref)
+
+    @property
+    def refs(self) -> pl.DataFrame:
+        """REFS, the default branch first."""
+        return cache.logged("refs", self.address, self.latest)
+
+    @property
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG."""
+        return cache.logged("snapshot log", self.address, self.latest)
+
+    @property
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS."""
+        return cache.logged("partition specs", self.address, self.latest)
+
+    @property
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS."""
+        return cache.logged("sort orders", self.address, self.latest)
+
+    @property
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES."""
+        return cache.logged("statistics files", self.address, self.latest)
+
+    @property
+    def manifests(self) -> pl.DataFrame:
+        """MANIFESTS of the version shown."""
+        return cache.manifests(self.address, self.version)
+
+    @property
+    def _branch(self) -> str | None:
+        """The ref whose newest version is shown, None at any other version and where the table has no refs."""
+        if self.version != self.latest or self.refs.is_empty():
+            return None
+        return self.refs["name"][0] if self.ref is None else self.ref
 
     @property
     def statistics(self) -> pl.DataFrame:
@@ -80,7 +119,7 @@ class Opened:
 
     def check_readable(self) -> None:
         """Raises what keeps the version shown from being read; its log may be there all the same."""
-        cache.snapshot(self.address, self.version)
+        _ = self.snapshot
 
     def statistics_of(self, columns: Sequence[str], version: int | None = None) -> pl.DataFrame:
         """STATISTICS of some columns, at the version shown or another."""
@@ -91,11 +130,12 @@ class Opened:
         return cache.commit(self.address, version)
 
 
-def look_at(name: str, version: int | None = None, base: int | None = None) -> Opened:
-    """Opens a table by its name, at its latest version if none is given."""
+def look_at(name: str, version: int | None = None, base: int | None = None, ref: str | None = None) -> Opened:
+    """Opens a table by its name, at its latest version, or that of a branch or tag, if none is given."""
     address = tables.address(name)
-    latest = cache.latest(address)
-    return Opened(name, address, latest.version if version is None else version, base, latest.version, latest.asked)
+    latest = cache.latest(address, ref)
+    shown = latest.version if version is None else version
+    return Opened(name, address, shown, base, latest.version, latest.asked, ref)
 
 
 def open_selected(on_wait: Callable[[], object]) -> Opened | None:
@@ -112,8 +152,8 @@ def open_selected(on_wait: Callable[[], object]) -> Opened | None:
     seen: set[str] = st.session_state.setdefault(_SEEN, set())
     if name not in seen:
         on_wait()
-    opened = look_at(name, chosen.version, chosen.base)
-    selection.select(name, opened.version, chosen.base)
+    opened = look_at(name, chosen.version, chosen.base, chosen.ref)
+    selection.select(name, opened.version, chosen.base, chosen.ref)
     tables.remember(name)
     st.session_state[_OPENED] = opened
     if name not in seen:

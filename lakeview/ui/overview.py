@@ -130,7 +130,7 @@ def schema_note(now: Opened) -> str:
     last = now.schemas.filter(pl.col("version") <= now.version).tail(1)
     text = views.counted(len(now.snapshot.schema), "column")
     for version, moment in last.select("version", "timestamp").iter_rows():
-        text += f" · last change v{version}, {views.format_date(moment)}"
+        text += f" · last change {views.format_version(version)}, {views.format_date(moment)}"
     return text
 
 
@@ -152,7 +152,7 @@ def schema_glance(now: Opened) -> None:
         .when(pl.col("coverage") > 0)
         .then(pl.lit("some files"))
         .otherwise(pl.lit("none")),
-        since=pl.format("v{}", "born"),
+        since=views.version_label("born"),
     )
     column = st.column_config
     frame(

@@ -47,7 +47,7 @@ def tree_note(now: Opened, columns: pl.DataFrame) -> str:
         parts.append(f"{nested:,} nested")
     last = now.schemas.filter(pl.col("version") <= now.version).tail(1)
     for version, moment in last.select("version", "timestamp").iter_rows():
-        parts.append(f"last change v{version}, {views.format_date(moment)}")
+        parts.append(f"last change {views.format_version(version)}, {views.format_date(moment)}")
     return " · ".join(parts)
 
 
@@ -112,6 +112,11 @@ def _before_last_change(now: Opened) -> int:
     return now.version
 
 
+def diff_title(before: Snapshot, after: Snapshot) -> str:
+    """From which version to which; the same one twice where a schema was declared that nothing is written with yet."""
+    return f"{views.format_version(before.version)} to {views.format_version(after.version)}"
+
+
 def diff_note(changes: pl.DataFrame) -> str:
     """How many columns changed, and how they were matched."""
     matched = "matched by field id or name; choose a version to compare with above"
@@ -129,8 +134,8 @@ def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
         {
             "change": column.TextColumn("change", width=110),
             "column": column.TextColumn("column", width=190),
-            "before": column.TextColumn(f"v{before}", width=220),
-            "after": column.TextColumn(f"v{after}", width=220),
+            "before": column.TextColumn(views.format_version(before), width=220),
+            "after": column.TextColumn(views.format_version(after), width=220),
             "breaks": column.TextColumn("what it breaks", width=220),
         },
         key="schema-diff",
@@ -142,21 +147,21 @@ def lives_table(lives: pl.DataFrame) -> None:
     column = st.column_config
     rows = lives.select(
         "column",
-        since=pl.format("v{}", "born"),
+        since=views.version_label("born"),
         committed=pl.col("born_timestamp").dt.strftime("%Y-%m-%d %H:%M"),
         changes="changes",
         last="last_change",
-        ended=pl.when(pl.col("dropped").is_not_null()).then(pl.format("v{}", "dropped")),
+        ended=views.version_label("dropped"),
     )
     frame(
         rows,
         {
             "column": column.TextColumn("column", width=200),
-            "since": column.TextColumn("since", width=60),
+            "since": column.TextColumn("since", width=96),
             "committed": column.TextColumn("committed, UTC", width=130),
             "changes": column.NumberColumn("changes", width=70),
             "last": column.TextColumn("last change", width=320),
-            "ended": column.TextColumn("dropped in", width=80),
+            "ended": column.TextColumn("dropped in", width=96),
         },
         key="column-lives",
         height=30 * ROW_HEIGHT,
@@ -171,13 +176,13 @@ def history_table(history: pl.DataFrame) -> None:
         "change",
         "before",
         "after",
-        version=pl.format("v{}", "version"),
+        version=views.version_label("version"),
         committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
     )
     frame(
         rows,
         {
-            "version": column.TextColumn("version", width=64),
+            "version": column.TextColumn("version", width=96),
             "committed": column.TextColumn("committed, UTC", width=130),
             "column": column.TextColumn("column", width=200),
             "change": column.TextColumn("change", width=100),

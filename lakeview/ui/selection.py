@@ -13,22 +13,24 @@ import streamlit as st
 
 from lakeview.errors import InvalidRequestError
 
-TABLE, VERSION, BASE = "table", "version", "base"
+TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _REMEMBERED = "_selection"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What is looked at. `table` as the URL names it (an address, or `demo/<name>`); `version` None for the latest;
-    `base` the version compared with, None for no comparison."""
+    `base` the version compared with, None for no comparison; `ref` the branch or tag whose line of versions is told,
+    None for the table's default branch."""
 
     table: str | None = None
     version: int | None = None
     base: int | None = None
+    ref: str | None = None
 
     def parameters(self) -> dict[str, str]:
         """Query parameters of a link to this selection; ids are text."""
-        given = {TABLE: self.table, VERSION: self.version, BASE: self.base}
+        given = {TABLE: self.table, VERSION: self.version, BASE: self.base, REF: self.ref}
         return {key: str(value) for key, value in given.items() if value is not None}
 
 
@@ -45,7 +47,7 @@ def current() -> Selection:
         return last
     selection = Selection(url[TABLE])
     st.session_state[_REMEMBERED] = selection
-    selection = Selection(url[TABLE], _version(url.get(VERSION)), _version(url.get(BASE)))
+    selection = Selection(url[TABLE], _version(url.get(VERSION)), _version(url.get(BASE)), url.get(REF) or None)
     st.session_state[_REMEMBERED] = selection
     return selection
 
@@ -56,21 +58,25 @@ def remembered() -> Selection:
     return selection
 
 
-def select(table: str | None = None, version: int | None = None, base: int | None = None) -> None:
+def select(
+    table: str | None = None, version: int | None = None, base: int | None = None, ref: str | None = None
+) -> None:
     """Makes this the selection, in the URL and in the session."""
-    selection = Selection(table, version, base)
+    selection = Selection(table, version, base, ref)
     st.session_state[_REMEMBERED] = selection
-    for key in (TABLE, VERSION, BASE):
+    for key in (TABLE, VERSION, BASE, REF):
         if key in st.query_params and key not in selection.parameters():
             del st.query_params[key]
     for key, value in selection.parameters().items():
         st.query_params[key] = value
 
 
-def select_text(table: str | None, *, version: str | int | None, base: str | int | None) -> None:
+def select_text(
+    table: str | None, *, version: str | int | None, base: str | int | None, ref: str | None = None
+) -> None:
     """Makes what somebody typed the selection; `current()` of the next run says what is wrong with it, if anything."""
     st.session_state.pop(_REMEMBERED, None)
-    for key, value in {TABLE: table, VERSION: version, BASE: base}.items():
+    for key, value in {TABLE: table, VERSION: version, BASE: base, REF: ref}.items():
         if value is not None:
             st.query_params[key] = str(value)
         elif key in st.query_params:
@@ -80,19 +86,25 @@ def select_text(table: str | None, *, version: str | int | None, base: str | int
 def select_version(version: int | None) -> None:
     """Moves to another version of the same table; None for the latest."""
     now = remembered()
-    select(now.table, version, now.base)
+    select(now.table, version, now.base, now.ref)
 
 
 def select_base(base: int | None) -> None:
     """Compares with another version; None for no comparison."""
     now = remembered()
-    select(now.table, now.version, base)
+    select(now.table, now.version, base, now.ref)
+
+
+def select_ref(ref: str | None) -> None:
+    """Moves to the newest version of a branch or tag; None for the default branch."""
+    now = remembered()
+    select(now.table, None, now.base, ref)
 
 
 def link(**changes: object) -> dict[str, str]:
-    """Query parameters of a link to the current selection with `version`, `base` or `table` changed; further
+    """Query parameters of a link to the current selection with `version`, `base`, `ref` or `table` changed; further
     parameters (`commit=35`) are added as text."""
-    own = {key: value for key, value in changes.items() if key in (TABLE, VERSION, BASE)}
+    own = {key: value for key, value in changes.items() if key in (TABLE, VERSION, BASE, REF)}
     further = {key: str(value) for key, value in changes.items() if key not in own and value is not None}
     return replace(remembered(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
 

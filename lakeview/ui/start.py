@@ -171,7 +171,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         "name": offer.name,
         "table": offer.label,
         "format": now.table.format.capitalize(),
-        "latest": f"v{now.latest}",
+        "latest": views.format_version(now.latest),
         "rows": views.format_count(snapshot.num_records),
         "bytes": views.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.format_age(rhythm.age)} ago",

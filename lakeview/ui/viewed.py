@@ -27,30 +27,42 @@ SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, 
 
 def timeline(now: Opened) -> pl.DataFrame:
     """TIMELINE, oldest first: exact from file lifetimes, or summed from commits where the files cannot be followed."""
-    return _timeline(now.address, now.latest)
+    return _timeline(now.address, now.latest, now.ref)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _timeline(address: str, latest: int) -> pl.DataFrame:
+def _timeline(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     commits = cache.logged("history", address, latest)
+    asides = views.asides(commits, cache.logged("refs", address, latest), latest)
     try:
-        lifetimes = cache.logged("lifetimes", address, latest)
-        arrivals = _arrivals(address, latest, latest)
+        lifetimes = cache.lifetimes(address, latest, ref)
+        arrivals = _arrivals(address, latest, latest, ref)
     except LakeviewError:  # an unsupported or broken table still has commits to tell about
-        return views.timeline(commits)
-    return views.timeline(commits, lifetimes, arrivals=arrivals)
+        return views.timeline(commits, asides=asides)
+    return views.timeline(commits, lifetimes, arrivals=arrivals, asides=asides)
+
+
+def branches(now: Opened) -> pl.DataFrame:
+    """BRANCHES: every branch and tag, and how far it is from the default one."""
+    return views.branches(now.refs, now.history)
+
+
+def aside(now: Opened) -> str | None:
+    """Where the version shown lies, if it is not on the line that is told."""
+    found = views.asides(now.history, now.refs, now.latest).filter(pl.col("version") == now.version)
+    return next(iter(found["note"]), None)
 
 
 def arrivals(now: Opened) -> pl.DataFrame:
     """PARTITION_ARRIVALS: when each partition of the version shown was first written, and which came late."""
-    return _arrivals(now.address, now.version, now.latest)
+    return _arrivals(now.address, now.version, now.latest, now.ref)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _arrivals(address: str, version: int, latest: int) -> pl.DataFrame:
+def _arrivals(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
     snapshot = cache.snapshot(address, version)
     sizes = views.partition_sizes(snapshot)
-    lifetimes, commits = (cache.logged(what, address, latest) for what in ("lifetimes", "history"))
+    lifetimes, commits = cache.lifetimes(address, latest, ref), cache.logged("history", address, latest)
     return views.partition_arrivals(sizes, snapshot.files, lifetimes, commits)
 
 
@@ -110,17 +122,17 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
 
 def findings(now: Opened) -> list[Finding]:
     """What somebody should know about the version shown, worst first."""
-    return _findings(now.address, now.version, now.latest)
+    return _findings(now.address, now.version, now.latest, now.ref)
 
 
 @st.cache_data(max_entries=32, ttl=60, show_spinner=False)
-def _findings(address: str, version: int, latest: int) -> list[Finding]:
+def _findings(address: str, version: int, latest: int, ref: str | None) -> list[Finding]:
     return views.findings(
         cache.snapshot(address, version),
         versions=cache.logged("versions", address, latest),
         commits=cache.logged("history", address, latest),
         statistics=cache.statistics(address, version),
-        lifetimes=cache.logged("lifetimes", address, latest),
+        lifetimes=cache.lifetimes(address, latest, ref),
         now=cache.now(),
     )
 

@@ -1,5 +1,6 @@
 """Views: snapshots and frames to frames that answer one question each. They know no format and no clock."""
 
+from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
 from lakeview.views.column_history import COLUMN_HISTORY, COLUMN_LIVES, SchemaVersion, column_history, column_lives
 from lakeview.views.columns import (
     NULL_SHARES,
@@ -56,6 +57,7 @@ from lakeview.views.readability import (
     runs_text,
     versions_behind,
 )
+from lakeview.views.remedies import clean_up_command
 from lakeview.views.retention import (
     CURVE,
     FILE_NEEDS,
@@ -85,9 +87,12 @@ from lakeview.views.units import (
     format_percent,
     format_range,
     format_version,
+    version_label,
 )
 
 __all__ = [
+    "ASIDES",
+    "BRANCHES",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
     "COLUMN_RULES",
@@ -132,7 +137,10 @@ __all__ = [
     "Simulation",
     "Skew",
     "WriteAmplification",
+    "asides",
+    "branches",
     "cadence",
+    "clean_up_command",
     "column_history",
     "column_lives",
     "column_rules",
@@ -157,6 +165,7 @@ __all__ = [
     "format_version",
     "history_cost",
     "lane_marks",
+    "line",
     "missing_partitions",
     "needs",
     "null_shares",
@@ -183,6 +192,7 @@ __all__ = [
     "trend",
     "usage_origins",
     "verdict",
+    "version_label",
     "versions_behind",
     "where_text",
     "write_amplification",

@@ -288,9 +288,8 @@ def _late(arrivals: pl.DataFrame | None) -> list[Finding]:
         return []
     row = late.row(0, named=True)
     more = f"; {counted(late.height - 1, 'other partition')} late too" if late.height > 1 else ""
-    evidence = (
-        f"first rows by v{row['first_version']} on {format_moment(row['first_written'])} UTC, after later ones{more}"
-    )
+    first = f"{format_version(row['first_version'])} on {format_moment(row['first_written'])} UTC"
+    evidence = f"first rows by {first}, after later ones{more}"
     claim = f"{row['partition_text']} arrived {row['note']}"
     limit = "in the order of the partitions"
     return [Finding(Severity.ATTENTION, claim, evidence, limit, row["partition_text"], page="partitions")]

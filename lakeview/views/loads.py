@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.views.units import version_label
+
 USUAL_WINDOW = 20
 """How many earlier loads say what is usual."""
 
@@ -104,7 +106,9 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
 def _note() -> pl.Expr:
     times = pl.format("{} times the usual {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
     back = pl.format(
-        "taken back by v{} after {}", "taken_back_by", elapsed(pl.col("taken_back_at") - pl.col("timestamp"))
+        "taken back by {} after {}",
+        version_label("taken_back_by"),
+        elapsed(pl.col("taken_back_at") - pl.col("timestamp")),
     )
     return pl.concat_str([times, back], separator="; ", ignore_nulls=True)
 

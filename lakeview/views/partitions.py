@@ -11,6 +11,7 @@ import polars as pl
 from lakeview.frames import UTC_MILLIS
 from lakeview.snapshot import Snapshot
 from lakeview.views.loads import elapsed
+from lakeview.views.units import version_label
 
 PARTITION_SIZES = pl.Schema(
     {
@@ -232,7 +233,11 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     known = files.drop_nulls("partition_text").select("path", "partition_text").unique("path")
     judged = "suspicious" in commits.columns
     suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
-    note = pl.when("suspicious").then(pl.format("{}, v{}", "label", "version")) if judged else pl.lit(None, pl.String)
+    note = (
+        pl.when("suspicious").then(pl.format("{}, {}", "label", version_label("version")))
+        if judged
+        else pl.lit(None, pl.String)
+    )
     order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
     loads = commits.filter("data_change").select(
         pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")

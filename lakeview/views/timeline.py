@@ -35,10 +35,11 @@ TIMELINE = pl.Schema(
     }
 )
 """One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown.
-`lane`: append, change, schema, maintenance or other.
+`lane`: append, change, schema, maintenance or other; aside for a commit of another branch than the one looked at, whose
+`files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
 
-LANES = ("append", "change", "schema", "maintenance", "other")
+LANES = ("append", "change", "schema", "maintenance", "other", "aside")
 
 OPERATION_LANES = {
     "WRITE": "append",
@@ -73,14 +74,22 @@ OPERATION_LANES = {
 
 
 def timeline(
-    commits: pl.DataFrame, lifetimes: pl.DataFrame | None = None, *, arrivals: pl.DataFrame | None = None
+    commits: pl.DataFrame,
+    lifetimes: pl.DataFrame | None = None,
+    *,
+    arrivals: pl.DataFrame | None = None,
+    asides: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """TIMELINE from COMMITS (any order) and, for exact states, LIFETIMES.
 
-    PARTITION_ARRIVALS explain loads: the large one that brings a late partition is late, not suspicious.
+    PARTITION_ARRIVALS explain loads: the large one that brings a late partition is late, not suspicious. ASIDES are
+    told beside the line, and change nothing of what is said of it.
     """
-    ordered = commits.sort("position").with_columns(
-        lane=_lane(), writer=pl.coalesce("user", "engine"), row=pl.int_range(pl.len(), dtype=pl.Int64)
+    beside = commits.clear() if asides is None else commits.join(asides, on="version")
+    ordered = (
+        commits.join(beside, on="version", how="anti")
+        .sort("position")
+        .with_columns(lane=_lane(), writer=pl.coalesce("user", "engine"), row=pl.int_range(pl.len(), dtype=pl.Int64))
     )
     states = _states_summed(ordered) if lifetimes is None else _states_from_lifetimes(ordered, lifetimes)
     marked = mark_loads(ordered.hstack(states), lifetimes)
@@ -88,7 +97,17 @@ def timeline(
         suspicious=pl.col("suspicious") & (pl.col("late").is_null() | pl.col("taken_back_by").is_not_null()),
         note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
     )
-    return explained.with_columns(label=_label()).select(TIMELINE.names()).cast(TIMELINE)
+    told = explained.with_columns(label=_label())
+    if not beside.is_empty():
+        told = pl.concat([told, _beside(beside)], how="diagonal").sort("position")
+    return told.select(TIMELINE.names()).cast(TIMELINE)
+
+
+def _beside(commits: pl.DataFrame) -> pl.DataFrame:
+    """Commits of other lines, with the `note` that says where they are."""
+    return commits.with_columns(
+        lane=pl.lit("aside"), writer=pl.coalesce("user", "engine"), suspicious=pl.lit(value=False)
+    )
 
 
 def _late_loads(arrivals: pl.DataFrame | None) -> pl.DataFrame:

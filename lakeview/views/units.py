@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 UNKNOWN = "unknown"
+NO_VERSION = -1
+MANY_DIGITS = 12
+FOR_EVER_MS = 100 * 365 * 86_400_000
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 MINUS = "\N{MINUS SIGN}"
 EN_DASH = "\N{EN DASH}"
 
@@ -63,6 +69,11 @@ def format_age(age: timedelta | None) -> str:
     return f"{seconds} s"
 
 
+def format_age_ms(milliseconds: int) -> str:
+    """An age as recorded in milliseconds; one that no calendar has is for ever."""
+    return format_age(timedelta(milliseconds=milliseconds)) if milliseconds < FOR_EVER_MS else "ever"
+
+
 def format_moment(moment: datetime | None, *, seconds: bool = False) -> str:
     """`2026-07-15 03:25`, in UTC; a naive moment is taken as UTC."""
     if moment is None:
@@ -77,13 +88,35 @@ def format_date(moment: datetime | None) -> str:
 
 
 def format_version(version: int | None) -> str:
-    """`v63`."""
-    return UNKNOWN if version is None else f"v{version}"
+    """`v63`; of a version that is a random number of up to 64 bits both ends, `27499...27766`.
+
+    Ten digits tell a thousand such versions apart but for one case in twenty thousand; the whole number is text
+    wherever one version is told about. -1 is what a table without versions is at.
+    """
+    if version is None:
+        return UNKNOWN
+    if version == NO_VERSION:
+        return "no version"
+    text = str(version)
+    return f"v{text}" if len(text) < MANY_DIGITS else f"{text[:5]}{ELLIPSIS}{text[-5:]}"
+
+
+def version_label(column: str) -> pl.Expr:
+    """A column of versions as `format_version` writes them; null stays null."""
+    text = pl.col(column).cast(pl.String)
+    return (
+        pl.when(pl.col(column) == NO_VERSION)
+        .then(pl.lit("no version"))
+        .when(text.str.len_chars() < MANY_DIGITS)
+        .then(pl.lit("v") + text)
+        .otherwise(text.str.head(5) + pl.lit(ELLIPSIS) + text.str.tail(5))
+        .alias(column)
+    )
 
 
 def format_range(first: int, last: int) -> str:
     """`v42` to `v53` as one text with an en dash; a single version alone."""
-    return f"v{first}" if first == last else f"v{first}{EN_DASH}v{last}"
+    return format_version(first) if first == last else f"{format_version(first)}{EN_DASH}{format_version(last)}"
 
 
 def format_change(value: float | None, *, bytes_: bool = False) -> str:

@@ -12,7 +12,7 @@ live = now.snapshot.files
 if live.is_empty():
     with card():
         nothing(
-            f"v{now.version} holds no data files.",
+            f"{views.format_version(now.version)} holds no data files.",
             "Nothing was written yet, or everything was removed.",
             "timeline",
             "See what happened",

@@ -20,7 +20,7 @@ if not snapshot.partition_columns:
 elif snapshot.num_files == 0:
     with card():
         nothing(
-            f"v{now.version} has no partition with data.",
+            f"{views.format_version(now.version)} has no partition with data.",
             f"It is partitioned by {', '.join(snapshot.partition_columns)}, and holds no files.",
             "timeline",
             "See what happened",

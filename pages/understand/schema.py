@@ -34,7 +34,7 @@ if difference.open:
         before, after = schemas.compared(now)
         changes = views.diff_schemas(before.schema, after.schema)
         downloads.offer("changes", changes)
-        with card(f"v{before.version} to v{after.version}", schemas.diff_note(changes)):
+        with card(schemas.diff_title(before, after), schemas.diff_note(changes)):
             if changes.is_empty():
                 nothing("The schema is the same in both versions.", "Compare with another version above.", "timeline")
             else:

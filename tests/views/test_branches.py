@@ -1,0 +1,96 @@
+"""Branches and tags against the default one, commits beside a line, and labels of versions that are random numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from lakeview import views
+from lakeview.frames import COMMITS, LIFETIMES, REFS
+
+BIG = 2_749_945_925_262_627_766
+
+
+def commits(*rows: tuple[int, int | None]) -> pl.DataFrame:
+    """COMMITS of (version, parent), oldest first, an hour apart."""
+    told = [
+        {"version": v, "parent": p, "position": i, "timestamp": datetime(2024, 1, 1, i, tzinfo=UTC),
+         "operation": "append", "files_added": 1, "files_removed": 0, "data_change": True, "schema_changed": False}
+        for i, (v, p) in enumerate(rows)
+    ]  # fmt: skip
+    return pl.concat([pl.DataFrame(schema=COMMITS), pl.DataFrame(told)], how="diagonal_relaxed").cast(COMMITS).reverse()
+
+
+def refs(*rows: tuple[str, int], **keeps: Any) -> pl.DataFrame:
+    told = [{"name": n, "kind": "branch", "version": v, "default": i == 0, **keeps} for i, (n, v) in enumerate(rows)]
+    return pl.concat([pl.DataFrame(schema=REFS), pl.DataFrame(told)], how="diagonal_relaxed").cast(REFS)
+
+
+FORKED = commits((1, None), (2, 1), (3, 2), (4, 1), (5, 4), (6, 2))
+"""main: 1, 2, 6; audit: 1, 4, 5; 3 is on neither."""
+
+
+def test_a_branch_is_told_by_what_it_has_and_lacks() -> None:
+    found = views.branches(refs(("main", 6), ("audit", 5), ("old", 99)), FORKED)
+    assert found.schema == views.BRANCHES
+    assert found.select("name", "commits", "ahead", "behind").rows() == [
+        ("main", 3, 0, 0),
+        ("audit", 3, 2, 2),
+        ("old", None, None, None),
+    ]
+
+
+def test_retention_is_told_in_words() -> None:
+    kept = {"min_versions_kept": 3, "max_version_age_ms": 86_400_000, "max_ref_age_ms": 2**62}
+    told = views.branches(refs(("main", 6), **kept), FORKED)["keeps"].to_list()
+    assert told == ["at least 3 versions, versions for 1 day, goes after ever"]
+
+
+def test_commits_beside_the_line_say_where_they_are() -> None:
+    found = views.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    assert dict(found.iter_rows()) == {
+        3: "on no branch: rolled back, replaced or never published",
+        4: "on audit",
+        5: "on audit",
+    }
+    assert set(views.asides(FORKED, refs(("main", 6), ("audit", 5)), 5)["version"]) == {2, 3, 6}
+
+
+def test_a_table_without_refs_has_no_asides() -> None:
+    assert views.asides(FORKED, pl.DataFrame(schema=REFS), 6).is_empty()
+
+
+def test_a_circle_of_parents_ends() -> None:
+    assert views.line(commits((1, 2), (2, 1)), 1) == [1, 2]
+
+
+def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
+    lives = pl.DataFrame(
+        {
+            "path": ["a", "b", "c"],
+            "deletion_vector": None,
+            "added": [1, 2, 6],
+            "removed": None,
+            "size": 1,
+            "records": 5,
+        },
+        schema=LIFETIMES,
+    )
+    asides = views.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    told = views.timeline(FORKED, lives, asides=asides)
+    assert told.schema == views.TIMELINE
+    assert told["version"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert told["lane"].to_list() == ["append", "append", "aside", "aside", "aside", "append"]
+    assert told["files"].to_list() == [1, 2, None, None, None, 3]
+    assert told["note"].to_list()[3] == "on audit"
+
+
+def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:
+    assert views.format_version(BIG) == "27499\N{HORIZONTAL ELLIPSIS}27766"
+    assert views.format_version(-BIG) == "-2749\N{HORIZONTAL ELLIPSIS}27766"
+    assert views.format_version(-1) == "no version"
+    frame = pl.DataFrame({"v": [BIG, -BIG, 63, -1, None]}, schema={"v": pl.Int64()})
+    labels = frame.select(views.version_label("v"))["v"].to_list()
+    assert labels == [None if v is None else views.format_version(v) for v in frame["v"]]
