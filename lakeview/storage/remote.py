@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import posixpath
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from io import BytesIO
-from typing import IO, Any
+from typing import IO, Any, TypeVar, cast
 
 import polars as pl
 
@@ -18,6 +19,14 @@ from lakeview.snapshot import milliseconds
 from lakeview.storage.interface import LISTING, Storage, Translated, back_off, listing, refuse_oversized
 
 _ATTEMPTS = 3
+_CONDITIONAL = ("s3", "s3a")
+"""Schemes of stores that create a file only if it is absent: S3 answers 412 to a write with If-None-Match."""
+
+_UNTRANSLATED = (("botocore.exceptions", "BotoCoreError"), ("aiohttp", "ClientError"))
+"""What libraries below fsspec raise that is no OSError: module, and the class at the root of its errors."""
+_WITHOUT_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError")
+
+T = TypeVar("T")
 
 
 class FsspecStorage(Storage):
@@ -30,8 +39,10 @@ class FsspecStorage(Storage):
 
         super().__init__(root, config)
         self._scheme = root.partition("://")[0]
+        # a listing kept from before would hide what others wrote since: whether a commit is there, for one
+        fresh = {"use_listings_cache": False} if self.remote else {}
         try:
-            self._fs: Any = fsspec.filesystem(self._scheme, **options)
+            self._fs: Any = fsspec.filesystem(self._scheme, **{**fresh, **options})
         except ValueError as error:
             raise InvalidRequestError(
                 f"no store is known for {self._scheme}://", fix="use a folder, s3://, gs://, abfs:// or memory://"
@@ -55,11 +66,10 @@ class FsspecStorage(Storage):
         rest = full.partition("://")[2]
         return "/" + rest if self._scheme == "memory" else rest
 
-    def _call(self, path: str, action: Any) -> Any:
+    def _call(self, path: str, action: Callable[[], T]) -> T:
         for attempt in range(_ATTEMPTS):
             try:
-                with Translated(path):
-                    return action()
+                return _translated(path, action)
             except StoreUnavailableError:
                 if attempt + 1 == _ATTEMPTS or not self.remote:
                     raise
@@ -90,9 +100,8 @@ class FsspecStorage(Storage):
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
         if self._scheme == "memory":  # its own open() hands every caller the same object, position included
-            return BytesIO(self._call(path, lambda: self._fs.cat_file(self._path(path))))
-        opened: IO[bytes] = self._call(path, lambda: self._fs.open(self._path(path), "rb"))
-        return opened
+            return io.BytesIO(self._call(path, lambda: self._fs.cat_file(self._path(path))))
+        return cast(IO[bytes], _RemoteFile(path, self._call(path, lambda: self._fs.open(self._path(path), "rb"))))
 
     def read(self, path: str) -> bytes:
         self.count("read")
@@ -103,7 +112,20 @@ class FsspecStorage(Storage):
     def read_range(self, path: str, start: int, length: int) -> bytes:
         self.count("read")
         refuse_oversized(path, length, self.config)
-        data: bytes = self._call(path, lambda: self._fs.cat_file(self._path(path), start=start, end=start + length))
+        return self._call(path, lambda: self._range(self._path(path), start, length))
+
+    def _range(self, path: str, start: int, length: int) -> bytes:
+        """Bytes of a file; stores refuse a range that begins at its end, and take an empty one for the whole file."""
+        try:
+            data: bytes = self._fs.cat_file(path, start=start, end=start + length) if length else b""
+        except FileNotFoundError:
+            raise
+        except OSError:
+            if start < self._fs.size(path):
+                raise
+            return b""
+        if not length and not self._fs.isfile(path):
+            raise FileNotFoundError(path)
         return data
 
     def exists(self, path: str) -> bool:
@@ -120,6 +142,10 @@ class FsspecStorage(Storage):
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.count("put")
+        if self._scheme in _CONDITIONAL:
+            # once only: after a lost reply, the writer looks whether the file that is there is its own
+            _translated(path, lambda: self._fs.pipe_file(self._path(path), data, mode="create"))
+            return
         if self._scheme != "memory":
             raise UnsupportedTableError(
                 f"{self._scheme}:// offers lakeview no way yet to create a file only if it is absent",
@@ -139,6 +165,63 @@ class FsspecStorage(Storage):
         self.count("delete")
         with suppress(FileNotFoundError):
             self._call(path, lambda: self._fs.rm_file(self._path(path)))
+
+
+class _RemoteFile(io.RawIOBase):
+    """An open file of a remote store, whose failures in the midst of reading are ours as well."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        super().__init__()
+        self._path = path
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return _translated(self._path, lambda: self._file.read(-1 if size is None else size))
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def _translated(path: str, action: Callable[[], T]) -> T:
+    """What an action gives; errors of the store as ours, those of the libraries below fsspec too."""
+    found = (getattr(sys.modules.get(module), name, None) for module, name in _UNTRANSLATED)  # loaded, or not raised
+    try:
+        with Translated(path):
+            return action()
+    except tuple(kind for kind in found if kind is not None) as error:
+        if type(error).__name__ in _WITHOUT_CREDENTIALS:
+            raise AccessDeniedError(
+                f"no credentials were found for the store of {path}",
+                fix="give them as storage options, or as the store's own tools expect them",
+                place=path,
+            ) from error
+        raise StoreUnavailableError(
+            f"{path} could not be read or written: {type(error).__name__}",
+            fix="try again; check the address of the store and the network",
+            place=path,
+        ) from error
 
 
 def _base(entry: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
+from lakeview.iceberg.table import IcebergTable
 from lakeview.table import Table
 from tests.builders.catalogs import RestState, newest, rest_catalog, table, without_hint
 
@@ -73,6 +74,7 @@ def test_a_catalog_is_configured_in_three_places_and_the_nearest_counts(uri: str
 def test_refreshing_asks_the_catalog_once_and_opens_only_what_changed(state: RestState, uri: str) -> None:
     where = Path(str(state.tables["sales", "orders"])).parents[1]
     found = lv.open_table(ORDERS)
+    assert isinstance(found, IcebergTable)
     before = found.storage.requests.copy()
     asked = state.requests.copy()
     assert not found.refresh()

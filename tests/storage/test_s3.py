@@ -1,0 +1,218 @@
+"""S3 as a store: listed, read in parts, written to once, and opened as tables of both formats and of a catalog."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.config import Config
+from lakeview.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError
+from lakeview.rows import read_task
+from lakeview.storage import Storage, open_storage
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.catalogs import RestState, rest_catalog, table
+from tests.builders.history import DeltaHistory
+from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """One server for all tests of this file."""
+    with s3_server() as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """An empty bucket; nothing but storage options leads to it."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr("lakeview.storage.remote.back_off", lambda *_: None)
+    return new_bucket(endpoint)
+
+
+@pytest.fixture
+def store(bucket: Bucket) -> Storage:
+    """A folder in it."""
+    return open_storage(f"s3://{bucket.name}/t", options=bucket.options)
+
+
+def test_a_file_is_put_read_listed_and_deleted(store: Storage) -> None:
+    for name in ("log/c", "log/a", "log/b", "log/inner/d", "top"):
+        store.put(name, name.encode())
+    assert store.list_from("log")["name"].to_list() == ["a", "b", "c"]
+    assert store.list_from("log", "bb")["name"].to_list() == ["c"]
+    assert store.list_from("log")["modified"].null_count() == 0
+    assert store.walk().select("name", "size").rows() == [
+        ("log/a", 5), ("log/b", 5), ("log/c", 5), ("log/inner/d", 11), ("top", 3),
+    ]  # fmt: skip
+    with store.open("log/inner/d") as file:
+        file.seek(4)
+        assert (file.read(5), file.tell(), file.read()) == (b"inner", 9, b"/d")
+    store.delete("log/a")
+    assert [store.exists(name) for name in ("log/a", "log/b", "log", "gone")] == [False, True, False, False]
+
+
+def test_what_is_not_there_lists_as_nothing_and_is_not_read(store: Storage) -> None:
+    assert store.list_from("nowhere").height == store.walk().height == 0
+    store.delete("nowhere/x")
+    for miss in (
+        store.read,
+        store.open,
+        lambda name: store.read_range(name, 0, 1),
+        lambda n: store.read_range(n, 0, 0),
+    ):
+        with pytest.raises(FileNotFoundError):
+            miss("nowhere/x")
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "expected"),
+    [(0, 3, b"abc"), (2, 2, b"cd"), (4, 99, b"ef"), (6, 1, b""), (99, 1, b""), (2**62, 1, b""), (0, 0, b"")],
+)
+def test_a_part_of_a_file_is_read_and_less_where_it_ends(
+    store: Storage, start: int, length: int, expected: bytes
+) -> None:
+    store.put("f", b"abcdef")
+    assert store.read_range("f", start, length) == expected
+
+
+def test_what_others_wrote_is_seen_at_once(store: Storage, bucket: Bucket) -> None:
+    store.put("log/a", b"")
+    assert not store.exists("log/b")
+    assert store.list_from("log")["name"].to_list() == ["a"]
+    bucket.client.put_object(Bucket=bucket.name, Key="t/log/b", Body=b"x")
+    assert store.exists("log/b")
+    assert store.list_from("log")["name"].to_list() == ["a", "b"]
+
+
+def test_a_file_is_created_only_if_it_is_absent(store: Storage, bucket: Bucket) -> None:
+    store.put_if_absent("log/0", b"first")
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("log/0", b"second")
+    assert store.read("log/0") == b"first"
+    bucket.client.put_object(Bucket=bucket.name, Key="t/log/1", Body=b"another's")
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("log/1", b"ours")
+    assert store.read("log/1") == b"another's"
+
+
+def test_of_many_threads_one_creates_a_file(store: Storage) -> None:
+    won: list[int] = []
+    start = threading.Barrier(4)
+
+    def create(number: int) -> None:
+        start.wait()
+        try:
+            store.put_if_absent("log/0", b"%d" % number)
+        except FileExistsError:
+            return
+        won.append(number)
+
+    threads = [threading.Thread(target=create, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.read("log/0") == b"%d" % won[0]
+    assert len(won) == 1
+
+
+def test_a_store_that_is_down_or_refuses_is_told(bucket: Bucket) -> None:
+    away = bucket.options | {
+        "client_kwargs": {"endpoint_url": "http://127.0.0.1:9", "region_name": REGION},
+        "config_kwargs": {"retries": {"max_attempts": 1}},
+    }
+    with pytest.raises(StoreUnavailableError, match="f could not be read or written: EndpointConnectionError") as down:
+        open_storage(f"s3://{bucket.name}/t", options=away).read("f")
+    assert down.value.fix == "try again; check the address of the store and the network"
+    nobody = open_storage(f"s3://{bucket.name}/t", options={"client_kwargs": bucket.options["client_kwargs"]})
+    with pytest.raises(AccessDeniedError, match="no credentials were found for the store of f") as missing:
+        nobody.put("f", b"")
+    assert "s3cr3t" not in str(down.value) + str(missing.value)
+
+
+# -- tables
+
+
+def test_a_delta_table_is_read_and_found(bucket: Bucket, tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "orders").commit(protocol(), metadata(), add("a.parquet"))
+    history.commit(add("b.parquet"))
+    address = bucket.copy(tmp_path / "orders", "lake/orders")
+    found = lv.open_table(address, storage_options=bucket.options)
+    assert (found.address, found.format, found.latest_version) == (address, "delta", 1)
+    assert found.snapshot().num_files == 2
+    assert lv.find_tables(f"s3://{bucket.name}", storage_options=bucket.options).rows() == [
+        (address, "delta", "lake/orders")
+    ]
+    history.commit(add("c.parquet"))
+    bucket.copy(tmp_path / "orders", "lake/orders")
+    assert found.refresh()
+    assert found.snapshot().num_files == 3
+
+
+def test_a_delta_table_is_created_once(bucket: Bucket) -> None:
+    address, schema = f"s3://{bucket.name}/new", pa.schema([("id", pa.int64())])
+    created = lv.create_table(address, schema, storage_options=bucket.options)
+    assert lv.open_table(address, storage_options=bucket.options).snapshot().schema == created.snapshot().schema
+    with pytest.raises(CommitConflictError):
+        lv.create_table(address, schema, storage_options=bucket.options)
+
+
+def test_an_iceberg_table_is_read_with_its_rows(bucket: Bucket, tmp_path: Path) -> None:
+    history = table(tmp_path / "orders", rows=3)
+    address = bucket.copy(history.root, "orders")
+    found = lv.open_table(address, storage_options=bucket.options)
+    assert (found.address, found.format) == (address, "iceberg")
+    assert sorted(found.scan().collect()["id"].to_list()) == [0, 1, 2]
+    assert found.versions()["readable"].all()
+    store = open_storage(address, options=bucket.options)
+    rows = [b["id"].to_pylist() for task in found.tasks() for b in read_task(task, store)]
+    assert sorted(rows) == [[0], [1], [2]]
+
+
+def at_catalog(bucket: Bucket, tmp_path: Path) -> RestState:
+    history = table(tmp_path / "orders", rows=2)
+    address = bucket.copy(history.root, "wh/orders")
+    return RestState([("sales",)], {("sales", "orders"): f"{address}/metadata/v3.metadata.json"})
+
+
+def settings_of(bucket: Bucket) -> dict[str, str]:
+    return {
+        "s3.endpoint": bucket.endpoint, "s3.access-key-id": "an-id", "s3.secret-access-key": "s3cr3t",
+        "s3.region": REGION, "s3.path-style-access": "true",
+    }  # fmt: skip
+
+
+def test_what_a_catalog_hands_out_opens_its_store(bucket: Bucket, tmp_path: Path) -> None:
+    state = at_catalog(bucket, tmp_path)
+    away = settings_of(bucket) | {"s3.endpoint": "http://127.0.0.1:9"}
+    longer = f"s3://{bucket.name}/wh"
+    ways: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
+        (settings_of(bucket), []),
+        (away, [{"prefix": p, "config": c} for p, c in {"s3://": away, longer: settings_of(bucket)}.items()]),
+    ]
+    with rest_catalog(state) as uri:
+        for state.config, state.credentials in ways:
+            found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri})
+            assert sorted(found.scan().collect()["id"].to_list()) == [0, 1]
+            assert not found.refresh()
+            assert "s3cr3t" not in repr(found.snapshot())
+        state.config = away
+        with pytest.raises(AccessDeniedError, match="outside the allowed roots"):
+            lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, config=Config(roots=("s3://other",)))
+
+
+def test_options_of_the_call_win_over_what_a_catalog_hands_out(bucket: Bucket, tmp_path: Path) -> None:
+    state = at_catalog(bucket, tmp_path)
+    state.config = settings_of(bucket) | {"s3.endpoint": "http://127.0.0.1:9"}
+    with rest_catalog(state) as uri:
+        found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=bucket.options)
+        assert found.snapshot().num_files == 2
