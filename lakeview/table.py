@@ -55,8 +55,10 @@ class Table(Protocol):
         """STATISTICS: `_path`, `_deletion_vector`, then for each leaf column one struct
         (`min, max, null_count, exact, null_count_exact`), parsed only for the columns asked."""
 
-    def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES: from when to when each file was part of the table, of its default branch."""
+    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES: from when to when each file was part of the table, of its default branch. With `columns`,
+        `statistics` too: a struct with one field for each, as in STATISTICS; and `written`, the rows of the file before
+        any delete, where that is known apart from `records`."""
 
     def refs(self) -> pl.DataFrame:
         """REFS: branches and tags; empty for a table that has one line of versions."""

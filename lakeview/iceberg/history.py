@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS, mome
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors, names_by_snapshot
+from lakeview.iceberg.statistics import Leaf, statistics_of
 from lakeview.iceberg.tree import Tree
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -194,9 +195,10 @@ class TreeHistory:
                 return str(path)
         return None
 
-    def lifetimes(self, head: int) -> pl.DataFrame:
+    def lifetimes(self, head: int, leaves: Sequence[Leaf] | None = None) -> pl.DataFrame:
         """LIFETIMES of the data files of the snapshots up to `head`. A snapshot whose manifests are gone is passed
-        over, `head` itself not; `records` is unknown where deletes may apply."""
+        over, `head` itself not; `records` is unknown where deletes may apply. With `leaves`, their `statistics` too,
+        and `written`: the rows of the file before any delete."""
         line = list(reversed(ancestors(self._metadata, head)))
         if not line:
             return pl.DataFrame(schema=LIFETIMES)
@@ -204,8 +206,12 @@ class TreeHistory:
         if not spans:
             return pl.DataFrame(schema=LIFETIMES)
         frames = []
+        told = []
+        metrics = [field.id for _, field in leaves or () if field.id is not None]
         for key, (first, last) in spans.items():
-            entries = self._tree.entries(pl.DataFrame([rows[key]], schema=self._schema))
+            entries = self._tree.entries(pl.DataFrame([rows[key]], schema=self._schema), metrics)
+            if leaves is not None:
+                told.append(statistics_of(entries, leaves, deletes=deletes))
             frames.append(
                 entries.filter((pl.col("status") != 2) & (pl.col("content") == 0)).select(
                     "path", "snapshot_id", "size", "records", pl.lit(first).alias("first"), pl.lit(last).alias("last")
@@ -219,7 +225,7 @@ class TreeHistory:
             pl.col("snapshot_id").first(), pl.col("size").first(), pl.col("records").first(),
             pl.col("first").min(), pl.col("last").max(),
         )  # fmt: skip
-        return stays.select(
+        lives = stays.select(
             "path",
             pl.lit(None, dtype=pl.String).alias("deletion_vector"),
             pl.coalesce(pl.when(own <= pl.col("first")).then(own), seen)
@@ -229,6 +235,10 @@ class TreeHistory:
             "size",
             (pl.lit(None, dtype=pl.Int64) if deletes else pl.col("records")).alias("records"),
         ).cast(LIFETIMES)
+        if leaves is None:
+            return lives
+        each = pl.concat(told).unique("path", keep="first", maintain_order=True)
+        return lives.join(each, on="path", how="left", maintain_order="left")
 
     @property
     def _schema(self) -> pl.Schema:

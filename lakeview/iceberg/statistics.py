@@ -42,6 +42,19 @@ def statistics_frame(
     return pl.DataFrame({s.name: s for s in columns})
 
 
+def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], *, deletes: bool) -> pl.DataFrame:
+    """`path, written` (rows before any delete) and, with any leaf, `statistics` of data ENTRIES: a struct, a field
+    a leaf as in STATISTICS. `deletes`: whether some may apply to any of them, so that no bound is sure to occur."""
+    data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
+    vectors = pl.Series([None], dtype=pl.String).new_from_index(0, data.height)
+    deleted = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
+    found = data.select("path", written=pl.col("records"))
+    if not leaves:
+        return found
+    told = statistics_frame(data, vectors, deleted, leaves).drop("_path", "_deletion_vector")
+    return found.with_columns(told.to_struct("statistics"))
+
+
 def file_bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Series] | None:
     """Lower and upper bounds of one column in its own type; None for a type that has none."""
     if field.id is None:

@@ -183,10 +183,16 @@ class IcebergTable:
         entry, _ = self._chosen(state, version)
         return self._files(state, entry).files(columns)
 
-    def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES of the data files of the main branch."""
+    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES of the data files of the main branch.
+
+        With `columns`, `statistics` as well: a struct with one field for each of them, named and made as in STATISTICS,
+        in the types of the current schema; and `written`: rows before any delete. InvalidRequestError for a column that
+        the schema lacks.
+        """
         state = self._state
-        return state.history.lifetimes(state.metadata.current_snapshot_id)
+        leaves = None if columns is None else asked_leaves(state.metadata.schema, columns)
+        return state.history.lifetimes(state.metadata.current_snapshot_id, leaves)
 
     def refs(self) -> pl.DataFrame:
         """REFS, main first."""

@@ -157,10 +157,13 @@ class SharedTable(OneLine):
         state = self._state(version)
         return table_statistics(state, physical_leaves(state.schema, columns, [f.name for f in state.partitions]))
 
-    def lifetimes(self) -> pl.DataFrame:
-        """LIFETIMES of the live files: since when they are part of the table is not told, nor which ones were."""
+    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES of the live files: since when they are part of the table is not told, nor which ones were.
+
+        With `columns`, their `statistics` too: a struct with one field for each, as in STATISTICS.
+        """
         files = self.files(columns=["path", "deletion_vector", "size", "records", "deleted_records"])
-        return files.select(
+        lives = files.select(
             "path",
             "deletion_vector",
             pl.lit(None, pl.Int64).alias("added"),
@@ -168,6 +171,14 @@ class SharedTable(OneLine):
             "size",
             (pl.col("records") - pl.col("deleted_records")).alias("records"),
         ).select(LIFETIMES.names())
+        told = pl.DataFrame() if columns is None else self.statistics(columns=columns)
+        if told.width <= 2:  # no column was asked for but those that files are named by
+            return lives
+        each = told.select("_path", "_deletion_vector").with_columns(
+            told.drop("_path", "_deletion_vector").to_struct("statistics")
+        )
+        each = each.rename({"_path": "path", "_deletion_vector": "deletion_vector"})
+        return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""
