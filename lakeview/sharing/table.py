@@ -23,6 +23,7 @@ from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding, Severity
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from lakeview.rows import FileTask, lazy_rows
+from lakeview.sharing.answers import Head
 from lakeview.sharing.blocks import Blocks
 from lakeview.sharing.changes import SharedChanges, check_range, shared_changes
 from lakeview.sharing.client import SharingClient
@@ -88,8 +89,9 @@ class SharedTable(OneLine):
         self._lock = threading.RLock()
         self._states: dict[int, SharedState] = {}
         self._refused: str | None = None
-        state = self._made(head_of(self.client, table).version, None)
-        self._latest = state.version
+        head = head_of(self.client, table)
+        self._latest = head.version
+        self._kept(head, pinned=False)
 
     @property
     def address(self) -> str:
@@ -295,20 +297,21 @@ class SharedTable(OneLine):
         with self._lock:
             if version is not None and version in self._states:
                 return self._states[version]
-            latest = getattr(self, "_latest", version)
-            pinned = version != latest
+            pinned = version != self._latest
             head = head_of(self.client, self.name, version if pinned else None, at)
             if not pinned and head.version != version:  # it moved on since it was asked for its version
                 head, pinned = head_of(self.client, self.name, version), True
-            if head.version not in self._states:
-                state = SharedState(
-                    self.client, self.name, head, pinned=pinned, address=self.address, config=self._config,
-                    blocks=self._blocks,
-                )  # fmt: skip
-                self._states[head.version] = state
-                while len(self._states) > _KEPT_STATES:
-                    del self._states[next(iter(self._states))]
-            return self._states[head.version]
+            return self._kept(head, pinned=pinned)
+
+    def _kept(self, head: Head, *, pinned: bool) -> SharedState:
+        if head.version not in self._states:
+            self._states[head.version] = SharedState(
+                self.client, self.name, head, pinned=pinned, address=self.address, config=self._config,
+                blocks=self._blocks,
+            )  # fmt: skip
+            while len(self._states) > _KEPT_STATES:
+                del self._states[next(iter(self._states))]
+        return self._states[head.version]
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> SharedChanges:
         check_range(start, end, self._latest, self.address)
@@ -338,9 +341,8 @@ class SharedTable(OneLine):
         try:
             head_of(self.client, self.name, version)
         except VersionNotFoundError as error:
-            return error.message
-        except SharingError as error:
-            return error.message
+            told = error.__cause__
+            return told.message if isinstance(told, SharingError) else error.message
         return None
 
     def _describe(self, state: SharedState) -> TableMetadata:

@@ -21,7 +21,7 @@ with errors.shown(here="overview", caught=failed):
 
 with card(overview.span_title(timeline), overview.span_note(timeline), key="past"):
     if timeline.is_empty():
-        nothing("The log tells about no commits.", "They were cleaned up.")
+        nothing("Nothing is told about commits.", "They were cleaned up, or are not shared.")
     else:
         ribbon = viewed.ribbon(now)
         panels = charts.timeline_charts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import charts, views
-from lakeview.ui import commits, downloads, errors, opened, viewed
+from lakeview.ui import beside, commits, downloads, errors, opened, viewed
 from lakeview.ui.components import card, dark, grid, nothing, stack
 
 now = opened.current()
@@ -14,7 +14,7 @@ with errors.shown(here="timeline"):
 
 if timeline.is_empty():
     with card():
-        nothing("The log tells about no commits.", "They were cleaned up, or the table is empty.", "overview")
+        nothing("Nothing is told about commits.", "They were cleaned up, or are not shared.", "overview")
 else:
     measure, shown = commits.controls(timeline)
     downloads.offer("commits", shown)
@@ -38,3 +38,6 @@ else:
             commits.drawer(now, timeline, chosen)
         with listed:
             commits.commit_table(shown, chosen)
+
+with errors.shown(here="timeline"):
+    beside.branches(now)

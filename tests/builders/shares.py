@@ -102,7 +102,7 @@ class SharedStory:
 
     def stored(self) -> dict[str, Stored]:
         found = [f for version in self.versions for f in version] + [c.file for c in self.changes]
-        return {f.id: f for f in found}
+        return {f.id: f for f in sorted(found, key=lambda f: bool(f.deleted))}
 
 
 @dataclass

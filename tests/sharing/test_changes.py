@@ -1,0 +1,143 @@
+"""The change feed of a shared table to rows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from lakeview.errors import InvalidRequestError, LakeviewError, SharingError, VersionNotFoundError
+from lakeview.frames import CHANGES_PLAN
+from lakeview.sharing.table import SharedTable, open_shared
+from tests.builders.actions import schema_string
+from tests.builders.shares import SharedStory, SharingServer
+
+NAME = "sales.eu.orders"
+
+
+@pytest.fixture
+def orders(server: SharingServer) -> SharedStory:
+    """A file is added, then another, then the first is removed; an update is recorded in a file of its own."""
+    story = server.share(NAME, {"id": "long", "day": "date"}, partition_by=("day",))
+    first, second = story.file({"id": [1, 2]}, {"day": "2024-01-01"}), story.file({"id": [3]}, {"day": "2024-01-02"})
+    updated = story.file({"id": [4]}, {"day": "2024-01-02"})
+    story.holds(first).holds(first, second).holds(second).holds(updated)
+    kinds = ["update_preimage", "update_postimage"]
+    return story.recorded(story.file({"id": [3, 4], "_change_type": kinds}, {"day": "2024-01-02"}))
+
+
+def opened(profile: Path) -> SharedTable:
+    return open_shared(f"{profile}#{NAME}")
+
+
+@pytest.mark.parametrize("delta", [False, True], ids=["parquet", "delta"])
+def test_added_removed_and_recorded_files_give_the_rows_that_changed(
+    delta: bool, profile: Path, orders: SharedStory
+) -> None:
+    orders.delta = delta
+    found = opened(profile).changes(1).collect().sort("_commit_version", "id")
+    assert found.select("id", "_change_type", "_commit_version").rows() == [
+        (3, "insert", 1),
+        (1, "delete", 2),
+        (2, "delete", 2),
+        (3, "update_preimage", 3),
+        (4, "update_postimage", 3),
+    ]
+    assert str(found["day"][0]) == "2024-01-02"
+    assert found["_commit_timestamp"][0] == datetime(2023, 11, 14, 22, 13, 20, 1_000, tzinfo=UTC)
+    assert found.columns == ["id", "day", "_change_type", "_commit_version", "_commit_timestamp"]
+
+
+def test_a_range_ends_with_its_last_version(server: SharingServer, profile: Path, orders: SharedStory) -> None:
+    assert opened(profile).changes(0, 0).collect()["id"].to_list() == [1, 2]
+    asked = next(a for a in server.asked if a.path.endswith("/changes"))
+    assert asked.parameters == {"includeHistoricalMetadata": "true", "startingVersion": "0", "endingVersion": "0"}
+
+
+def test_filters_spare_files_of_changes(server: SharingServer, profile: Path, orders: SharedStory) -> None:
+    found = opened(profile).changes(0).filter(pl.col("_commit_version") == 1).collect()
+    assert found["id"].to_list() == [3]
+    assert server.count("files/f1") == 0
+
+
+def test_the_cost_of_changes_is_known_before(server: SharingServer, profile: Path, orders: SharedStory) -> None:
+    plan = opened(profile).changes_plan(0)
+    assert plan.schema == CHANGES_PLAN
+    assert plan.select("version", "change_type", "source").rows() == [
+        (0, "insert", "feed"), (1, "insert", "feed"), (2, "delete", "feed"), (3, None, "feed"),
+    ]  # fmt: skip
+    assert server.count("files/") == 0
+
+
+def test_rows_that_a_deletion_vector_deletes_are_deleted_rows(server: SharingServer, profile: Path) -> None:
+    story = server.share(NAME, {"id": "long"}, delta=True, features=("deletionVectors",))
+    whole = story.file({"id": [1, 2, 3]})
+    masked = story.file({"id": [1, 2, 3]})
+    masked.id, masked.deleted = whole.id, (1,)
+    story.holds(whole).holds(masked)
+    found = opened(profile).changes(1).collect()
+    assert found.select("id", "_change_type").rows() == [(2, "delete")]
+
+
+def test_changes_that_are_not_shared_are_refused_in_the_servers_words(profile: Path, orders: SharedStory) -> None:
+    orders.feed = False
+    with pytest.raises(SharingError, match="cdf is not enabled on table"):
+        opened(profile).changes(0)
+
+
+RANGES: dict[str, tuple[object, object, type[LakeviewError], str]] = {
+    "from a version that is not there": (9, None, VersionNotFoundError, "has no version 9: it is at 3"),
+    "before the first": (-1, None, VersionNotFoundError, "has no version -1"),
+    "backwards": (2, 1, InvalidRequestError, "end before they start"),
+    "between moments backwards": (
+        datetime(2024, 1, 2, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC), InvalidRequestError, "end before",
+    ),
+    "from a naive moment": (datetime(2024, 1, 1), None, InvalidRequestError, "no time zone"),  # noqa: DTZ001 (refused)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "end", "error", "message"), RANGES.values(), ids=RANGES)
+def test_a_range_may_not_be(
+    start: int, end: int | None, error: type[LakeviewError], message: str, server: SharingServer, profile: Path,
+    orders: SharedStory,
+) -> None:  # fmt: skip
+    table = opened(profile)
+    with pytest.raises(error, match=message):
+        table.changes(start, end)
+    assert server.count("/changes") == 0
+
+
+def lines(*schemas: tuple[int, dict[str, str]]) -> bytes:
+    told: list[dict[str, object]] = [{"protocol": {"minReaderVersion": 1}}]
+    for version, columns in schemas:
+        body = {"id": "t", "schemaString": schema_string(columns), "partitionColumns": [], "version": version}
+        told.append({"metaData": body})
+    return "\n".join(json.dumps(line) for line in told).encode()
+
+
+def test_a_schema_that_grew_within_the_range_is_the_last_one(
+    server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    body = lines((0, {"id": "long"}), (2, {"id": "long", "note": "string"}))
+    server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
+    assert opened(profile).changes(0).collect_schema().names()[:2] == ["id", "note"]
+
+
+def test_a_schema_that_cuts_the_range_in_two_is_refused(
+    server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    body = lines((0, {"id": "long", "note": "string"}), (2, {"id": "long"}))
+    server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
+    with pytest.raises(InvalidRequestError, match="after version 0 column note was dropped") as caught:
+        opened(profile).changes(0)
+    assert caught.value.kind == "incompatible-schema-change"
+
+
+def test_a_changed_file_without_a_version_is_refused(server: SharingServer, profile: Path, orders: SharedStory) -> None:
+    body = lines((0, {"id": "long"})) + b'\n{"add":{"id":"f9","url":"u","size":1}}\n'
+    server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
+    with pytest.raises(SharingError, match="the changed file f9 has no version"):
+        opened(profile).changes(0)
