@@ -1,8 +1,10 @@
 """Charts: a view's frame to Altair charts in lakeview's theme, light or dark. One file beside each view."""
 
 from lakeview.charts.columns import null_heatmap
+from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.partitions import partition_bars, partition_writes
+from lakeview.charts.retention import retention_curves
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
 from lakeview.charts.theme import AnyChart, StackedChart, palette, stacked, words
@@ -11,10 +13,12 @@ from lakeview.charts.timeline import timeline_charts
 __all__ = [
     "AnyChart",
     "StackedChart",
+    "history_cost_bars",
     "null_heatmap",
     "palette",
     "partition_bars",
     "partition_writes",
+    "retention_curves",
     "ribbon_chart",
     "schema_diff_chart",
     "size_histogram",

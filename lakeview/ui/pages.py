@@ -61,4 +61,11 @@ PAGES: dict[str, PageEntry] = {
         "What do the rows look like, now or at any moment?",
         ":material/table_rows:",
     ),
+    "health": PageEntry(
+        "Operate",
+        "pages/operate/health.py",
+        "Health and retention",
+        "What is wrong, what would a clean-up take, and who can still read it?",
+        ":material/health_and_safety:",
+    ),
 }

@@ -15,7 +15,7 @@ from lakeview import views
 from lakeview.errors import LakeviewError
 from lakeview.findings import Finding
 from lakeview.schema import Schema
-from lakeview.ui import cache
+from lakeview.ui import cache, upkept
 from lakeview.ui.opened import Opened
 
 MAX_SCHEMAS = 200
@@ -133,6 +133,8 @@ def _findings(address: str, version: int, latest: int, ref: str | None) -> list[
         commits=cache.logged("history", address, latest),
         statistics=cache.statistics(address, version),
         lifetimes=cache.lifetimes(address, latest, ref),
+        retention=upkept.retention_of(address, latest) if ref is None else None,
+        log=upkept.log_files(address, latest),
         now=cache.now(),
     )
 

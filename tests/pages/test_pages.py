@@ -15,6 +15,7 @@ SAYS_ON_GOOD = {
     "files": "Median size",
     "partitions": "By month",
     "data": "Null share by column",
+    "health": "Who can read v6",
 }
 
 SAYS_ON_EMPTY = {
@@ -24,6 +25,7 @@ SAYS_ON_EMPTY = {
     "files": "v0 holds no data files",
     "partitions": "orders has no partitions",
     "data": "v0 holds no rows",
+    "health": "The past costs nothing",
 }
 
 

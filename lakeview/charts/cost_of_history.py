@@ -1,0 +1,69 @@
+"""HISTORY_COST to bars: the bytes that only old versions need, by the commit that left them behind."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version
+
+MOST_BARS = 12
+
+
+def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
+    """The dearest commits, one bar each, maintenance in gray; the others together in the last."""
+    p = palette(dark)
+    top = cost.head(MOST_BARS)
+    rest = cost.slice(MOST_BARS)
+    largest = top["bytes"].max()
+    unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Bytes only old versions need")
+    rows = pl.DataFrame(
+        {
+            "commit": [_named(v, o) for v, o in top.select("version", "operation").iter_rows()],
+            "value": top["bytes"] / unit,
+            "said": pl.Series([format_bytes(b) for b in top["bytes"]], dtype=pl.String),
+            "share": pl.Series([format_percent(s) for s in top["share"]], dtype=pl.String),
+            "files": pl.Series([format_count(f, exact=True) for f in top["files"]], dtype=pl.String),
+            "committed": pl.Series([f"{format_moment(m)} UTC" for m in top["timestamp"]], dtype=pl.String),
+            "writer": top["writer"].fill_null("unknown"),
+            "color": [p.gray if lane == "maintenance" else p.orange for lane in top["lane"]],
+        }
+    )  # fmt: skip
+    if rest.height:
+        size = int(rest["bytes"].sum())
+        others = rows.head(1).with_columns(
+            commit=pl.lit(f"{rest.height:,} other commits"),
+            value=pl.lit(size / unit),
+            said=pl.lit(format_bytes(size)),
+            share=pl.lit(format_percent(float(rest["share"].sum()))),
+            files=pl.lit(format_count(int(rest["files"].sum()), exact=True)),
+            committed=pl.lit(""),
+            writer=pl.lit(""),
+            color=pl.lit(p.gray),
+        )
+        rows = pl.concat([rows, others])
+    y = alt.Y("commit:N", sort=None, axis=alt.Axis(title=None, minExtent=150, maxExtent=220, labelLimit=210))
+    x = alt.X("value:Q", axis=alt.Axis(title=None, labels=False, grid=False, domain=False))
+    tooltip = [
+        alt.Tooltip(f"{name}:N", title=said)
+        for name, said in (
+            ("commit", "commit"),
+            ("committed", "committed"),
+            ("writer", "writer"),
+            ("files", "files"),
+            ("said", "bytes"),
+            ("share", "of all kept for the past"),
+        )
+    ]
+    bars = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        bars.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
+        bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="said:N"),
+    ]
+    heading = alt.TitleParams(title, frame="bounds", dx=0)
+    return finished(layered(*layers), p, height=max(22 * rows.height, 30), title=heading, width=width)
+
+
+def _named(version: int, operation: str | None) -> str:
+    return f"{format_version(version)} · {operation or 'unknown'}"

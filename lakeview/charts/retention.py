@@ -1,0 +1,97 @@
+"""CURVE to two step lines: the bytes and the versions that a clean-up takes, by the days it spares."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, finished, layered, palette
+from lakeview.views import format_bytes, format_count
+
+HEADROOM = 1.25
+
+
+def retention_curves(
+    curve: pl.DataFrame, days: float, *, longest: float, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """Bytes in blue and versions in orange, to stand side by side; a dot at the retention chosen. `longest`: where the
+    axis ends, in days."""
+    p = palette(dark)
+    unit, title = byte_unit(_top(curve["bytes"]), "Bytes freed")
+    shown = _steps(curve, longest)
+    at = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
+    freed = _curve(shown, at, "bytes", unit, f"{title}, by days kept", (p.blue, p.blue_text), p, width)
+    lost = _curve(shown, at, "versions", 1.0, "Versions lost, by days kept", (p.orange, p.orange_text), p, width)
+    return [freed, lost]
+
+
+def _curve(
+    steps: pl.DataFrame,
+    at: pl.DataFrame,
+    measure: str,
+    unit: float,
+    title: str,
+    colours: tuple[str, str],
+    p: Palette,
+    width: Width,
+) -> AnyChart:
+    colour, words = colours
+    spell = format_bytes if measure == "bytes" else format_count
+    rows = pl.DataFrame(
+        {
+            "days": steps["days"],
+            "value": steps[measure] / unit,
+            "kept": [_age(d) for d in steps["days"]],
+            "said": pl.Series([spell(v) for v in steps[measure]], dtype=pl.String),
+            "files": pl.Series([format_count(v, exact=True) for v in steps["files"]], dtype=pl.String),
+        }
+    )
+    chosen = pl.DataFrame(
+        {
+            "days": at["days"],
+            "value": at[measure] / unit,
+            "said": pl.Series([spell(v) for v in at[measure]], dtype=pl.String),
+        }
+    )
+    longest = _top(rows["days"]) or 1.0
+    x = alt.X(
+        "days:Q",
+        axis=alt.Axis(title=None, tickCount=6, labelFlush=False),
+        scale=alt.Scale(domain=[0, longest], nice=False),
+    )
+    top = _top(rows["value"]) or 1.0
+    y = alt.Y(
+        "value:Q",
+        axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
+        scale=alt.Scale(domain=[0, top * HEADROOM], nice=False),
+    )
+    tooltip = [alt.Tooltip("kept:N", title="keeps"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
+    line = alt.Chart(rows)
+    dot = alt.Chart(chosen)
+    right = bool(chosen.height and chosen["days"][0] > longest / 2)
+    layers: list[AnyChart] = [
+        line.mark_area(interpolate="step-after", color=colour, opacity=0.1).encode(x=x, y=y),
+        line.mark_line(interpolate="step-after", color=colour, strokeWidth=1.6).encode(x=x, y=y),
+        line.mark_rule(strokeWidth=7, opacity=0).encode(x=x, tooltip=tooltip),
+        dot.mark_rule(color=p.muted, strokeDash=[2, 2]).encode(x=x, y=y, y2=alt.datum(0)),
+        dot.mark_point(color=colour, filled=True, size=48, opacity=1).encode(x=x, y=y),
+        dot.mark_text(
+            align="right" if right else "left", dx=-7 if right else 7, dy=-8, fontWeight=600, color=words
+        ).encode(x=x, y=y, text="said:N"),
+    ]
+    return finished(layered(*layers), p, height=104, title=title, width=width)
+
+
+def _steps(curve: pl.DataFrame, longest: float) -> pl.DataFrame:
+    """The steps up to the end of the axis, the last of them drawn on to it."""
+    inside = curve.filter(pl.col("days") <= longest)
+    return pl.concat([inside, inside.tail(1).with_columns(days=pl.lit(longest, pl.Float64))])
+
+
+def _age(days: float) -> str:
+    return f"{days:,.0f} days" if days >= 10 else f"{days:.1f} days"
+
+
+def _top(values: pl.Series) -> float:
+    found = values.max()
+    return float(found) if isinstance(found, int | float) else 0.0

@@ -1,0 +1,252 @@
+"""The health page's parts: the simulator, the findings, who can read the table, what the past costs, the doctor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.findings import Finding, Severity
+from lakeview.ui import cache, commits, upkept
+from lakeview.ui.components import dark, escape, frame, grid, nothing, stack, tile
+from lakeview.ui.opened import Opened
+
+KEEP, DOCTOR = "keep", "doctor"
+LONGEST_DAYS = 3650
+DAY = timedelta(days=1)
+
+_STATES = {
+    Severity.BROKEN: "\N{MULTIPLICATION X} broken",
+    Severity.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} attention",
+    Severity.NOTE: "\N{MIDDLE DOT} note",
+    Severity.PASS: "\N{CHECK MARK} passes",
+}
+_ANSWERS = {
+    "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
+    "write": {
+        "yes": "\N{CHECK MARK} writes",
+        "no": "\N{MULTIPLICATION X} fails",
+        "never": "\N{EN DASH} never",
+        "unknown": "? unknown",
+    },
+}
+
+
+def simulator_note(found: views.Retention) -> str:
+    """What the simulation goes by."""
+    what = "removed files" if found.policy.rule == "removed files" else "versions"
+    said = "as the table says" if found.policy.declared else "the engines' default"
+    return f"{what} are kept for {views.format_age(found.policy.keep)}, {said} · nothing is deleted here"
+
+
+def simulator(now: Opened, found: views.Retention) -> None:
+    """The slider, what a clean-up would take, two curves, the ribbon and the command."""
+    curve = views.retention_curve(found)
+    longest = _longest(found)
+    with grid(290):
+        with st.container(gap="small"):
+            days = _slider(found, longest)
+            done = views.simulate(found, timedelta(days=days))
+            _figures(found, done)
+        for position, chart in enumerate(
+            charts.retention_curves(curve, float(days), longest=float(longest), dark=dark())
+        ):
+            with st.container():
+                stack([chart], key=f"curve-{position}")
+    commits.ribbon_key(views.readability_runs(done.ribbon))
+    stack([charts.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon")
+    run = views.clean_up_command(now.snapshot, found.policy, done.keep, cache.now())
+    if run is not None:
+        st.code(run, language="sql", wrap_lines=True)
+    if found.bound is not None:
+        st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(found.bound)}.]]")
+
+
+def _slider(found: views.Retention, longest: int) -> int:
+    word = "deleted files" if found.policy.rule == "removed files" else "versions"
+    return int(
+        st.slider(
+            f"Keep {word} for, days",
+            0,
+            longest,
+            min(found.policy.keep // DAY, longest),
+            key=KEEP,
+            bind="query-params",
+            help="A clean-up spares what is younger than this. The table's own retention is where it begins.",
+        )
+    )
+
+
+def _figures(found: views.Retention, done: views.Simulation) -> None:
+    with grid(90):
+        st.metric(
+            "Freed",
+            f"\N{GREATER-THAN OR EQUAL TO} {views.format_bytes(done.bytes)}" if done.bytes else "nothing",
+            None if done.share is None else f"{views.format_percent(done.share)} of history",
+            delta_color="gray",
+            delta_arrow="off",
+        )
+        st.metric(
+            "Files",
+            f"{done.files:,}",
+            f"of {views.counted(found.files.height, 'old file')}",
+            delta_color="gray",
+            delta_arrow="off",
+        )
+        st.metric(
+            "Versions lost",
+            f"{done.versions:,}",
+            done.lost or f"{done.versions_left:,} stay",
+            delta_color="orange" if done.versions else "gray",
+            delta_arrow="off",
+        )
+
+
+def _longest(found: views.Retention) -> int:
+    """Where the slider ends: past the last step, and past twice what the table keeps."""
+    curve = views.retention_curve(found)
+    last = curve["days"].max()
+    steps = math.ceil(last * 1.15) if isinstance(last, float) and last <= LONGEST_DAYS else 0
+    return min(max(steps, 2 * (found.policy.keep // DAY), 14), LONGEST_DAYS)
+
+
+def findings_note(found: Sequence[Finding]) -> str:
+    """How many of each kind: `1 broken, 2 need attention, 9 pass`."""
+    counts = {s: sum(f.severity is s for f in found) for s in Severity}
+    words = {Severity.BROKEN: "broken", Severity.ATTENTION: "to look at", Severity.NOTE: "noted", Severity.PASS: "pass"}
+    return ", ".join(f"{counts[s]:,} {word}" for s, word in words.items() if counts[s]) or "nothing judged"
+
+
+def findings_table(found: Sequence[Finding], *, key: str, cited: bool = False) -> None:
+    """One row a finding: state, claim, evidence, limit or the section cited, effect, remedy; then commands to copy."""
+    rows = pl.DataFrame(
+        {
+            "state": [_STATES[f.severity] for f in found],
+            "finding": [f.claim for f in found],
+            "evidence": [f.evidence for f in found],
+            "limit": [f.threshold for f in found],
+            "rule": [f.rule for f in found],
+            "where": [f.place for f in found],
+            "effect": [f.effect for f in found],
+            "remedy": [f.remedy for f in found],
+        },
+        schema_overrides=dict.fromkeys(("limit", "rule", "where", "effect", "remedy"), pl.String()),
+    )
+    column = st.column_config
+    shown = {
+        "state": column.TextColumn("state", width=88),
+        "finding": column.TextColumn("finding", width=250),
+        "evidence": column.TextColumn("evidence", width=290),
+    }
+    if cited:
+        shown |= {"rule": column.TextColumn("rule", width=170), "where": column.TextColumn("where", width=130)}
+    else:
+        shown |= {"limit": column.TextColumn("limit", width=130), "effect": column.TextColumn("effect", width=160)}
+    shown["remedy"] = column.TextColumn("remedy", width=160)
+    frame(rows, shown, key=key, height=12 * 28, unknown="")
+    for finding in found:
+        if finding.command is not None:
+            st.markdown(f":small[**{escape(finding.claim)}:** :gray[{escape(finding.remedy or '')}]]")
+            st.code(finding.command, language="sql", wrap_lines=True)
+
+
+def engines(now: Opened) -> pl.DataFrame:
+    """The matrix; returns it."""
+    needed = upkept.needs(now.address, now.version, now.latest)
+    told = views.compatibility(needed, now.snapshot.format)
+    if told.is_empty():
+        nothing("No rules speak of this kind of table.", "Who can read it is not known.")
+        return told
+    column = st.column_config
+    origin = views.version_label("since")
+    rows = told.select(
+        engine=pl.concat_str("engine", "version", separator=" "),
+        read=pl.col("read").replace_strict(_ANSWERS["read"]),
+        write=pl.col("write").replace_strict(_ANSWERS["write"]),
+        blame=pl.concat_str("blame", origin, "writer", separator=", ", ignore_nulls=True).replace("", None),
+        because="because",
+        checked=pl.col("checked").cast(pl.String),
+        source=pl.col("sources").str.split(" ").list.eval(pl.element().filter(pl.element() != "measured")).list.first(),
+    )
+    frame(
+        rows,
+        {
+            "engine": column.TextColumn("engine", width=210),
+            "read": column.TextColumn("read", width=80),
+            "write": column.TextColumn("write", width=80),
+            "blame": column.TextColumn("because of", width=190),
+            "because": column.TextColumn("in words", width=260),
+            "checked": column.TextColumn("checked", width=84),
+            "source": column.LinkColumn("source", width=70, display_text="source"),
+        },
+        key="engines",
+        height=16 * 28,
+        unknown="",
+    )
+    asked = ", ".join(needed["feature"].to_list()) or "nothing beyond the first protocol"
+    st.markdown(f":small[:gray[This version asks for: {escape(asked)}.]]")
+    return told
+
+
+def engines_note() -> str:
+    """How old the rules are."""
+    return f"rules of {views.rules_date().isoformat()}, each with its source; what they do not say is unknown"
+
+
+def history_note(found: views.Retention) -> str:
+    """What the past costs beside the present."""
+    return (
+        f"{views.format_bytes(found.retained_bytes)} only for old versions, {views.format_bytes(found.live_bytes)} live"
+    )
+
+
+def history_cost(found: views.Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+    """Who left the bytes behind, and how often a byte was written; returns HISTORY_COST."""
+    cost = views.history_cost(found, timeline)
+    written = views.write_amplification(timeline)
+    with grid(186):
+        ratio = "unknown" if written.ratio is None else f"{written.ratio:.2f} times"
+        tile(
+            "Each byte was written",
+            ratio,
+            f"{views.format_bytes(written.written)} for {views.format_bytes(written.loaded)}",
+            help="Bytes of data files that all commits told about wrote, for each byte that was loaded.",
+        )
+        tile(
+            "Rewritten by maintenance",
+            views.format_bytes(written.maintenance),
+            help="Bytes that compaction and the like wrote again.",
+        )
+        tile(
+            "Kept for old versions",
+            views.format_bytes(found.retained_bytes),
+            views.counted(found.files.height, "file"),
+            help="Files that are no longer live and that a readable version needs.",
+        )
+    if cost.is_empty():
+        nothing("The past costs nothing.", "No file is kept for old versions only.")
+    else:
+        stack([charts.history_cost_bars(cost, dark=dark())], key="history-cost")
+    return cost
+
+
+def doctor(now: Opened) -> list[Finding] | None:
+    """The log doctor, asked by a button that carries its price; its answer stays while the link says so."""
+    log = upkept.log_files(now.address, now.latest)
+    size = None if log.is_empty() else int(log["size"].sum())
+    price = f"reads {views.counted(log.height, 'file')}, {views.format_bytes(size)}, and lists the folder"
+    asked = st.query_params.get(DOCTOR) == "1"
+    if not asked:
+        if st.button(f"Examine the log: {price}", type="primary", icon=":material/stethoscope:", key="examine"):
+            st.query_params[DOCTOR] = "1"
+            st.rerun()
+        st.markdown(":small[:gray[The doctor reads every commit and checkpoint, and cites the rule that is broken.]]")
+        return None
+    with st.spinner("Reading the log"):
+        found = upkept.doctor(now.address, now.latest)
+    findings_table(found, key="doctor", cited=True)
+    return found

@@ -1,0 +1,99 @@
+"""What is opened to what its upkeep needs: retention, the log's files and the engines, each worked out once and kept.
+
+Ages grow: what depends on the clock is kept for a minute.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.errors import LakeviewError
+from lakeview.findings import Finding
+from lakeview.schema import Schema
+from lakeview.snapshot import TableProtocol
+from lakeview.ui import cache
+from lakeview.ui.opened import Opened
+
+MAX_PROTOCOLS = 100
+MAX_SCHEMAS = 200
+
+
+def retention(now: Opened) -> views.Retention:
+    """What a clean-up of the table finds now, along its default branch."""
+    return retention_of(now.address, now.latest)
+
+
+@st.cache_data(max_entries=16, ttl=60, show_spinner=False)
+def retention_of(address: str, latest: int) -> views.Retention:
+    """As `retention`, by address and latest version."""
+    refs = cache.logged("refs", address, latest)
+    snapshot = cache.snapshot(address, latest)
+    return views.retention(
+        cache.logged("versions", address, latest),
+        cache.logged("lifetimes", address, latest),
+        views.retention_policy(snapshot.properties, refs),
+        commits=cache.logged("history", address, latest),
+        refs=refs,
+        tombstones=snapshot.tombstones,
+        now=cache.now(),
+    )
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def log_files(address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    """LOG_FILES; empty where the log is not in sight."""
+    return cache.table(address).log_files()
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def needs(address: str, version: int, latest: int) -> pl.DataFrame:
+    """NEEDS of a version, with the commits that turned each feature on as far as the log tells."""
+    snapshot = cache.snapshot(address, version)
+    history = cache.logged("history", address, latest)
+    writers = history.select("version", "timestamp", writer=pl.coalesce("user", "engine"), at="position")
+    until = history.filter(pl.col("version") == version)["position"]
+    last = until[0] if until.len() else None
+    commits = history if last is None else history.filter(pl.col("position") <= last)
+    origins = views.usage_origins(commits, _schemas(address, latest, commits), snapshot.format)
+    protocols, whole = _protocols(address, commits, writers)
+    return views.needs(snapshot, origins | views.protocol_origins(protocols, snapshot.format, whole=whole))
+
+
+def _protocols(
+    address: str, commits: pl.DataFrame, writers: pl.DataFrame
+) -> tuple[list[tuple[int, datetime | None, str | None, TableProtocol]], bool]:
+    """The protocols that the commits declared, oldest first, and whether the first is the table's first."""
+    changed = commits.filter("protocol_changed").sort("position").tail(MAX_PROTOCOLS)
+    found: list[tuple[int, datetime | None, str | None, TableProtocol]] = []
+    named = changed.select("version").join(writers, on="version", how="left", maintain_order="left")
+    for version, moment, writer in named.select("version", "timestamp", "writer").iter_rows():
+        try:
+            found.append((version, moment, writer, cache.snapshot(address, version).protocol))
+        except LakeviewError:  # that version cannot be rebuilt: what it turned on has no origin
+            return [], False
+    return found, bool(found) and changed.height < MAX_PROTOCOLS and _is_first(commits, found[0][0])
+
+
+def _is_first(commits: pl.DataFrame, version: int) -> bool:
+    return version == 0 or commits.filter((pl.col("version") == version) & pl.col("parent").is_null()).height == 1
+
+
+def _schemas(address: str, latest: int, commits: pl.DataFrame) -> list[tuple[int, datetime | None, Schema]]:
+    found: list[tuple[int, datetime | None, Schema]] = []
+    schemas = cache.logged("schemas", address, latest).join(commits.select("version"), on="version", how="semi")
+    for version, moment in schemas.head(MAX_SCHEMAS).select("version", "timestamp").iter_rows():
+        try:
+            found.append((version, moment, cache.snapshot(address, version).schema))
+        except LakeviewError:  # the schemas that can be read are told
+            continue
+    return found
+
+
+@st.cache_data(max_entries=16, ttl=600, show_spinner=False)
+def doctor(address: str, latest: int) -> list[Finding]:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    """What the log doctor finds; reads the whole log and lists the table's folder."""
+    return cache.table(address).check(now=cache.now())
