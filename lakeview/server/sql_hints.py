@@ -53,8 +53,13 @@ def _unwrapped(text: str) -> str | None:
     pairs: dict[int, int] = {}
     quote = ""
     deepest = 0
+    escaped = False
     for i, letter in enumerate(text):
-        if quote:
+        if escaped:
+            escaped = False
+        elif quote and quote != "`" and letter == "\\":
+            escaped = True
+        elif quote:
             quote = "" if letter == quote else quote
         elif letter in "'\"`":
             quote = letter

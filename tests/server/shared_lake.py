@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
-from tests.builders.actions import cdc, metadata, protocol, remove
+from tests.builders.actions import add, cdc, metadata, protocol, remove
 from tests.builders.feeds import feed, ids_file
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import field as mapped_field
@@ -16,6 +17,7 @@ from tests.builders.mapped import mapped
 from tests.builders.vectors import portable, relative, vector_file
 
 MONTHS = 6
+ODD = "region=a%20b%2Fc%3Dd%25%C3%A9/ü #?&+.parquet"
 TABLE = "shares/lake/schemas/default/tables/{}"
 
 
@@ -84,6 +86,8 @@ def build(folder: Path) -> None:
     with_vector(folder / "vectors")
     with_mapping(folder / "mapped")
     DeltaHistory(folder / "empty").create()
+    odd = DeltaHistory(folder / "odd").create()
+    odd.write(ODD, b"odd").commit(add(quote(ODD)))
     broken = DeltaHistory(folder / "broken").create()
     broken.raw_commit(b'{"add": nonsense\n')
 
@@ -92,7 +96,7 @@ def configuration(lake: Path, **more: Any) -> dict[str, Any]:
     """Two shares: `lake` with everything, `other` with one table of the same name; two recipients."""
     tables: list[dict[str, Any]] = [
         {"name": name, "location": str(lake / name), "historyShared": name not in ("vectors", "mapped")}
-        for name in ("months", "fed", "vectors", "mapped", "empty", "broken")
+        for name in ("months", "fed", "vectors", "mapped", "empty", "broken", "odd")
     ]
     tables.append(
         {"name": "some", "location": str(lake / "months"), "view": {"columns": ["id", "month"], "where": "id < 3"}}
