@@ -1,9 +1,14 @@
 """Charts: a view's frame to Altair charts in lakeview's theme, light or dark. One file beside each view."""
 
 from lakeview.charts.columns import null_heatmap
+from lakeview.charts.compare import (
+    partition_diff_chart,
+    shift_chart,
+)
 from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.partitions import partition_bars, partition_writes
+from lakeview.charts.quality import load_trend_chart
 from lakeview.charts.retention import retention_curves
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
@@ -14,13 +19,16 @@ __all__ = [
     "AnyChart",
     "StackedChart",
     "history_cost_bars",
+    "load_trend_chart",
     "null_heatmap",
     "palette",
     "partition_bars",
+    "partition_diff_chart",
     "partition_writes",
     "retention_curves",
     "ribbon_chart",
     "schema_diff_chart",
+    "shift_chart",
     "size_histogram",
     "stacked",
     "timeline_charts",

@@ -2,6 +2,17 @@
 
 from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
 from lakeview.views.column_history import COLUMN_HISTORY, COLUMN_LIVES, SchemaVersion, column_history, column_lives
+from lakeview.views.column_loads import (
+    COLUMN_LOADS,
+    SUDDEN,
+    column_loads,
+    sudden_changes,
+)
+from lakeview.views.column_states import (
+    COLUMN_STATES,
+    by_place,
+    column_states,
+)
 from lakeview.views.columns import (
     NULL_SHARES,
     NULL_SHARES_BY_VERSION,
@@ -10,6 +21,19 @@ from lakeview.views.columns import (
     null_shares_by_version,
     schema_tree,
     spread_evenly,
+)
+from lakeview.views.compare import (
+    PARTITION_DIFF,
+    SETTINGS_DIFF,
+    BaseChoice,
+    FileDifference,
+    base_choices,
+    commits_between,
+    difference_tiles,
+    file_difference,
+    partition_difference,
+    sentence,
+    settings_difference,
 )
 from lakeview.views.compatibility import (
     COMPATIBILITY,
@@ -35,6 +59,15 @@ from lakeview.views.files import (
     file_sizes,
 )
 from lakeview.views.findings import findings, verdict
+from lakeview.views.load_trends import (
+    LOAD_TREND,
+    event_column,
+    gap_trend,
+    lag_trend,
+    null_trend,
+    range_trend,
+    rows_trend,
+)
 from lakeview.views.partitions import (
     PARTITION_ARRIVALS,
     PARTITION_SIZES,
@@ -47,6 +80,7 @@ from lakeview.views.partitions import (
     partition_writes,
 )
 from lakeview.views.preview import OPERATORS, PROFILE, Condition, profile, where_text
+from lakeview.views.quality import quality_findings
 from lakeview.views.readability import (
     RIBBON,
     RUNS,
@@ -70,8 +104,17 @@ from lakeview.views.retention import (
     simulate,
 )
 from lakeview.views.retention_policy import FILES_KEPT, VERSION_AGE, RetentionPolicy, retention_policy
+from lakeview.views.row_difference import (
+    MOST_ROWS,
+    RowDifference,
+    row_difference,
+)
 from lakeview.views.rules import COLUMN_RULES, CONSTRAINTS, column_rules, constraints
 from lakeview.views.schema_diff import SCHEMA_DIFF, diff_schemas
+from lakeview.views.statistics_shift import (
+    STATISTICS_SHIFT,
+    statistics_shift,
+)
 from lakeview.views.thinned import THINNED, flow_sums, lane_marks, state_points
 from lakeview.views.timeline import LANES, TIMELINE, timeline
 from lakeview.views.trend import TREND, trend
@@ -95,7 +138,9 @@ __all__ = [
     "BRANCHES",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
+    "COLUMN_LOADS",
     "COLUMN_RULES",
+    "COLUMN_STATES",
     "COMPATIBILITY",
     "CONSTRAINTS",
     "CURVE",
@@ -106,11 +151,14 @@ __all__ = [
     "FILE_SIZES",
     "HISTORY_COST",
     "LANES",
+    "LOAD_TREND",
+    "MOST_ROWS",
     "NEEDS",
     "NULL_SHARES",
     "NULL_SHARES_BY_VERSION",
     "OPERATORS",
     "PARTITION_ARRIVALS",
+    "PARTITION_DIFF",
     "PARTITION_SIZES",
     "PARTITION_WRITES",
     "PROFILE",
@@ -118,7 +166,10 @@ __all__ = [
     "RUNS",
     "SCHEMA_DIFF",
     "SCHEMA_TREE",
+    "SETTINGS_DIFF",
     "SMALL_FILE_BYTES",
+    "STATISTICS_SHIFT",
+    "SUDDEN",
     "TARGET_HIGH",
     "TARGET_LOW",
     "THINNED",
@@ -127,28 +178,39 @@ __all__ = [
     "UNKNOWN",
     "VERSION_AGE",
     "VERSION_NEEDS",
+    "BaseChoice",
     "Cadence",
     "Condition",
+    "FileDifference",
     "FileFacts",
     "Origin",
     "Retention",
     "RetentionPolicy",
+    "RowDifference",
     "SchemaVersion",
     "Simulation",
     "Skew",
     "WriteAmplification",
     "asides",
+    "base_choices",
     "branches",
+    "by_place",
     "cadence",
     "clean_up_command",
     "column_history",
     "column_lives",
+    "column_loads",
     "column_rules",
+    "column_states",
+    "commits_between",
     "compatibility",
     "constraints",
     "counted",
     "diff_schemas",
+    "difference_tiles",
+    "event_column",
     "events",
+    "file_difference",
     "file_facts",
     "file_page",
     "file_sizes",
@@ -163,31 +225,43 @@ __all__ = [
     "format_percent",
     "format_range",
     "format_version",
+    "gap_trend",
     "history_cost",
+    "lag_trend",
     "lane_marks",
     "line",
     "missing_partitions",
     "needs",
     "null_shares",
     "null_shares_by_version",
+    "null_trend",
     "partition_arrivals",
+    "partition_difference",
     "partition_sizes",
     "partition_skew",
     "partition_writes",
     "profile",
     "protocol_origins",
+    "quality_findings",
+    "range_trend",
     "readability",
     "readability_runs",
     "retention",
     "retention_curve",
     "retention_policy",
     "retention_ribbon",
+    "row_difference",
+    "rows_trend",
     "rules_date",
     "runs_text",
     "schema_tree",
+    "sentence",
+    "settings_difference",
     "simulate",
     "spread_evenly",
     "state_points",
+    "statistics_shift",
+    "sudden_changes",
     "timeline",
     "trend",
     "usage_origins",

@@ -1,0 +1,128 @@
+"""PARTITION_DIFF to diverging bars, STATISTICS_SHIFT to dumbbells: what was added and removed, what moved."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
+from lakeview.views import format_bytes, format_change, format_percent
+
+MOST_PARTITIONS = 40
+MOST_COLUMNS = 30
+ROW = 18
+ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """One bar a side and partition, added right and removed left on a log scale; the MOST_PARTITIONS with the largest
+    difference, in their order. [] without rows."""
+    if diff.is_empty():
+        return []
+    p = palette(dark)
+    size = pl.max_horizontal("files_added", "files_removed")
+    kept = diff.with_row_index("place").sort(-size, "place").head(MOST_PARTITIONS).sort("place")
+    names = kept["partition_text"].to_list()
+    both = pl.concat(
+        [
+            kept.select("partition_text", count=pl.col("files_added"), bytes="bytes_added", way=pl.lit("added")),
+            kept.select("partition_text", count=-pl.col("files_removed"), bytes="bytes_removed", way=pl.lit("removed")),
+        ]
+    ).filter(pl.col("count") != 0)
+    told = [format_change(n) for n in both["count"]]
+    rows = both.with_columns(
+        told=pl.Series(told, dtype=pl.String),
+        size=pl.Series([format_bytes(b) for b in both["bytes"]], dtype=pl.String),
+    )
+    most = max([1, *(abs(n) for n in both["count"])])
+    x = alt.X(
+        "count:Q",
+        title=None,
+        scale=alt.Scale(type="symlog", domain=[-most * 1.8, most * 1.8]),
+        axis=alt.Axis(grid=True, tickCount=5, format="+,d", domain=False),
+    )
+    y = alt.Y(
+        "partition_text:N",
+        sort=None,
+        title=None,
+        axis=alt.Axis(labelLimit=130, minExtent=96, maxExtent=136),
+        scale=alt.Scale(domain=names),
+    )
+    tooltip = [
+        alt.Tooltip("partition_text:N", title="partition"),
+        alt.Tooltip("told:N", title="files"),
+        alt.Tooltip("size:N", title="bytes"),
+    ]
+    colour = alt.Color("way:N", scale=alt.Scale(domain=["added", "removed"], range=[p.green, p.orange]))
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        alt.Chart(pl.DataFrame({"count": [0]})).mark_rule(color=p.axis).encode(x=x),
+        base.mark_bar(size=11).encode(x=x, y=y, color=colour, tooltip=tooltip),
+        base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="told:N"),
+        base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="told:N"),
+    ]
+    return [finished(layered(*layers), p, height=ROW * len(names), width=width)]
+
+
+def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """One dumbbell a column: ring before, dot after, null share in percent; only what moved is labelled, a new column
+    says so. At most MOST_COLUMNS, the largest shift first; [] where no null share is known."""
+    known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null()).head(MOST_COLUMNS)
+    if known.is_empty():
+        return []
+    p = palette(dark)
+    rows = known.select(
+        "column",
+        "change",
+        before=pl.col("before") * 100,
+        after=pl.col("after") * 100,
+        was=pl.Series(_shares(known, "before"), dtype=pl.String),
+        now=pl.Series(_shares(known, "after"), dtype=pl.String),
+        left=pl.min_horizontal("before", "after") * 100,
+        right=pl.max_horizontal("before", "after") * 100,
+    )
+    labels = pl.Series(
+        [
+            f"new, {now}" if change == "new" else f"{was} {ARROW} {now}" if change == "shifted" else ""
+            for change, was, now in rows.select("change", "was", "now").iter_rows()
+        ],
+        dtype=pl.String,
+    )
+    rows = rows.with_columns(label=labels)
+    most = max([1.0, *(value for value in rows["right"] if value is not None)])
+    scale = alt.Scale(domain=[0, most])
+    x = alt.X("after:Q", title=None, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
+    y = alt.Y(
+        "column:N",
+        sort=None,
+        title=None,
+        axis=alt.Axis(labelLimit=130, minExtent=96, maxExtent=136, grid=True, domain=False),
+        scale=alt.Scale(domain=rows["column"].to_list()),
+    )
+    tooltip = [
+        alt.Tooltip("column:N", title="column"),
+        alt.Tooltip("was:N", title="null before"),
+        alt.Tooltip("now:N", title="null now"),
+    ]
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        base.mark_rule(color=p.quiet, strokeWidth=3).encode(x=x, x2="before:Q", y=y),
+        base.mark_point(size=44, color=p.muted, filled=False, strokeWidth=1.4).encode(
+            x=alt.X("before:Q", title=None, scale=scale), y=y, tooltip=tooltip
+        ),
+        base.mark_point(size=48, color=p.blue, filled=True, opacity=1).encode(x=x, y=y, tooltip=tooltip),
+    ]
+    # right of the middle a label stands left of both marks: outside the plot it would shrink it
+    middle = most * 0.6
+    for left, test in ((False, f"datum.right < {middle}"), (True, f"datum.right >= {middle}")):
+        at = alt.X("left:Q" if left else "right:Q", title=None, scale=scale)
+        words = base.transform_filter(test).mark_text(align="right" if left else "left", dx=-9 if left else 9)
+        layers.append(words.encode(x=at, y=y, text="label:N", color=alt.value(p.text)))
+    return [finished(layered(*layers), p, height=ROW * rows.height, title=None, width=width)]
+
+
+def _shares(rows: pl.DataFrame, side: str) -> list[str]:
+    return [
+        "unknown" if value is None else f"{mark or ''} {format_percent(value)}".strip()
+        for value, mark in rows.select(side, f"{side}_mark").iter_rows()
+    ]

@@ -1,0 +1,123 @@
+"""LOAD_TREND to a panel: the usual range as a band, a step line, a cross and a label where a load falls out of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, palette, time_axis, time_domain
+from lakeview.views import format_count, format_moment, format_percent, format_version
+
+Kind = Literal["share", "count", "number", "days"]
+
+MOST_POINTS = 1_200
+MOST_LABELS = 3
+SYMLOG_TIMES = 8.0
+"""One load this many times beyond all the others would flatten them: the scale is then logarithmic."""
+
+
+def load_trend_chart(
+    trend: pl.DataFrame, title: str, kind: Kind = "number", *, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """One panel with its time axis, at most MOST_POINTS loads, those that fall out always among them; [] where no
+    load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days."""
+    known = trend.drop_nulls(["value", "timestamp"])
+    if known.is_empty():
+        return []
+    p = palette(dark)
+    divisor = 0.01 if kind == "share" else 1.0
+    if kind == "count":
+        divisor, title = count_unit(_largest(known["value"]), title)
+    rows = _told(_thinned(known), kind).with_columns(pl.col("value", "band_low", "band_high") / divisor)
+    domain = time_domain(rows["timestamp"])
+    x = time_axis(domain, labels=True)
+    scale = alt.Scale(zero=kind != "days", nice=True, type="symlog" if _flattened(rows) else "linear")
+    y = alt.Y("value:Q", title=None, scale=scale)
+    out = rows.filter("outside")
+    moments = rows["timestamp"].sort()
+    middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
+    named = out.sort("value", descending=True).head(MOST_LABELS)
+    tooltip = [
+        alt.Tooltip(f"{name}:N", title=heading)
+        for name, heading in (
+            ("load", "load"), ("committed", "committed, UTC"), ("by", "by"), ("told", "value"), ("usual", "usually"),
+        )
+    ]  # fmt: skip
+    layers: list[AnyChart] = [
+        alt.Chart(rows.drop_nulls("band_low"))
+        .mark_area(color=p.band, interpolate="step-after")
+        .encode(x=x, y=alt.Y("band_low:Q", title=None, scale=scale), y2="band_high:Q"),
+        alt.Chart(rows).mark_line(color=p.blue, strokeWidth=1.4, interpolate="step-after").encode(x=x, y=y),
+        alt.Chart(out).mark_point(shape="cross", filled=True, size=70, color=p.red, opacity=1).encode(x=x, y=y),
+    ]
+    for left, part in (
+        (True, named.filter(pl.col("timestamp") >= middle)),
+        (False, named.filter(pl.col("timestamp") < middle)),
+    ):
+        layers.append(
+            alt.Chart(part)
+            .mark_text(align="right" if left else "left", dx=-9 if left else 9, color=p.red_text, clip=False)
+            .encode(x=x, y=y, text="label:N")
+        )
+    layers.append(alt.Chart(rows).mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip))
+    return [finished(layered(*layers), p, height=90, title=title, width=width)]
+
+
+def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of each run of loads the least and the greatest, and whatever falls out."""
+    if rows.height <= MOST_POINTS:
+        return rows
+    runs = rows.with_row_index("row").with_columns(run=pl.col("row") * (MOST_POINTS // 3) // rows.height)
+    kept = runs.group_by("run").agg(
+        pl.col("row").get(pl.col("value").arg_min()).alias("least"), pl.col("row").get(pl.col("value").arg_max())
+    )
+    out = runs.filter("outside")["row"].head(MOST_POINTS // 3)
+    return rows[pl.concat([kept["least"], kept["row"], out]).unique().sort()]
+
+
+def _told(rows: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    def text(value: float | None) -> str:
+        match kind:
+            case _ if value is None:
+                return "unknown"
+            case "share":
+                return format_percent(value)
+            case "days":
+                return f"{value:,.1f} days"
+            case "count":
+                return format_count(value)
+        return f"{value:,.6g}"
+
+    values = [
+        f"{mark} {text(value)}".strip() for value, mark in zip(rows["value"], rows["mark"].fill_null(""), strict=True)
+    ]
+    loads = [format_version(version) for version in rows["version"]]
+    return rows.with_columns(
+        load=pl.Series(loads, dtype=pl.String),
+        committed=pl.Series([format_moment(m) for m in rows["timestamp"]], dtype=pl.String),
+        by=pl.col("writer").fill_null("unknown"),
+        told=pl.Series(values, dtype=pl.String),
+        usual=pl.Series(
+            [
+                "unknown"
+                if low is None or high is None
+                else f"{text(max(low, 0.0) if kind != 'number' else low)} to {text(high)}"
+                for low, high in rows.select("band_low", "band_high").iter_rows()
+            ],
+            dtype=pl.String,
+        ),
+        label=pl.Series([f"{v}, {load}" for v, load in zip(values, loads, strict=True)], dtype=pl.String),
+    )
+
+
+def _flattened(rows: pl.DataFrame) -> bool:
+    inside = _largest(rows.filter(~pl.col("outside"))["value"])
+    most = _largest(rows["value"])
+    return inside is not None and most is not None and inside > 0 and most > SYMLOG_TIMES * inside
+
+
+def _largest(values: pl.Series) -> float | None:
+    found = values.max()
+    return float(found) if isinstance(found, int | float) else None
