@@ -33,6 +33,12 @@ rows = pl.scan_iceberg({address!r}, snapshot_id={version}).head(1_000).collect()
         "DuckDB": """INSTALL iceberg; LOAD iceberg;
 SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}) LIMIT 1000;""",
     },
+    "catalog": {
+        "PySpark": """rows = spark.read.option("snapshot-id", "{version}").table({identifier!r})""",
+        "pyiceberg": """from pyiceberg.catalog import load_catalog
+
+rows = load_catalog({catalog!r}).load_table({name!r}).scan(snapshot_id={version}, limit=1_000).to_arrow()""",
+    },
     "sharing": {
         "delta-sharing": """import delta_sharing
 
@@ -45,12 +51,19 @@ rows = shared.option("versionAsOf", {version}).load({address!r})""",
 
 def snippets(table_format: str, address: str, version: int) -> dict[str, str]:
     """Code by tool, lakeview first, that opens this version of the table."""
-    templates = {"lakeview": _LAKEVIEW, **_ELSEWHERE.get(table_format, {})}
+    _, in_catalog, named = address.partition("catalog://")
+    catalog, _, name = named.partition("/")
+    templates = {"lakeview": _LAKEVIEW, **_ELSEWHERE.get("catalog" if in_catalog else table_format, {})}
+    if in_catalog and "%" in address:  # names that others spell in their own ways
+        templates = {"lakeview": _LAKEVIEW}
     quoted = address.replace("'", "''")
     values = {
         "address": address,
         "version": version,
         "quoted": quoted,
+        "catalog": catalog,
+        "name": name,
+        "identifier": f"{catalog}.{name}",
         "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
     }
     return {tool: template.format(**values) for tool, template in templates.items()}

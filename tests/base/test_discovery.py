@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,44 @@ def test_tables_of_both_formats_are_found_below_one_folder(tmp_path: Path) -> No
     found = lv.find_tables(str(tmp_path))
     assert found.schema == TABLES
     assert found.select("format", "name").rows() == [("delta", "a"), ("iceberg", "b/deep"), ("iceberg", "c")]
+
+
+METADATA_NAMES = [
+    "v1.metadata.json", "v1.gz.metadata.json", "v1.metadata.json.gz", "00003-0b0c.metadata.json",
+    "00003-0b0c.gz.metadata.json", "00003-0b0c.metadata.json.gz", "anything.metadata.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METADATA_NAMES)
+def test_an_iceberg_table_is_found_by_any_name_of_its_metadata(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a/t/metadata").mkdir(parents=True)
+    data = text(document())
+    (tmp_path / "a/t/metadata" / name).write_bytes(gzip.compress(data) if "gz" in name else data)
+    found = lv.find_tables(tmp_path)
+    assert found.rows() == [(f"{tmp_path}/a/t", "iceberg", "a/t")]
+    assert lv.open_table(found["address"][0]).format == "iceberg"
+
+
+def test_tables_inside_the_folders_of_others_are_found(tmp_path: Path) -> None:
+    DeltaHistory(tmp_path / "outer").create()
+    iceberg(tmp_path / "outer/inner")
+    DeltaHistory(tmp_path / "outer/inner/data/innermost").create()
+    assert lv.find_tables(tmp_path).select("format", "name").rows() == [
+        ("delta", "outer"),
+        ("iceberg", "outer/inner"),
+        ("delta", "outer/inner/data/innermost"),
+    ]
+    for address, format_ in lv.find_tables(tmp_path).select("address", "format").iter_rows():
+        assert lv.open_table(address).format == format_
+
+
+def test_a_metadata_folder_without_a_metadata_file_is_no_table(tmp_path: Path) -> None:
+    for name in ("version-hint.text", "snap-1.avro", "v1.metadata.json.crc", "metadata.json"):
+        (tmp_path / "t/metadata").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "t/metadata" / name).write_bytes(b"1")
+    assert lv.find_tables(tmp_path).is_empty()
+    with pytest.raises(NotATableError):
+        lv.open_table(tmp_path / "t")
 
 
 def test_a_metadata_file_that_is_not_there_is_no_table(tmp_path: Path) -> None:

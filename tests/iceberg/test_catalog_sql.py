@@ -12,9 +12,11 @@ from typing import Any
 import boto3
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from moto import mock_aws
 
 import lakeview as lv
+from lakeview.cli import main
 from lakeview.config import Config
 from lakeview.errors import (
     AccessDeniedError,
@@ -24,6 +26,7 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
+from lakeview.ui.code import snippets
 from tests.builders.catalogs import newest, sqlite_catalog, table
 
 ORDERS = "catalog://prod/sales.eu.orders"
@@ -104,6 +107,20 @@ def test_a_name_that_is_not_there_is_told(database: Path, names: str, message: s
     with pytest.raises(NotATableError) as caught:
         lv.open_table(f"catalog://prod/{names}")
     assert caught.value.message == message
+
+
+def test_the_command_line_and_the_app_take_such_addresses(database: Path) -> None:
+    done = CliRunner().invoke(main, ["show", ORDERS])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(f"address       {ORDERS}\nformat        iceberg\n")
+    done = CliRunner().invoke(main, ["show", "catalog://prod/sales.eu.nothing"])
+    assert done.exit_code == 2
+    assert "error: catalog://prod/sales.eu.nothing is not there" in done.stderr
+    code = snippets("iceberg", ORDERS, 1002)
+    assert sorted(code) == ["PySpark", "lakeview", "pyiceberg"]
+    assert ".table('prod.sales.eu.orders')" in code["PySpark"]
+    assert "load_catalog('prod').load_table('sales.eu.orders')" in code["pyiceberg"]
+    assert list(snippets("iceberg", "catalog://prod/a.b%2Ec", 1)) == ["lakeview"]
 
 
 # -- Glue
