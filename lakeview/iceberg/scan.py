@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -24,7 +25,8 @@ from lakeview.schema import Field, Schema, StructType
 
 
 class Scan:
-    """The live files of one snapshot, ready to be pruned. `schema`: what rows are read as."""
+    """The live files of one snapshot, ready to be pruned. `schema`: what rows are read as; `root` and `roots`: of the
+    tasks."""
 
     def __init__(
         self,
@@ -34,6 +36,7 @@ class Scan:
         columns: tuple[PartitionColumn, ...],
         locations: Locations,
         root: str,
+        roots: tuple[str, ...] = (),
     ) -> None:
         self._files = files
         self._metadata = metadata
@@ -41,6 +44,7 @@ class Scan:
         self._columns = columns
         self._locations = locations
         self._root = root
+        self._roots = roots
         self._mapping = metadata.properties.get(NAME_MAPPING)
 
     def plan(self, where: pl.Expr) -> pl.DataFrame:
@@ -80,13 +84,15 @@ class Scan:
         deletes = self._files.delete_entries() if entries.height else entries
         applied = self._deletes(entries, deletes)
         constants = self._constants(entries)
-        facts = entries.select("path", "format", "size", "records", "first_row_id", "sequence_number").iter_rows()
+        places = self._locations.resolve_all(entries["path"])
+        facts = entries.select("path", "format", "size", "records", "first_row_id", "sequence_number").rows()
         tasks = []
         for number, (path, format_, size, records, first, sequence) in enumerate(facts):
             source = IcebergSource(format_, self._mapping, constants[number], first, sequence)
             task = FileTask(
-                self._root, self._locations.resolve(path), self._schema, size=size or 0, records=records, source=source
-            )
+                self._root, places[number], self._schema, size=size or 0, records=records, source=source,
+                roots=self._roots,
+            )  # fmt: skip
             tasks.append(self._with_deletes(task, path, applied.get(number), deletes))
         return self._placed(tasks, entries) if asks_for_place(self._schema) else tasks
 
@@ -181,12 +187,17 @@ class Scan:
         if not mine:
             return none
         found: list[Mapping[int, Any]] = []
-        parts = entries["partition"].struct.unnest().select(c.key for c in mine)
-        for spec_id, values in zip(entries["spec_id"], parts.iter_rows(), strict=True):
-            has = specs.get(spec_id, set())
-            found.append(
-                {identity[c.field.field_id]: v for c, v in zip(mine, values, strict=True) if c.field.field_id in has}
-            )
+        known: dict[tuple[Any, ...], Mapping[int, Any]] = {}  # files of one partition share theirs
+        floating = any(c.dtype.is_float() for c in mine)
+        parts = entries.select("spec_id", pl.col("partition").struct.field([c.key for c in mine]))
+        for row in parts.rows():
+            constants = None if floating else known.get(row)  # 0.0 and -0.0 are one key, and two values
+            if constants is None:
+                has = specs.get(row[0], set())
+                pairs = zip(mine, row[1:], strict=True)
+                constants = {identity[c.field.field_id]: v for c, v in pairs if c.field.field_id in has}
+                known[row] = constants
+            found.append(constants)
         return found
 
 
@@ -203,9 +214,7 @@ def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
 
 
 def _deleting(task: FileTask, deletes: IcebergDeletes) -> FileTask:
-    return FileTask(
-        task.root, task.path, task.schema, size=task.size, records=task.records, source=task.source, deleted=deletes
-    )
+    return replace(task, deleted=deletes)
 
 
 def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:

@@ -285,12 +285,12 @@ class IcebergTable:
         state = self._state
         entry, schema = self._chosen(state, version)
         found = self._scan(state, entry, schema).tasks(None if where is None else self._checked(where, schema))
-        found = [replace(task, roots=state.storage.config.roots) for task in found]
         if columns is None:
             return found
         if unknown := [c for c in columns if c not in schema]:
             raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
-        return [task.select(columns) for task in found]
+        chosen = schema.select(list(columns))
+        return [replace(task, schema=chosen) for task in found]
 
     def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
         """The rows that snapshots `start` to `end` (both included; to the current one without it) inserted and deleted.
@@ -344,7 +344,8 @@ class IcebergTable:
 
     def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)
-        return Scan(files, state.metadata, schema, state.columns, state.locations, state.storage.root)
+        store = state.storage
+        return Scan(files, state.metadata, schema, state.columns, state.locations, store.root, store.config.roots)
 
     def _files(self, state: State, entry: SnapshotEntry | None) -> IcebergFiles:
         return IcebergFiles(state.tree, state.metadata, entry, state.columns)

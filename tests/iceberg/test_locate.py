@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from lakeview.config import Config
@@ -141,6 +142,7 @@ RESOLVED = {
 def test_a_recorded_path_is_found_where_it_lies_now(case: str) -> None:
     locations, path, wanted = RESOLVED[case]
     assert locations.resolve(path) == wanted
+    assert locations.resolve_all(pl.Series([path, path + "//b"])) == [wanted, locations.resolve(path + "//b")]
 
 
 @pytest.mark.parametrize("path", ["/t/../etc/passwd", "../x", "/t/a\0b", "C:\\x"])
@@ -148,6 +150,8 @@ def test_a_path_that_no_file_has_is_refused(path: str) -> None:
     with pytest.raises(CorruptTableError) as caught:
         moved("/t").resolve(path)
     assert caught.value.kind == "unsafe-path"
+    with pytest.raises(CorruptTableError):
+        moved("/t").resolve_all(pl.Series(["/t/a", path]))
 
 
 def test_one_spelling() -> None:

@@ -1,0 +1,123 @@
+"""What reading a table costs, in requests and in files opened and decoded: counted, never timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.iceberg import manifests, tree
+from lakeview.iceberg.avro import read_joined
+from lakeview.iceberg.table import IcebergTable, open_iceberg
+from tests.builders.iceberg import IcebergHistory
+
+FIELDS: list[dict[str, Any]] = [
+    {"id": 1, "name": "n", "required": False, "type": "long"},
+    {"id": 2, "name": "s", "required": False, "type": "string"},
+]
+COMMITS = 12
+
+
+def grown(place: Path, spec: list[tuple[int, str, str]] | None = None) -> IcebergHistory:
+    history = IcebergHistory(place / "t", FIELDS, spec or [])
+    for number in range(COMMITS):
+        history.append(f"f{number}", [{"n": number, "s": str(number)}])
+    return history
+
+
+def cost(table: IcebergTable) -> dict[str, int]:
+    """Requests since the last call, by kind; kinds without any left out."""
+    found = {kind: times for kind, times in table.storage.requests.items() if times}
+    table.storage.requests.clear()
+    return found
+
+
+def test_opening_by_a_metadata_file_reads_that_file_alone(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    newest = max((history.root / "metadata").glob("v*.json"), key=lambda p: int(p.name[1:].split(".")[0]))
+    table = open_iceberg(str(newest))
+    assert table.snapshot().schema.names == ["n", "s"]
+    assert table.history().height == COMMITS
+    assert cost(table) == {"read": 1}
+
+
+PLANS: dict[str, tuple[list[tuple[int, str, str]], str | None, int]] = {
+    "without a filter": ([(1, "identity", "n")], None, COMMITS),
+    "by one value": ([(1, "identity", "n")], "n = 3", 1),
+    "by a range": ([(1, "identity", "n")], "n >= 9", 3),
+    "by nothing that can match": ([(1, "identity", "n")], "n > 100", 0),
+    "where the table has no parts": ([], "n = 3", COMMITS),
+}
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_a_plan_asks_for_the_metadata_the_list_and_the_manifests_that_survive(tmp_path: Path, case: str) -> None:
+    spec, where, survivors = PLANS[case]
+    table = open_iceberg(grown(tmp_path, spec).address)
+    tasks = table.tasks(where=where)
+    assert len(tasks) == (min(survivors, 1) if case == "where the table has no parts" else survivors)
+    assert cost(table) == {"list": 1, "read": 2 + survivors}  # the listing finds the metadata file
+    assert len(table.tasks(where=where)) == len(tasks)
+    assert cost(table) == {}
+
+
+def test_manifests_that_snapshots_share_are_read_once(tmp_path: Path) -> None:
+    table = open_iceberg(grown(tmp_path).address)
+    versions = table.history()["version"].to_list()
+    assert table.files(versions[0]).height == COMMITS
+    assert cost(table) == {"list": 1, "read": 1 + 1 + COMMITS}
+    for older, version in enumerate(versions):
+        assert table.files(version).height == COMMITS - older
+    assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
+
+
+def test_small_manifests_are_decoded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[int] = []
+
+    def counted(containers: Any, *more: Any) -> pl.DataFrame | None:
+        decoded.append(len(containers))
+        return read_joined(containers, *more)
+
+    monkeypatch.setattr(manifests, "read_joined", counted)
+    assert open_iceberg(grown(tmp_path).address).snapshot().files.height == COMMITS
+    assert decoded == [COMMITS]
+
+
+def test_manifests_come_in_chunks_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_CHUNK_BYTES", 5_000)
+    whole = open_iceberg(grown(tmp_path).address)
+    rows = whole._state.tree.manifests(whole.metadata.snapshots[whole.latest_version])
+    assert rows["manifest_length"].max() < 5_000 < rows["manifest_length"].sum()  # type: ignore[operator]  # lengths are numbers
+    assert sorted(whole.files()["path"].str.slice(-3)) == sorted(f"/f{n}"[-3:] for n in range(COMMITS))
+
+
+def test_what_is_held_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_KEPT_BYTES", 1)
+    table = open_iceberg(grown(tmp_path).address)
+    versions = table.history()["version"].to_list()
+    for version in (*versions, *versions):
+        assert table.files(version).height == COMMITS - versions.index(version)
+    assert len(table._state.tree._held) == 1
+
+
+def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> None:
+    table = open_iceberg(grown(tmp_path).address)
+    assert table.statistics().height == COMMITS
+    cost(table)
+    assert table.statistics(columns=["n"])["n"].struct.field("min").to_list() == list(range(COMMITS))
+    assert table.files().height == COMMITS
+    assert cost(table) == {}
+
+
+def test_delete_manifests_are_read_only_where_deletes_matter(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    history.delete_equal("e", [history.fields["n"]], [{"n": 3}])
+    table = lv.open_table(history.address)
+    assert isinstance(table, IcebergTable)
+    assert table.files(columns=["path", "size", "records"]).height == COMMITS
+    assert cost(table) == {"list": 1, "read": 2 + COMMITS}
+    assert table.files().height == COMMITS
+    assert cost(table) == {"read": 1}
