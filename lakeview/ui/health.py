@@ -43,6 +43,11 @@ def simulator_note(found: views.Retention) -> str:
     return f"{what} are kept for {views.format_age(found.policy.keep)}, {said} · nothing is deleted here"
 
 
+def dated(found: views.Retention) -> bool:
+    """Whether any version says when it was made: those of a shared table do not."""
+    return not found.versions["timestamp"].drop_nulls().is_empty()
+
+
 def simulator(now: Opened, found: views.Retention) -> None:
     """The slider, what a clean-up would take, two curves, the ribbon and the command."""
     curve = views.retention_curve(found)

@@ -13,8 +13,8 @@ failed: list[LakeviewError] = []
 with errors.shown(here="health", caught=failed):
     found = upkept.retention(now)
     with card("Clean-up, simulated", health.simulator_note(found), key="simulator"):
-        if found.versions.is_empty():
-            nothing("There is nothing to clean up.", "The table has no version yet.", "overview")
+        if not health.dated(found):
+            nothing("There is nothing to clean up.", "No version is told with its time.", "overview")
         else:
             health.simulator(now, found)
             downloads.offer("clean-up by days kept", views.retention_curve(found))
