@@ -69,6 +69,15 @@ class SignedFiles(Storage):
         with self._url_lock:
             self._urls.update(urls)
 
+    def urls(self) -> dict[str, SignedUrl]:
+        """Where files are now, by path; those about to expire are asked for again first."""
+        with self._url_lock:
+            first = next(iter(self._urls), None)
+        if first is not None:
+            self._good(first)
+        with self._url_lock:
+            return dict(self._urls)
+
     # -- reading
 
     def open(self, path: str) -> IO[bytes]:

@@ -30,6 +30,7 @@ from lakeview.sharing.client import SharingClient
 from lakeview.sharing.http import Limits
 from lakeview.sharing.profile import Profile, TableName, parse_address, read_profile
 from lakeview.sharing.state import SharedState, head_of
+from lakeview.sharing.travelling import reach, travelling
 from lakeview.snapshot import Snapshot, TableMetadata, milliseconds
 from lakeview.table import OneLine
 
@@ -213,10 +214,15 @@ class SharedTable(OneLine):
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
-        """The files a read needs, in the store of this table: `scan` reads them. `where` spares files."""
+        """The files a read needs, each as a value that another process can read by itself, until its URL expires.
+
+        `where` spares files, it does not filter rows. Tasks hold signed URLs: whoever has one can read its file.
+        """
         state = self._state(version)
         _require_parquet(state, self.address)
-        found = list(state.tasks(None if where is None else _checked(where, state)))
+        wanted = state.tasks(None if where is None else _checked(where, state))
+        urls = state.files.urls()
+        found = [travelling(task, urls) for task in wanted]
         if columns is None:
             return found
         if unknown := [c for c in columns if c not in state.schema]:
@@ -368,11 +374,6 @@ class SharedTable(OneLine):
 
     def _repr_html_(self) -> str:
         return f"<p><b>{escape(self.address)}</b> · shared · latest version {self._latest}</p>"
-
-
-def reach(config: Config) -> Limits:
-    """The limits that a configuration asks for."""
-    return Limits(plain_http=config.plain_http, private=config.private_networks)
 
 
 def _checked(where: str | pl.Expr, state: SharedState) -> pl.Expr:

@@ -25,6 +25,7 @@ from lakeview.errors import (
     VersionNotFoundError,
 )
 from lakeview.frames import ACTIONS, COMMITS, FILES, LIFETIMES
+from lakeview.rows import read_task
 from lakeview.sharing.table import SharedTable, open_shared
 from lakeview.table import Table
 from tests.builders.mapped import field, held, physical, struct
@@ -380,3 +381,33 @@ def test_a_table_that_is_not_shared_is_told_in_the_servers_words(profile: Path, 
 def test_it_cannot_be_written(profile: Path, orders: SharedStory) -> None:
     with pytest.raises(UnsupportedTableError, match="shared to be read"):
         opened(profile).transaction()
+
+
+def test_tasks_are_read_by_another_process_without_profile_or_token(
+    server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    tasks = opened(profile).tasks(columns=["day", "id"], where="id >= 4")
+    profile.unlink()
+    data = pickle.dumps(tasks)
+    assert TOKEN.encode() not in data
+    rows = [row for task in pickle.loads(data) for batch in read_task(task) for row in batch.to_pylist()]
+    assert rows == [
+        {"day": date(2024, 1, 2), "id": 3}, {"day": date(2024, 1, 2), "id": 4}, {"day": None, "id": 5},
+    ]  # fmt: skip
+    server.signature = 2
+    with pytest.raises(AccessDeniedError, match=r"signed URLs of .* have expired"):
+        list(read_task(pickle.loads(data)[0]))
+    with pytest.raises(InvalidRequestError, match="no column none"):
+        opened_again(server, profile).tasks(columns=["none"])
+
+
+def opened_again(server: SharingServer, profile: Path) -> SharedTable:
+    profile.write_text(json.dumps(server.profile()))
+    return opened(profile)
+
+
+def test_tasks_leave_out_what_a_deletion_vector_deletes(server: SharingServer, profile: Path) -> None:
+    story = server.share(NAME, {"id": "long"}, delta=True, features=("deletionVectors",))
+    story.holds(story.file({"id": [1, 2, 3]}, deleted=(1,)))
+    tasks = pickle.loads(pickle.dumps(opened(profile).tasks()))
+    assert [v for task in tasks for batch in read_task(task) for v in batch.column("id").to_pylist()] == [1, 3]
