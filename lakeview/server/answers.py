@@ -11,6 +11,7 @@ from starlette.responses import Response
 from lakeview.server.choosing import Asked
 from lakeview.server.context import Context
 from lakeview.server.lines import Url
+from lakeview.server.refusals import unsupported
 from lakeview.server.requests import Wanted
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.signing import Grant
@@ -43,6 +44,14 @@ async def asking(context: Context, what: Callable[[Asked], T]) -> T:
 
 
 # -- heads
+
+
+def chosen_format(asked_for: Wanted, shared: SharedVersion, more: frozenset[str] = frozenset()) -> ResponseFormat:
+    """The format of an answer; `more`: features that are needed beside those of this version. 400 if there is none."""
+    found = asked_for.response_format(shared.needed | more)
+    if found not in shared.heads:
+        raise unsupported(f"this table is given in responseformat={next(iter(shared.heads))} only")
+    return found
 
 
 def head(shared: SharedVersion, response_format: ResponseFormat, *, told: bool) -> bytes:

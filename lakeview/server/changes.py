@@ -9,7 +9,7 @@ from itertools import chain
 import polars as pl
 from starlette.responses import Response
 
-from lakeview.server.answers import answer_headers, asking, head, hints_text, signed, stream
+from lakeview.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
 from lakeview.server.choosing import Asked
 from lakeview.server.context import Context
 from lakeview.server.continuation import Position, opened, sealed
@@ -110,7 +110,7 @@ def _ready(
     first = asked.shared(start)
     historical = request is None or request.historical_metadata
     heading = first if historical else asked.shared(end)
-    chosen = asked_for.response_format(first.needed | asked.shared(end).needed)
+    chosen = chosen_format(asked_for, first, asked.shared(end).needed)
     wanted_changes = ChangesWanted(
         start,
         end,

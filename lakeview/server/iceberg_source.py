@@ -11,7 +11,7 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.addresses import is_absolute
+from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, DecimalType, MapType, PrimitiveType, StructType
@@ -98,11 +98,13 @@ class IcebergSource:
 
         def render(_: ResponseFormat, scheme: str) -> pl.DataFrame:
             texts = stats_texts(self._table.statistics(version).reverse(), snapshot.schema, files["records"])
+            places = Locations(self.storage.root, self._table.metadata).resolve_all(files["path"])
+            root = self.storage.root.rstrip("/") + "/"
             rows = []
-            for path, size, stats in zip(files["path"], files["size"], texts, strict=True):
+            for path, size, stats in zip(places, files["size"], texts, strict=True):
                 known = {} if stats is None else {"stats": stats}
                 body = {"partitionValues": {}, "size": size, **known}
-                rows.append(parquet_row("file", servable(self._relative(path)), body, scheme))
+                rows.append(parquet_row("file", servable(path.removeprefix(root)), body, scheme))
             return rows_frame(rows)
 
         # partition columns are columns of the files as well: the protocol need not know of partitions
@@ -123,10 +125,6 @@ class IcebergSource:
             FileIndex(files.select("path", "records", "deleted_records"), {}, statistics),
             render,
         )
-
-    def _relative(self, path: str) -> str:
-        full = self.storage.resolve(path)
-        return full.removeprefix(self.storage.root.rstrip("/") + "/") if is_absolute(path) else path
 
     def _require_names(self) -> None:
         """400 if a column had another name once, or its name was another column's: plain Parquet is read by names."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 from starlette.responses import Response
 
-from lakeview.server.answers import answer_headers, asking, head, hints_text, signed, stream
+from lakeview.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
 from lakeview.server.changes import stream_of_changes
 from lakeview.server.choosing import Asked
 from lakeview.server.context import Context
@@ -55,7 +55,7 @@ async def metadata(context: Context) -> Response:
         return asked.shared(asked.version(number, at))
 
     shared = await asking(context, found)
-    chosen = asked_for.response_format(shared.needed)
+    chosen = chosen_format(asked_for, shared)
     body = head(shared, chosen, told=number is not None or at is not None)
     context.entry.version = shared.version
     more = answer_headers(asked_for, chosen, end_stream=False)
@@ -102,7 +102,7 @@ class _Answer:
 def _selected(context: Context, shared: SharedVersion, request: QueryRequest, asked_for: Wanted) -> _Answer:
     """Hints first, then the limit; both spare whole files only."""
     settings = context.hub.settings
-    chosen = asked_for.response_format(shared.needed)
+    chosen = chosen_format(asked_for, shared)
     rows = shared.rows(chosen, asked_for.id_hash or chosen.value)
     conditions = []
     if request.predicate_hints and settings.evaluate_predicate_hints:
