@@ -8,7 +8,7 @@ The contracts of `lakeview.frames` are reached from here too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
@@ -145,7 +145,8 @@ class Snapshot:
     """A table at one version.
 
     Made by a reader, or from frames for a test: `Snapshot(metadata, frames={"files": frame})`. Frames that are
-    neither given nor loadable are empty. Safe to use from several threads.
+    neither given nor loadable are empty. `counts`: tells num_files, size_bytes and num_records, or some of them, where
+    the log knows them without a listing. Safe to use from several threads.
     """
 
     def __init__(
@@ -154,9 +155,11 @@ class Snapshot:
         loader: SnapshotLoader | None = None,
         *,
         frames: Mapping[str, pl.DataFrame] | None = None,
+        counts: Callable[[], Mapping[str, int | None]] | None = None,
     ) -> None:
         self._metadata = metadata
         self._loader = loader
+        self._known_counts = counts
         self._frames: dict[str, pl.DataFrame] = dict(frames or {})
         self._counts: dict[str, int | None] = {}
         self._lock = threading.RLock()
@@ -294,6 +297,10 @@ class Snapshot:
             return self._counts[name]
 
     def _counted(self, name: str) -> dict[str, int | None]:
+        if "files" not in self._frames and self._known_counts is not None:
+            known, self._known_counts = dict(self._known_counts()), None
+            if name in known:
+                return known
         if "files" in self._frames or self._loader is None:
             files = self.files
         elif name == "num_records":

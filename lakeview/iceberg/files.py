@@ -10,6 +10,7 @@ from lakeview.errors import InvalidRequestError
 from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
 from lakeview.iceberg.delete_index import FILE_PATH_ID, is_vector, pairs
+from lakeview.iceberg.history import whole
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.tree import Tree, live
@@ -62,6 +63,28 @@ class IcebergFiles:
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
         """FILES of the data files, with these columns or all; InvalidRequestError for one that FILES does not have."""
         return self._frame(self.data_entries(), columns)
+
+    def totals(self) -> dict[str, int | None]:
+        """`num_files`, `size_bytes` and `num_records` from the snapshot's summary, without a manifest being opened.
+
+        A summary is text that its writer kept as it went, and may lie: it is believed where the manifest list counts
+        the same files and rows, and where there are no deletes, which neither of them counts in rows of data. Else
+        nothing is told.
+        """
+        recorded = {} if self._snapshot is None else self._snapshot.summary or {}
+        summary = {k: v for k, v in recorded.items() if isinstance(v, str)}
+        told = {name: whole(summary.get(f"total-{name}"), None) for name in ("data-files", "records", "files-size")}
+        if None in told.values() or whole(summary.get("total-delete-files"), 0) != 0:
+            return {}
+        manifests = self.manifests()
+        files, rows = (pl.col(f"added_{what}_count") + pl.col(f"existing_{what}_count") for what in ("files", "rows"))
+        counted = manifests.select(
+            files.sum().alias("files"), rows.sum().alias("rows"),
+            (files.has_nulls() | rows.has_nulls() | (pl.col("content") != 0).any()).alias("unsure"),
+        ).row(0)  # fmt: skip
+        if counted != (told["data-files"], told["records"], False):
+            return {}
+        return {"num_files": counted[0], "size_bytes": told["files-size"], "num_records": counted[1]}
 
     def delete_files(self) -> pl.DataFrame:
         """FILES of the delete files: `records` is how many deletes they hold."""

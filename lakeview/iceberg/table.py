@@ -154,7 +154,8 @@ class IcebergTable:
         """
         state = self._state
         entry, schema = self._chosen(state, version, at, ref)
-        return Snapshot(self._describe(state, entry, schema), self._files(state, entry))
+        files = self._files(state, entry)
+        return Snapshot(self._describe(state, entry, schema), files, counts=files.totals)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""

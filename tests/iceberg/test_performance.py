@@ -64,6 +64,54 @@ def test_a_plan_asks_for_the_metadata_the_list_and_the_manifests_that_survive(tm
     assert cost(table) == {}
 
 
+def with_totals(history: IcebergHistory, **changes: str) -> IcebergTable:
+    """The table with the totals that engines keep in their summaries, some of them other ones."""
+    files = open_iceberg(history.address).files()
+    told = {"data-files": files.height, "records": files["records"].sum(), "files-size": files["size"].sum()}
+    history.document["snapshots"][-1]["summary"] |= {f"total-{k}": str(v) for k, v in told.items()} | {
+        f"total-{k.replace('_', '-')}": v for k, v in changes.items()
+    }
+    history._write()
+    return open_iceberg(history.address)
+
+
+def totals(table: IcebergTable) -> tuple[int, int | None, int]:
+    snapshot = table.snapshot()
+    return snapshot.num_files, snapshot.num_records, snapshot.size_bytes
+
+
+def test_totals_come_from_the_summary_and_the_list_and_open_no_manifest(tmp_path: Path) -> None:
+    table = with_totals(grown(tmp_path))
+    found = totals(table)
+    assert cost(table) == {"list": 1, "read": 2}
+    files = table.files()
+    assert found == (files.height, files["records"].sum(), files["size"].sum())
+
+
+DOUBTS: dict[str, dict[str, str]] = {
+    "another number of files": {"data_files": "99"},
+    "another number of rows": {"records": "99"},
+    "no number at all": {"files_size": "many"},
+    "deletes": {"delete_files": "1"},
+}
+
+
+@pytest.mark.parametrize("case", DOUBTS)
+def test_totals_in_doubt_are_counted_from_the_manifests(tmp_path: Path, case: str) -> None:
+    table = with_totals(grown(tmp_path), **DOUBTS[case])
+    found = totals(table)
+    files = table.files()
+    assert found == (files.height, files["records"].sum(), files["size"].sum())
+    assert cost(table) == {"list": 1, "read": 2 + COMMITS}
+
+
+def test_totals_of_a_table_with_deletes_are_counted(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    history.delete_equal("e", [history.fields["n"]], [{"n": 3}])
+    table = with_totals(history)
+    assert totals(table)[:2] == (COMMITS, None)
+
+
 def test_manifests_that_snapshots_share_are_read_once(tmp_path: Path) -> None:
     table = open_iceberg(grown(tmp_path).address)
     versions = table.history()["version"].to_list()
