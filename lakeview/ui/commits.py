@@ -152,7 +152,7 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
         table,
         {
             "mark": column.TextColumn("", width=24),
-            "version": column.TextColumn("version", width=62),
+            "version": column.TextColumn("version", width=_width(rows["version"])),
             "committed": column.TextColumn("committed, UTC", width=118),
             "operation": column.TextColumn("operation", width=80),
             "writer": column.TextColumn("writer", width=78),
@@ -176,6 +176,11 @@ _GLYPHS = {
     "maintenance": "\N{BLACK SQUARE}",
     "other": "\N{WHITE CIRCLE}",
 }
+
+
+def _width(versions: pl.Series) -> int:
+    """Pixels for labels of versions: those of random numbers are long."""
+    return 50 if versions.is_between(0, 10**9).all() else 96
 
 
 def _pick_from_table(key: str, versions: list[int]) -> None:

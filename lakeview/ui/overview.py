@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import cache, viewed
+from lakeview.ui import viewed
 from lakeview.ui.components import facts, frame, grid, tile
 from lakeview.ui.opened import Opened
 
@@ -21,9 +21,10 @@ _NUMBERS |= {11: "Eleven", 12: "Twelve"}
 def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     """Rows, live bytes, retained bytes, files, last commit and readable versions, each with its course."""
     snapshot = now.snapshot
+    timeline = timeline.filter(pl.col("lane") != "aside")
     past = timeline.filter(timeline["version"].is_in(_up_to(timeline, now.version)))
     before = _compared_with(now, timeline, past)
-    beside = None if before is None else f"since v{before['version']}"
+    beside = None if before is None else f"since {views.format_version(int(str(before['version'])))}"
     facts_of_files = views.file_facts(snapshot.files)
     kept = viewed.retained_bytes(now)
     cells = grid(150)
@@ -61,7 +62,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
             trend=sampled(past, "files"),
             attention=_is_finding(now, "files"),
         )
-        rhythm = views.cadence(now.history, cache.now())
+        rhythm = viewed.cadence(now)
         tile(
             "Last commit",
             "none" if rhythm.age is None else views.format_age(rhythm.age),
@@ -127,7 +128,7 @@ def span_note(timeline: pl.DataFrame) -> str:
 
 def schema_note(now: Opened) -> str:
     """How many columns, and since when the schema is as it is."""
-    last = now.schemas.filter(pl.col("version") <= now.version).tail(1)
+    last = viewed.schemas_up_to(now).tail(1)
     text = views.counted(len(now.snapshot.schema), "column")
     for version, moment in last.select("version", "timestamp").iter_rows():
         text += f" · last change {views.format_version(version)}, {views.format_date(moment)}"
@@ -163,7 +164,7 @@ def schema_glance(now: Opened) -> None:
             "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
             "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=120),
             "statistics": column.TextColumn("statistics", width=80),
-            "since": column.TextColumn("since", width=56),
+            "since": column.TextColumn("since", width=96),
         },
         key="schema-glance",
         height=340,

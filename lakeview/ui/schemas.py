@@ -8,6 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
+from lakeview.ui import viewed
 from lakeview.ui.components import ROW_HEIGHT, frame
 from lakeview.ui.opened import Opened
 
@@ -19,7 +20,11 @@ def tree(now: Opened) -> pl.DataFrame:
     """SCHEMA_TREE of the version shown, with what its statistics tell, and `rules`: what the table says beside."""
     snapshot = now.snapshot
     columns = views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
-    return columns.join(views.column_rules(snapshot.rules), on="path", how="left", maintain_order="left")
+    told = columns.join(views.column_rules(snapshot.rules), on="path", how="left", maintain_order="left")
+    if now.statistics_files.is_empty():
+        return told.with_columns(ndv=pl.lit(None, dtype=pl.Int64))
+    distinct = views.distinct_values(now.statistics_files, views.line(now.history, now.version))
+    return told.join(distinct, on="path", how="left", maintain_order="left")
 
 
 def constraints(now: Opened) -> pl.DataFrame:
@@ -45,7 +50,7 @@ def tree_note(now: Opened, columns: pl.DataFrame) -> str:
     parts = [views.counted(columns.height - nested, "column")]
     if nested:
         parts.append(f"{nested:,} nested")
-    last = now.schemas.filter(pl.col("version") <= now.version).tail(1)
+    last = viewed.schemas_up_to(now).tail(1)
     for version, moment in last.select("version", "timestamp").iter_rows():
         parts.append(f"last change {views.format_version(version)}, {views.format_date(moment)}")
     return " · ".join(parts)
@@ -64,6 +69,7 @@ def tree_table(columns: pl.DataFrame) -> None:
         minimum="min_text",
         maximum="max_text",
         range="range_is",
+        distinct="ndv",
         required=pl.when("nullable").then(pl.lit("")).otherwise(pl.lit("not null")),
         rules="rules",
         comment="comment",
@@ -82,9 +88,12 @@ def tree_table(columns: pl.DataFrame) -> None:
         "minimum": column.TextColumn("min", width=130),
         "maximum": column.TextColumn("max", width=130),
         "range": column.TextColumn("range is", width=70, help="exact, a bound, or partial: some files do not tell"),
+        "distinct": column.NumberColumn(
+            "distinct", format="localized", width=80, help="an estimate of its writer's, for this version or an earlier"
+        ),
         "comment": column.TextColumn("comment", width=200),
     }
-    for name in ("id", "rules", "comment"):
+    for name in ("id", "rules", "comment", "distinct"):
         if rows[name].null_count() == rows.height:
             del shown[name]
     frame(rows, shown, key="schema-tree", height=30 * ROW_HEIGHT)
@@ -101,9 +110,10 @@ def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
 
 def _before_last_change(now: Opened) -> int:
     """The readable version just before the last change of the schema; the version shown if it never changed."""
-    changes = now.schemas.filter(pl.col("version") <= now.version)["version"].to_list()
-    for change in reversed(changes):
-        for version in now.versions.filter(pl.col("version") < change)["version"].head(1):
+    newest_first = now.versions["version"]
+    for change in reversed(viewed.schemas_up_to(now)["version"].to_list()):
+        place = newest_first.index_of(change)
+        for version in newest_first.slice(0 if place is None else place + 1, 0 if place is None else 1):
             try:
                 now.snapshot_of(version)
             except LakeviewError:  # its log is gone: there is no schema to compare with
@@ -171,7 +181,7 @@ def lives_table(lives: pl.DataFrame) -> None:
 def history_table(history: pl.DataFrame) -> None:
     """Every change of every column, newest first."""
     column = st.column_config
-    rows = history.sort("version", descending=True, maintain_order=True).select(
+    rows = history.reverse().select(
         "column",
         "change",
         "before",

@@ -66,6 +66,13 @@ def _arrivals(address: str, version: int, latest: int, ref: str | None) -> pl.Da
     return views.partition_arrivals(sizes, snapshot.files, lifetimes, commits)
 
 
+def schemas_up_to(now: Opened) -> pl.DataFrame:
+    """SCHEMAS up to the version shown, oldest first: by the order of versions, whose numbers may be random."""
+    newest_first = now.versions["version"]
+    place = newest_first.index_of(now.version)
+    return now.schemas if place is None else now.schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
+
+
 def schema_versions(now: Opened) -> list[tuple[int, datetime | None, Schema]]:
     """Every schema the table had, oldest first, as far as those versions can still be read."""
     found: list[tuple[int, datetime | None, Schema]] = []
@@ -93,9 +100,13 @@ def ribbon(now: Opened) -> pl.DataFrame:
 
 def retained_bytes(now: Opened) -> int:
     """Bytes of files that are no longer live, and that a version which can still be read needs."""
-    readable = now.versions.filter("readable").select(needed="version").sort("needed")
-    gone = now.lifetimes.filter(pl.col("removed").is_not_null()).sort("added")
-    live = now.lifetimes.filter(pl.col("removed").is_null())["path"]
+    order = now.versions.reverse().with_row_index("needed").cast({"needed": pl.Int64()})
+    places = dict(order.select("version", "needed").iter_rows())
+    readable = order.filter("readable").select("needed")
+    in_order = [pl.col(c).replace_strict(places, default=None, return_dtype=pl.Int64) for c in ("added", "removed")]
+    lives = now.lifetimes
+    gone = lives.filter(pl.col("removed").is_not_null()).with_columns(in_order).drop_nulls("removed").sort("added")
+    live = lives.filter(pl.col("removed").is_null())["path"]
     # the first readable version from `added` on needs the file if it comes before `removed`
     first = (
         gone.with_columns(pl.col("added").fill_null(0))
@@ -171,4 +182,4 @@ def _null_shares_by_version(address: str, latest: int) -> pl.DataFrame:
 
 def cadence(now: Opened) -> views.Cadence:
     """When the last commit came, and how often they usually come."""
-    return views.cadence(now.history, cache.now())
+    return views.cadence(timeline(now).filter(pl.col("lane") != "aside"), cache.now())

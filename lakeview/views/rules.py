@@ -34,8 +34,8 @@ def column_rules(rules: pl.DataFrame) -> pl.DataFrame:
 
 
 def constraints(rules: pl.DataFrame) -> pl.DataFrame:
-    """CONSTRAINTS from RULES."""
-    of_table = rules.filter(pl.col("column").is_null())
+    """CONSTRAINTS from RULES; an order of rows is a wish, and no row breaks it."""
+    of_table = rules.filter(pl.col("column").is_null() & (pl.col("kind") != "clustering"))
     return of_table.select("name", rule=_cut("rule")).cast(CONSTRAINTS)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import charts, views
-from lakeview.ui import downloads, files, opened, viewed
+from lakeview.ui import beside, downloads, errors, files, opened, viewed
 from lakeview.ui.components import card, dark, finding_lines, nothing, stack
 
 now = opened.current()
@@ -30,3 +30,7 @@ else:
         page = files.listing(now, live)
     downloads.offer("files on this page", page)
     downloads.offer("all files", live)
+
+with errors.shown(here="files"):
+    beside.delete_files(now)
+    beside.manifests(now)

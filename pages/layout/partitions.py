@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import charts, views
-from lakeview.ui import downloads, opened, partitions, viewed
+from lakeview.ui import beside, downloads, errors, opened, partitions, viewed
 from lakeview.ui.components import card, dark, finding_lines, nothing, stack
 
 now = opened.current()
@@ -44,3 +44,6 @@ else:
             stack(charts.partition_writes(writes, dark=dark()), key="partition-writes")
     with card("Partitions", partitions.table_note(sizes)):
         partitions.size_table(sizes)
+
+with errors.shown(here="partitions"):
+    beside.partition_specs(now)

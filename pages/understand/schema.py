@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import downloads, errors, opened, schemas, viewed
+from lakeview.ui import beside, downloads, errors, opened, schemas, viewed
 from lakeview.ui.components import card, nothing
 
 now = opened.current()
@@ -28,6 +28,7 @@ if columns.open:
         if not constraints.is_empty():
             with card("Constraints", schemas.constraints_note(constraints)):
                 schemas.constraints_table(constraints)
+        beside.sort_orders(now)
 
 if difference.open:
     with difference, errors.shown(here="schema"):

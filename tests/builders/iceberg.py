@@ -118,6 +118,8 @@ class IcebergHistory:
     are returned as the paths recorded.
     """
 
+    first_id = 1000  # what snapshot ids count from
+
     def __init__(
         self, root: Path, fields: list[dict[str, Any]], spec: Sequence[tuple[int, str, str]] = (), *,
         version: int = 2, location: str = "s3://old/table", properties: Mapping[str, str] | None = None,
@@ -287,7 +289,7 @@ class IcebergHistory:
         self, operation: str, files: list[dict[str, Any]], content: int, summary: Mapping[str, str], status: int = 1
     ) -> None:
         sequence = self.document["last-sequence-number"] + 1
-        snapshot_id = 1000 + sequence
+        snapshot_id = self.first_id + sequence
         parent = self.document.get("current-snapshot-id")
         spec = self.document["partition-specs"][-1]
         if status == 2:

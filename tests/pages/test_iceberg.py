@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 pytestmark = pytest.mark.app
@@ -67,3 +70,127 @@ def test_metadata_that_is_none_is_a_designed_error(tmp_path: Path) -> None:
     app = open_page("overview", history.address)
     assert not app.exception
     assert "format version 9" in text(app)
+
+
+FIRST_ID = 2_749_945_925_262_620_000
+
+
+@pytest.fixture(scope="module")
+def branched(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Ids of 64 bits; a branch and a tag; two specs; a sort order; statistics; a column nothing is written with yet."""
+    history = BranchedHistory(tmp_path_factory.mktemp("branched") / "notes", FIELDS, [(2, "month", "day_month")])
+    history.first_id = FIRST_ID
+    first = history.append("a", [{"id": i, "day": date(2024, 1, i + 1), "note": "x"} for i in range(9)])
+    history.tag("january", max_ref_age_ms=864_000_000_000).branch("audit", min_snapshots_to_keep=2)
+    with history.on("audit"):
+        history.append("b", [{"id": 50, "day": date(2024, 3, 1), "note": "?"}])
+    history.partition_by((2, "month", "day_month"), (1, "bucket[4]", "id_bucket"))
+    history.append("c", [{"id": 100, "day": date(2024, 2, 1), "note": None}])
+    history.partition_by((2, "month", "day_month"))
+    history.delete_positions("d", {first: [0]}, partition={"day_month": 648})
+    sorted_by = {"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}
+    blob = {"type": "apache-datasketches-theta-v1", "fields": [1], "properties": {"ndv": "10"}}
+    told = {"snapshot-id": FIRST_ID + 3, "statistics-path": f"{history.location}/s.puffin", "blob-metadata": [blob]}
+    history.record(
+        sort_orders=[{"order-id": 0, "fields": []}, {"order-id": 1, "fields": [sorted_by]}],
+        default_sort_order_id=1, statistics=[told],
+    )  # fmt: skip
+    history.evolve([*FIELDS, {"id": 4, "name": "coming", "required": False, "type": "long"}])
+    return history.address
+
+
+def table_with(app: AppTest, column: str) -> Any:
+    return next(frame.value for frame in app.dataframe if column in frame.value.columns)
+
+
+def test_branches_and_tags_are_on_the_timeline(branched: str) -> None:
+    app = open_page("timeline", branched)
+    assert not app.exception
+    assert "**Branches and tags**" in text(app)
+    found = table_with(app, "ahead")
+    assert found["name"].to_list() == ["main", "audit", "january"]
+    assert found["ahead"].to_list() == [0, 1, 0]
+    assert found["keeps"].to_list()[1:] == ["at least 2 versions", "goes after 10,000 days"]
+    log = table_with(app, "why")
+    assert log["why"].to_list() == ["grew from the one before", "grew from the one before", "the first"]
+
+
+def test_a_branch_in_the_link_is_the_one_that_is_told(branched: str) -> None:
+    app = open_page("timeline", branched, ref="audit")
+    assert not app.exception
+    assert app.query_params["ref"] == "audit"
+    assert app.query_params["version"] == str(FIRST_ID + 2)
+    marks = table_with(app, "operation")["mark"].to_list()
+    assert marks == ["\N{BLACK DOWN-POINTING TRIANGLE}"] * 2 + ["\N{BLACK CIRCLE}"] * 2
+
+
+def test_a_branch_is_chosen_beside_the_version(branched: str) -> None:
+    app = open_page("overview", branched)
+    app.selectbox(key="pick_ref").set_value("audit").run()
+    assert not app.exception
+    assert app.query_params["version"] == str(FIRST_ID + 2)
+    app.selectbox(key="pick_ref").set_value("main").run()
+    assert "ref" not in app.query_params
+    assert app.query_params["version"] == str(FIRST_ID + 4)
+
+
+def test_a_branch_that_is_not_there_is_said_with_a_way_out(branched: str) -> None:
+    app = open_page("overview", branched, ref="gone")
+    assert not app.exception
+    assert "no branch or tag gone" in text(app)
+
+
+def test_a_version_of_another_branch_says_where_it_lies(branched: str) -> None:
+    assert "on audit" in text(open_page("files", branched, version=str(FIRST_ID + 2)))
+
+
+def test_the_newest_version_has_the_columns_that_are_declared_and_older_ones_their_own(branched: str) -> None:
+    names = table_with(open_page("schema", branched), "coverage")["name"].to_list()
+    assert names[-1] == "coming"
+    older = open_page("schema", branched, version=str(FIRST_ID + 1))
+    assert table_with(older, "coverage")["name"].to_list() == ["id", "day", "note"]
+
+
+def test_estimates_of_distinct_values_and_the_sort_order_are_on_the_schema_page(branched: str) -> None:
+    app = open_page("schema", branched)
+    assert table_with(app, "coverage")["distinct"].to_list()[0] == 10
+    assert table_with(app, "order")["text"].to_list() == ["id asc nulls first"]
+
+
+def test_the_ways_it_was_partitioned_are_on_the_partitions_page(branched: str) -> None:
+    found = table_with(open_page("partitions", branched), "spec")
+    assert found["text"].to_list() == ["month of day", "month of day, id into 4 buckets", "month of day"]
+    assert found["files"].to_list() == [1, 1, 0]
+    assert found["state"].to_list() == ["", "", "new files"]
+
+
+def test_manifests_and_delete_files_stand_apart_on_the_files_page(branched: str) -> None:
+    app = open_page("files", branched)
+    assert table_with(app, "overlaps")["content"].to_list() == ["data", "data", "deletes"]
+    assert table_with(app, "deletes")["kind"].to_list() == ["position deletes"]
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_long_ids_are_whole_only_where_one_version_is_told_about(page: str, branched: str) -> None:
+    app = open_page(page, branched)
+    assert not app.exception
+    assert f"v{FIRST_ID}"[:12] not in text(app)
+    for frame in app.dataframe:
+        for name, kind in frame.value.dtypes.items():
+            assert kind != "int64" or frame.value[name].abs().max() < 2**53, name
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_column_of_a_type_no_one_knows_costs_no_page(page: str, tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [*FIELDS, {"id": 9, "name": "x", "required": False, "type": "wish(4)"}])
+    history.append("a", [{"id": 1, "day": None, "note": None}], leave_out=["x"])
+    assert not open_page(page, history.address).exception
+
+
+def test_the_rows_beside_a_column_of_an_unknown_type_are_shown(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [*FIELDS, {"id": 9, "name": "x", "required": False, "type": "wish(4)"}])
+    history.append("a", [{"id": 1, "day": None, "note": None}], leave_out=["x"])
+    app = open_page("data", history.address)
+    app.button(key="read").click().run()
+    assert not app.exception
+    assert "without x, of a type that cannot be read" in text(app)

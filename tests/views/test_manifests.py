@@ -1,0 +1,61 @@
+"""How a version is listed, what each way of partitioning still holds, and estimates of distinct values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from lakeview import views
+from lakeview.frames import MANIFESTS, PARTITION_SPECS, STATISTICS_FILES
+
+
+def framed(rows: list[dict[str, Any]], schema: pl.Schema) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=schema), pl.DataFrame(rows)], how="diagonal_relaxed").cast(schema)
+
+
+COUNTED = {"files_added": 1, "files_existing": 2, "files_deleted": 0, "rows_added": 10, "rows_existing": 20}
+LISTED = framed(
+    [
+        {"path": "a", "content": "data", "size": 100, "spec_id": 0, "overlaps": 1, **COUNTED},
+        {"path": "b", "content": "data", "size": 300, "spec_id": 0, "overlaps": 0, **COUNTED, "files_deleted": 4},
+        {"path": "c", "content": "deletes", "size": 200, "spec_id": 0, "overlaps": None, **COUNTED},
+        {"path": "d", "content": "data", "size": 200, "spec_id": 1, "overlaps": None},
+    ],
+    MANIFESTS,
+)
+
+
+def test_manifests_are_counted_by_content_and_overlap() -> None:
+    assert views.manifest_facts(LISTED) == views.ManifestFacts(3, 1, 800, 200.0, 1, 1)
+
+
+def test_without_ranges_overlap_is_unknown() -> None:
+    assert views.manifest_facts(LISTED.tail(1)).overlapping is None
+    assert views.manifest_facts(LISTED.clear()) == views.ManifestFacts(0, 0, 0, None, None, 0)
+
+
+def test_each_spec_says_what_it_still_holds() -> None:
+    specs = framed([{"spec_id": i, "text": f"way {i}", "default": i == 2} for i in range(3)], PARTITION_SPECS)
+    found = views.spec_use(specs, LISTED)
+    assert found.schema == views.SPEC_USE
+    # deletes are no data; a manifest without counts leaves its spec's unknown; a spec without manifests holds nothing
+    assert found.select("files", "rows", "manifests").rows() == [(6, 60, 2), (None, None, 1), (0, 0, 0)]
+
+
+def test_the_newest_estimate_of_each_column_counts() -> None:
+    told = framed(
+        [
+            {"version": 1, "columns": ["a"], "ndv": 5},
+            {"version": 2, "columns": ["a"], "ndv": 7},
+            {"version": 1, "columns": ["b"], "ndv": 3},
+            {"version": 9, "columns": ["a"], "ndv": 100},
+            {"version": 2, "columns": ["a", "b"], "ndv": 50},
+            {"version": 2, "columns": ["c"], "ndv": None},
+        ],
+        STATISTICS_FILES,
+    )
+    found = views.distinct_values(told, [3, 2, 1])
+    assert found.schema == views.DISTINCT
+    assert sorted(found.rows()) == [("a", 7, 2), ("b", 3, 1)]
+    assert views.distinct_values(told, []).is_empty()
