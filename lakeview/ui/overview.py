@@ -19,14 +19,15 @@ _NUMBERS |= {11: "Eleven", 12: "Twelve"}
 
 
 def tiles(now: Opened, timeline: pl.DataFrame) -> None:
-    """Rows, live bytes, retained bytes, files, last commit and readable versions, each with its course."""
+    """Rows, live bytes, retained bytes, files, last commit and log, each with its course."""
     snapshot = now.snapshot
     timeline = timeline.filter(pl.col("lane") != "aside")
     past = timeline.filter(timeline["version"].is_in(_up_to(timeline, now.version)))
     before = _compared_with(now, timeline, past)
     beside = None if before is None else f"since {views.format_version(int(str(before['version'])))}"
     facts_of_files = views.file_facts(snapshot.files)
-    kept = viewed.retained_bytes(now)
+    found = upkept.retention(now)
+    kept = found.retained_bytes
     cells = grid(150)
     with cells:
         tile(
@@ -51,6 +52,8 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
             f"+{views.format_bytes(kept)}" if kept else "nothing more",
             beside="old versions" if kept else None,
             help="Live bytes, and those of removed files that versions which can still be read need.",
+            trend=sampled(views.retained_course(found, past), "bytes"),
+            attention=_is_claimed(now, "History costs"),
         )
         small = facts_of_files.small_files
         tile(
@@ -73,23 +76,18 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
             bars=True,
             attention=rhythm.late,
         )
-        _readable_tile(now)
+        _log_tile(now)
 
 
-def _readable_tile(now: Opened) -> None:
-    versions = now.versions
-    readable = int(versions["readable"].sum())
-    lost = versions.height - readable
-    runs = views.readability_runs(views.readability(versions))
-    broken = views.runs_text(runs, "broken", limit=1)
+def _log_tile(now: Opened) -> None:
+    log = upkept.log_files(now.address, now.latest)
     tile(
-        "Readable versions",
-        f"{readable:,}",
-        f"of {versions.height:,}" if lost else "all of them",
-        beside=None if broken is None else f"{broken} broken",
-        help="Versions that the log can still rebuild and whose files were not removed by maintenance.",
-        trend=[float(x) for x in versions["readable"].reverse().cast(pl.Int8).to_list()] if lost else None,
-        attention=broken is not None,
+        "Log size",
+        views.format_bytes(None if log.is_empty() else int(log["size"].sum())),
+        None if log.is_empty() else views.counted(log.height, "file"),
+        help="What the table's own log takes: commits, checkpoints, metadata; by one listing.",
+        trend=sampled(views.log_course(log), "bytes"),
+        attention=_is_claimed(now, "The log takes") or _is_claimed(now, "The checkpoint is stale"),
     )
 
 
@@ -223,3 +221,7 @@ def _gaps(past: pl.DataFrame) -> list[float] | None:
 
 def _is_finding(now: Opened, page: str) -> bool:
     return any(finding.page == page and finding.severity in ("broken", "attention") for finding in viewed.findings(now))
+
+
+def _is_claimed(now: Opened, claim: str) -> bool:
+    return any(f.claim.startswith(claim) and f.severity in ("broken", "attention") for f in viewed.findings(now))

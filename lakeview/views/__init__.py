@@ -45,7 +45,15 @@ from lakeview.views.compatibility import (
     rules_date,
     usage_origins,
 )
-from lakeview.views.cost_of_history import HISTORY_COST, WriteAmplification, history_cost, write_amplification
+from lakeview.views.cost_of_history import (
+    COURSE,
+    HISTORY_COST,
+    WriteAmplification,
+    history_cost,
+    log_course,
+    retained_course,
+    write_amplification,
+)
 from lakeview.views.events import EVENTS, events
 from lakeview.views.files import (
     FILE_PAGE,
@@ -144,6 +152,7 @@ __all__ = [
     "COLUMN_STATES",
     "COMPATIBILITY",
     "CONSTRAINTS",
+    "COURSE",
     "CURVE",
     "DISTINCT",
     "EVENTS",
@@ -234,6 +243,7 @@ __all__ = [
     "history_cost",
     "lag_trend",
     "lane_marks",
+    "log_course",
     "line",
     "manifest_facts",
     "missing_partitions",
@@ -252,6 +262,7 @@ __all__ = [
     "range_trend",
     "readability",
     "readability_runs",
+    "retained_course",
     "retention",
     "retention_curve",
     "retention_policy",

@@ -71,3 +71,24 @@ def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
         return WriteAmplification(None, None, None, None)
     written, loaded, kept = int(sums["written"]), int(sums["loaded"]), int(sums["maintenance"])
     return WriteAmplification(written, loaded, kept, written / loaded if loaded else None)
+
+
+COURSE = pl.Schema({"timestamp": UTC_MILLIS, "bytes": pl.Int64()})
+"""One row a moment at which a size changed, oldest first; `bytes` from then on, null when unknown."""
+
+
+def retained_course(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+    """COURSE of what the store keeps today of every version and those before it: its live bytes, and the files removed
+    until then that are still there."""
+    left = found.files.group_by(version="removed").agg(left=pl.col("size").sum())
+    return (
+        timeline.join(left, on="version", how="left", maintain_order="left")
+        .select("timestamp", bytes=pl.col("bytes") + pl.col("left").fill_null(0).cum_sum())
+        .cast(COURSE)
+    )
+
+
+def log_course(log: pl.DataFrame) -> pl.DataFrame:
+    """COURSE of the log by when its files were written, from LOG_FILES; those of no known moment count first."""
+    known = log.sort("modified", nulls_last=False)
+    return known.select(timestamp="modified", bytes=pl.col("size").cum_sum()).drop_nulls("timestamp").cast(COURSE)

@@ -238,3 +238,18 @@ def test_a_table_without_files_costs_nothing() -> None:
     assert views.simulate(found, timedelta()).share is None
     assert views.history_cost(found, views.timeline(told.frame())).is_empty()
     assert views.write_amplification(views.timeline(told.frame().clear())).ratio is None
+
+
+def test_what_the_store_keeps_grows_with_what_is_left_behind() -> None:
+    told = story()
+    course = views.retained_course(found_in(told), views.timeline(told.frame(), told.lifetimes()))
+    assert course["bytes"].to_list() == [10 * MIB, 30 * MIB, 35 * MIB, 41 * MIB, 42 * MIB]
+
+
+def test_the_course_of_a_log_is_told_from_the_moments_of_its_files() -> None:
+    at = Story().now
+    log = pl.DataFrame(
+        {"name": ["b", "a", "c"], "size": [5, 7, 1], "modified": [at, at - timedelta(days=1), None]},
+        schema={"name": pl.String(), "size": pl.Int64(), "modified": pl.Datetime("ms", "UTC")},
+    )
+    assert views.log_course(log)["bytes"].to_list() == [8, 13]
