@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import viewed
+from lakeview.ui import upkept, viewed
 from lakeview.ui.components import facts, frame, grid, tile
 from lakeview.ui.opened import Opened
 
