@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.iceberg.single_values import text_values
+
 FILE_PATH_ID, POS_ID = 2147483546, 2147483545
 """Reserved ids of the two columns of a position delete file."""
 
@@ -84,7 +86,7 @@ def _vectors(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.Dat
 
 
 def _positions(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
-    one = pl.when(pl.col("lower") == pl.col("upper")).then(pl.col("lower").cast(pl.String, strict=False))
+    one = pl.when(pl.col("lower") == pl.col("upper")).then(text_values(right["lower"]))
     right = right.with_columns(pl.coalesce("referenced_data_file", one).alias("target"))
     age = pl.col("data_sequence") <= pl.col("sequence_number")
     named = left.join(

@@ -234,7 +234,7 @@ def _refuse_version(text: bytes, path: str) -> None:
 
     try:
         found = msgspec.json.decode(text, type=Version).format_version
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return
     _check_version(found, path)
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.iceberg.metadata import Metadata, PartitionField
+from lakeview.iceberg.single_values import text_values
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, Field, MapType, StructType, polars_type
 
@@ -132,7 +133,7 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     if (
         isinstance(dtype, pl.String)
         and isinstance(found, pl.Binary)
-        and series.cast(pl.String, strict=False).null_count() > series.null_count()
+        and text_values(series).null_count() > series.null_count()
     ):
         return _mapped(series, lambda b: base64.b64encode(b).decode(), pl.String())
     return series.cast(dtype)

@@ -75,8 +75,19 @@ def _time(values: pl.Series) -> pl.Series:
     return (micros.set(~micros.is_between(0, _DAY["us"] - 1), None) * 1000).cast(pl.Time)
 
 
-def _text(values: pl.Series) -> pl.Series:
-    return values.cast(pl.String, strict=False)
+def text_values(values: pl.Series) -> pl.Series:
+    """Bytes as texts; null for those that are no UTF-8."""
+    try:
+        return values.cast(pl.String)
+    except pl.exceptions.ComputeError:  # there is no cast that leaves out what does not fit, strict or not
+        return _each(values, _utf8, pl.String())
+
+
+def _utf8(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 _DECODERS: dict[str, Callable[[pl.Series], pl.Series]] = {
@@ -91,7 +102,7 @@ _DECODERS: dict[str, Callable[[pl.Series], pl.Series]] = {
     "timestamp": _moments("us", "UTC"),
     "timestamp_ns": _moments("ns", None),
     "timestamptz_ns": _moments("ns", "UTC"),
-    "string": _text,
+    "string": text_values,
     "uuid": lambda v: v,
     "fixed": lambda v: v,
     "binary": lambda v: v,
@@ -122,7 +133,7 @@ def single_value(value: Any, type_: DataType) -> Any:
                 return {f.name: _part(value, f) for f in fields}
             case PrimitiveType(name):
                 return _primitive(value, name, type_)
-    except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, pl.exceptions.PolarsError) as error:
         raise NotAValueError(f"{value!r} is no {type_}") from error
 
 

@@ -13,5 +13,11 @@ FOUND: Mapping[str, tuple[str, bytes]] = {
         b'\x00{"protocol":{}}\n{"metaData":{"id":"x"}}\n\0\x01{"add":{"path":"a","size":1,"stats":"\xff"}}\n',
     ),
     "a vector's name a byte short": ("inline_vector", b"uab^-aqEH.-t@S}K{#b[*k"),
+    "Iceberg metadata that is no UTF-8 where its version is looked for": (
+        "iceberg_metadata",
+        b'{"format-version": "x", "\xba": 1}',
+    ),
+    "a bound of a text that is no UTF-8": ("single_values", b"|\xdd\x94\x9a\xff"),
+    "a default in nanoseconds that is only a day": ("single_values", b'"2024-01-31"'),
 }
 """What it is -> (target, input)."""

@@ -10,6 +10,7 @@ import pyroaring
 
 from tests.builders.actions import add, info, metadata, protocol, remove, schema_string, struct, txn
 from tests.builders.history import parquet_actions
+from tests.fuzz import iceberg_seeds
 
 
 def _line(*actions: dict[str, Any]) -> bytes:
@@ -79,5 +80,6 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
         b"\x00" + _CREATED + b"\0\x02" + _WRITTEN + b"\0\x06" + _WRITTEN,
         b"\x00" + _CREATED + b"\0\x07" + _CREATED + b'{"checkpointMetadata":{"version":1}}\n' + b"\0\x03PAR1",
     ),
+    **iceberg_seeds.SEEDS,
 }  # fmt: skip
 """Target -> inputs."""

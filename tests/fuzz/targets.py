@@ -32,6 +32,7 @@ from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema,
 from lakeview.storage import Storage, open_storage
 from lakeview.variant import variant_text
 from tests.doctor.diagnosis import opened
+from tests.fuzz import iceberg_targets as iceberg
 
 Target = Callable[[bytes], None]
 
@@ -207,7 +208,8 @@ TARGETS: Mapping[str, Target] = {
     f.__name__: f
     for f in (
         commit, path, vector, inline_vector, statistics, partition_value, schema, hint, variant, condition, checkpoint,
-        table,
+        table, iceberg.iceberg_metadata, iceberg.avro_container, iceberg.manifest, iceberg.manifest_list,
+        iceberg.puffin_vector, iceberg.single_values, iceberg.name_mapping, iceberg.location, iceberg.iceberg_table,
     )
 }  # fmt: skip
 """Name -> target."""

@@ -14,7 +14,10 @@ from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
-RUNS = {"statistics": 20, "partition_value": 60, "table": 20, "checkpoint": 20, "path": 1000}
+RUNS = {
+    "statistics": 20, "partition_value": 60, "table": 20, "checkpoint": 20, "path": 1000, "avro_container": 500,
+    "manifest": 200, "manifest_list": 200, "single_values": 100, "iceberg_table": 30, "puffin_vector": 1000,
+}  # fmt: skip
 """Runs of targets that are slow; the others take twenty thousand in a second."""
 
 

@@ -1,0 +1,168 @@
+"""Bytes to each parser of an Iceberg table's metadata: a value or a LakeviewError comes out, never anything else.
+
+A target takes bytes and returns nothing. What it asserts beyond "no other error" stands in its docstring.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import fsspec
+import msgspec
+import polars as pl
+import pyarrow as pa
+
+from lakeview.config import Config
+from lakeview.errors import LakeviewError
+from lakeview.iceberg.avro import open_container, read_frame, read_records
+from lakeview.iceberg.deletes import VectorPlace
+from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.manifests import open_manifest, read_manifest_list, read_manifests
+from lakeview.iceberg.metadata import Metadata, parse_metadata
+from lakeview.iceberg.projection import has_ids, with_mapping
+from lakeview.iceberg.single_values import NotAValueError, decoded_bounds, single_value
+from lakeview.iceberg.table import open_iceberg
+from lakeview.iceberg.transforms import parse_transform
+from lakeview.iceberg.types import PRIMITIVES, parse_type
+from lakeview.schema import DataType
+from lakeview.storage import open_storage
+from tests.builders.iceberg_metadata import document, snapshot, text
+
+TYPES = (*PRIMITIVES, "decimal(9,2)", "decimal(38,10)", "fixed[3]", "geometry", "nonsense")
+NESTED: tuple[Mapping[str, Any], ...] = (
+    {"type": "list", "element-id": 2, "element": "date", "element-required": False},
+    {"type": "map", "key-id": 3, "key": "string", "value-id": 4, "value": "int", "value-required": False},
+    {"type": "struct", "fields": [{"id": 5, "name": "a", "required": False, "type": "decimal(9,2)"}]},
+)
+FOLDER = "/lakeview-fuzz-iceberg"
+
+
+def iceberg_metadata(data: bytes) -> None:
+    """A metadata file: what can be read names a schema, a spec and a snapshot that are there."""
+    with suppress(LakeviewError):
+        found = parse_metadata(data, "v1.metadata.json")
+        found.schema.to_polars()
+        assert found.spec.spec_id == found.default_spec_id
+        for entry in found.snapshots.values():
+            assert -(2**63) <= entry.snapshot_id < 2**63
+            found.schema_of(entry)
+
+
+def avro_container(data: bytes) -> None:
+    """An Avro file: both readers give as many records as its blocks claim, or refuse it."""
+    with suppress(LakeviewError):
+        container = open_container(data, "fuzzed.avro")
+        with suppress(LakeviewError):
+            assert read_frame(container, "fuzzed.avro").height == container.records
+        with suppress(LakeviewError):
+            read_records(container, "fuzzed.avro")
+
+
+def manifest(data: bytes) -> None:
+    """A manifest: its entries have a path each, and what is nobody's manifest is refused."""
+    with suppress(LakeviewError):
+        row = {"sequence_number": 3, "added_snapshot_id": 1, "first_row_id": 10, "partition_spec_id": 0}
+        entries = read_manifests([open_manifest(data, "fuzzed.avro", row)], (), (1, 2))
+        assert not entries["path"].has_nulls()
+        assert entries["status"].is_in([0, 1, 2]).all()
+
+
+def manifest_list(data: bytes) -> None:
+    """A manifest list."""
+    with suppress(LakeviewError):
+        assert not read_manifest_list(data, "fuzzed.avro")["manifest_path"].has_nulls()
+
+
+def puffin_vector(data: bytes) -> None:
+    """A deletion vector in a Puffin file: what its envelope, checksum and manifest do not all say is refused."""
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file(f"{FOLDER}/v.puffin", b"PFA1" + data)
+    for cardinality in (0, 1, 6):
+        with suppress(LakeviewError):
+            found = VectorPlace("v.puffin", 4, len(data), cardinality).bitmap(open_storage(f"memory:/{FOLDER}"))
+            assert len(found) == cardinality
+
+
+@cache
+def _types() -> Sequence[DataType]:
+    return [parse_type(t) for t in (*TYPES, *NESTED)]
+
+
+def single_values(data: bytes) -> None:
+    """Bytes as a bound, text as a default, of every type; a neighbour's bound does not suffer."""
+    for type_ in _types():
+        alone = decoded_bounds(pl.Series([b"\1\0\0\0\0\0\0\0"], dtype=pl.Binary), type_)
+        found = decoded_bounds(pl.Series([data, b"\1\0\0\0\0\0\0\0", None], dtype=pl.Binary), type_)
+        assert (found is None) == (alone is None)
+        if found is not None and alone is not None:
+            assert found.dtype == alone.dtype
+            assert found[1:2].equals(alone, null_equal=True)
+            assert found[2] is None
+            found.to_list()
+    with suppress(msgspec.DecodeError, RecursionError):
+        value = msgspec.json.decode(data.decode(errors="replace"))
+        for type_ in _types():
+            with suppress(NotAValueError):
+                single_value(value, type_)
+    parse_transform(data.decode(errors="replace"))
+
+
+def name_mapping(data: bytes) -> None:
+    """A name mapping: fields keep their names and their order."""
+    fields = [
+        pa.field("a", pa.int64()),
+        pa.field("s", pa.struct([("a", pa.string()), ("l", pa.list_(pa.int32()))])),
+        pa.field("m", pa.map_(pa.string(), pa.struct([("a", pa.date32())]))),
+    ]
+    with suppress(msgspec.DecodeError, RecursionError):
+        found = with_mapping(fields, msgspec.json.decode(data.decode(errors="replace")))
+        assert [f.name for f in found] == [f.name for f in fields]
+        has_ids(found)
+
+
+@cache
+def _metadata() -> Metadata:
+    return parse_metadata(text(document(snapshots=[snapshot(1)])), "v1.metadata.json")
+
+
+def location(data: bytes) -> None:
+    """A recorded path leads into the table or to a place that the store refuses: never up, never through a NUL."""
+    with suppress(LakeviewError):
+        found = Locations("/lakeview-fuzz/table", _metadata()).resolve(data.decode(errors="replace"))
+        assert ".." not in found.split("/")
+        assert "\0" not in found
+
+
+def iceberg_table(data: bytes) -> None:
+    """A whole table: metadata, a manifest list and a manifest, parted by SEPARATOR. It opens or not, and is asked."""
+    memory = fsspec.filesystem("memory")
+    root = f"{FOLDER}-table"
+    if memory.exists(root):
+        memory.rm(root, recursive=True)
+    parts = data.split(SEPARATOR)
+    for name, part in zip(("metadata/v1.metadata.json", "metadata/1.avro", "metadata/m.avro"), parts, strict=False):
+        memory.pipe_file(f"{root}/{name}", part)
+    with suppress(LakeviewError):
+        found = open_iceberg(f"memory:/{root}", config=Config())
+        found.check()
+        questions = (
+            found.history, found.versions, found.files, found.statistics, found.snapshot, found.schemas,
+            found.lifetimes, lambda: found.plan("id = 1"), lambda: found.snapshot().delete_files,
+            lambda: found.scan().collect(),
+        )  # fmt: skip
+        for question in questions:
+            with suppress(LakeviewError):
+                question()
+
+
+SEPARATOR = b"\0lakeview\0"
+
+
+def whole_table(manifests: bytes, entries: bytes) -> bytes:
+    """The input of `iceberg_table` for a sound table of these two files."""
+    metadata = document(**{"snapshots": [snapshot(1)], "current-snapshot-id": 1})
+    return SEPARATOR.join((json.dumps(metadata).encode(), manifests, entries))
