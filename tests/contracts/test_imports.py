@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOMES: dict[str, tuple[str, ...]] = {
     "altair": ("lakeview.charts",),
     "fsspec": ("lakeview.storage.remote",),
+    "httpx": ("lakeview.sharing",),
     "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
     "pyspark": ("lakeview.spark", "lakeview.pipeline", "lakeview.demo"),
     "starlette": ("lakeview.server",),

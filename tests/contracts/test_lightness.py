@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 ENDS = ("altair", "pandas", "pyspark", "starlette", "streamlit", "uvicorn")
-STORES = ("adlfs", "gcsfs", "s3fs")
+STORES = ("adlfs", "gcsfs", "httpx", "s3fs")
 READING = ("fsspec", "numpy", "pyarrow", "sqlglot")
 
 IMPORT = "import lakeview as lv, sys"
