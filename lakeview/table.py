@@ -94,6 +94,9 @@ class Table(Protocol):
         """The rows that commits `start` to `end` (both included) inserted, updated and deleted: the table's columns,
         then CHANGES."""
 
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before."""
+
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the log breaks or leaves odd, worst first; works on tables that do not open. `now`: an aware moment by
         which files too young to be judged are left out."""

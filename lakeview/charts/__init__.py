@@ -8,7 +8,7 @@ from lakeview.charts.compare import (
 from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.partitions import partition_bars, partition_writes
-from lakeview.charts.quality import load_trend_chart
+from lakeview.charts.quality import TrendKind, load_trend_chart
 from lakeview.charts.retention import retention_curves
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
@@ -18,6 +18,7 @@ from lakeview.charts.timeline import timeline_charts
 __all__ = [
     "AnyChart",
     "StackedChart",
+    "TrendKind",
     "history_cost_bars",
     "load_trend_chart",
     "null_heatmap",

@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, palette, time_axis, time_domain
 from lakeview.views import format_count, format_moment, format_percent, format_version
 
-Kind = Literal["share", "count", "number", "days"]
+TrendKind = Literal["share", "count", "number", "days"]
 
 MOST_POINTS = 1_200
 MOST_LABELS = 3
@@ -19,7 +19,7 @@ SYMLOG_TIMES = 8.0
 
 
 def load_trend_chart(
-    trend: pl.DataFrame, title: str, kind: Kind = "number", *, dark: bool = False, width: Width = "container"
+    trend: pl.DataFrame, title: str, kind: TrendKind = "number", *, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
     """One panel with its time axis, at most MOST_POINTS loads, those that fall out always among them; [] where no
     load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days."""
@@ -77,7 +77,7 @@ def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
     return rows[pl.concat([kept["least"], kept["row"], out]).unique().sort()]
 
 
-def _told(rows: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+def _told(rows: pl.DataFrame, kind: TrendKind) -> pl.DataFrame:
     def text(value: float | None) -> str:
         match kind:
             case _ if value is None:

@@ -27,7 +27,13 @@ def check(metadata: Metadata, tree: Tree, versions: Callable[[], pl.DataFrame]) 
 
     Costs the manifests of every snapshot and one listing of the table's folder.
     """
-    found = [*_refs(metadata), *_numbers(metadata), *_logs(metadata), *_readable(metadata, versions())]
+    found = [
+        *_refs(metadata),
+        *_dangling(metadata),
+        *_numbers(metadata),
+        *_logs(metadata),
+        *_readable(metadata, versions()),
+    ]
     current = metadata.snapshots.get(metadata.current_snapshot_id)
     if current is not None:
         try:
@@ -67,6 +73,35 @@ def _refs(metadata: Metadata) -> Iterator[Finding]:
             f"main is {main.snapshot_id}, current is {metadata.current_snapshot_id}",
             "Snapshot References",
             "main",
+        )
+
+
+def _dangling(metadata: Metadata) -> Iterator[Finding]:
+    """Ids that name nothing: readers go on without, each in its own way."""
+    for snapshot in in_order(metadata):
+        if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas:
+            yield _finding(
+                Severity.ATTENTION,
+                "A snapshot names a schema that is not there: it is read with the current one",
+                f"schema {snapshot.schema_id}",
+                "Snapshots",
+                str(snapshot.snapshot_id),
+            )
+    orders = {order.get("order-id") for order in metadata.sort_orders} | {0}
+    if metadata.default_sort_order_id is not None and metadata.default_sort_order_id not in orders:
+        yield _finding(
+            Severity.ATTENTION,
+            "The default sort order is none of the table's: writers cannot keep it",
+            f"order {metadata.default_sort_order_id}",
+            "Sorting",
+        )
+    told = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
+    if gone := [i for i in told if i not in metadata.snapshots]:
+        yield _finding(
+            Severity.NOTE,
+            "Statistics files belong to snapshots that are not there",
+            f"{len(gone):,} of {len(told):,}",
+            "Table Statistics",
         )
 
 
@@ -140,7 +175,9 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
     manifests = tree.manifests(current)
     columns = [f.id for _, f in metadata.schema.leaves() if f.id is not None]
-    entries = tree.entries(manifests, [*columns, FILE_PATH_ID]).filter(pl.col("status") != 2)
+    recorded = tree.entries(manifests, [*columns, FILE_PATH_ID])
+    yield from _counts(manifests, recorded)
+    entries = recorded.filter(pl.col("status") != 2)
     data, deletes = entries.filter(pl.col("content") == 0), entries.filter(pl.col("content") != 0)
     yield from _totals(current.summary or {}, data, deletes)
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique()
@@ -180,6 +217,20 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
                 _some(wrong["path"]),
                 "Manifests",
                 leaf_name(path),
+            )
+
+
+def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]:
+    """What the manifest list says its manifests hold against what they do hold."""
+    for status, word in enumerate(("existing", "added", "deleted")):
+        told = manifests[f"{word}_files_count"]
+        held = entries.filter(pl.col("status") == status).height
+        if not told.has_nulls() and int(told.sum()) != held:
+            yield _finding(
+                Severity.ATTENTION,
+                f"The manifest list counts {word} files that its manifests do not: readers may pass one over",
+                f"{int(told.sum()):,} in the list, {held:,} in the manifests",
+                "Manifest Lists",
             )
 
 

@@ -47,7 +47,7 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
 
 def to_csv(frame: pl.DataFrame) -> bytes:
     """CSV, nested values as JSON text."""
-    return _flat(frame).write_csv().encode()
+    return flat(frame).write_csv().encode()
 
 
 def to_json(frame: pl.DataFrame) -> bytes:
@@ -69,7 +69,8 @@ def _deferred(make: Callable[[pl.DataFrame], bytes], frame: pl.DataFrame) -> Cal
     return lambda: make(frame)
 
 
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Nested values as JSON text."""
     nested = [name for name, type_ in frame.schema.items() if type_.is_nested()]
     texts = [
         pl.Series(

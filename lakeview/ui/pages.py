@@ -33,6 +33,13 @@ PAGES: dict[str, PageEntry] = {
         "What happened, when, and by whom?",
         ":material/show_chart:",
     ),
+    "compare": PageEntry(
+        "Understand",
+        "pages/understand/compare.py",
+        "Compare",
+        "What changed between two versions?",
+        ":material/compare_arrows:",
+    ),
     "schema": PageEntry(
         "Understand",
         "pages/understand/schema.py",
@@ -60,6 +67,13 @@ PAGES: dict[str, PageEntry] = {
         "Data",
         "What do the rows look like, now or at any moment?",
         ":material/table_rows:",
+    ),
+    "quality": PageEntry(
+        "Data",
+        "pages/data/quality.py",
+        "Quality",
+        "Is the data normal, and since when?",
+        ":material/rule:",
     ),
     "health": PageEntry(
         "Operate",

@@ -2,12 +2,7 @@
 
 from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
 from lakeview.views.column_history import COLUMN_HISTORY, COLUMN_LIVES, SchemaVersion, column_history, column_lives
-from lakeview.views.column_loads import (
-    COLUMN_LOADS,
-    SUDDEN,
-    column_loads,
-    sudden_changes,
-)
+from lakeview.views.column_loads import COLUMN_LOADS, SUDDEN, column_loads, null_shares_by_load, sudden_changes
 from lakeview.views.column_states import (
     COLUMN_STATES,
     by_place,
@@ -75,8 +70,10 @@ from lakeview.views.load_trends import (
     null_trend,
     range_trend,
     rows_trend,
+    state_trend,
 )
 from lakeview.views.manifests import DISTINCT, SPEC_USE, ManifestFacts, distinct_values, manifest_facts, spec_use
+from lakeview.views.partition_columns import PARTITION_COLUMN, partition_column
 from lakeview.views.partitions import (
     PARTITION_ARRIVALS,
     PARTITION_SIZES,
@@ -89,7 +86,7 @@ from lakeview.views.partitions import (
     partition_writes,
 )
 from lakeview.views.preview import OPERATORS, PROFILE, Condition, profile, where_text
-from lakeview.views.quality import quality_findings
+from lakeview.views.quality import freshness, quality_findings
 from lakeview.views.readability import (
     RIBBON,
     RUNS,
@@ -169,6 +166,7 @@ __all__ = [
     "NULL_SHARES_BY_VERSION",
     "OPERATORS",
     "PARTITION_ARRIVALS",
+    "PARTITION_COLUMN",
     "PARTITION_DIFF",
     "PARTITION_SIZES",
     "PARTITION_WRITES",
@@ -239,19 +237,22 @@ __all__ = [
     "format_percent",
     "format_range",
     "format_version",
+    "freshness",
     "gap_trend",
     "history_cost",
     "lag_trend",
     "lane_marks",
-    "log_course",
     "line",
+    "log_course",
     "manifest_facts",
     "missing_partitions",
     "needs",
     "null_shares",
+    "null_shares_by_load",
     "null_shares_by_version",
     "null_trend",
     "partition_arrivals",
+    "partition_column",
     "partition_difference",
     "partition_sizes",
     "partition_skew",
@@ -278,6 +279,7 @@ __all__ = [
     "spec_use",
     "spread_evenly",
     "state_points",
+    "state_trend",
     "statistics_shift",
     "sudden_changes",
     "timeline",

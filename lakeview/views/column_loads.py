@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.frames import UTC_MILLIS
-from lakeview.views.columns import value_text
+from lakeview.views.columns import NULL_SHARES_BY_VERSION, spread_evenly, value_text
 from lakeview.views.loads import USUAL_AT_LEAST, USUAL_WINDOW
 
 COLUMN_LOADS = pl.Schema(
@@ -193,6 +193,15 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         .select(SUDDEN.names())
         .cast(SUDDEN)
     )
+
+
+def null_shares_by_load(changes: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """NULL_SHARES_BY_VERSION of at most `limit` loads of SUDDEN: those with sudden changes, then evenly spread ones."""
+    versions = changes["version"].unique(maintain_order=True)
+    odd = changes.filter("sudden")["version"].unique(maintain_order=True).tail(limit)
+    even = spread_evenly(versions.to_list(), max(1, limit - odd.len()))
+    shown = changes.filter(pl.col("version").is_in([*even, *odd.to_list()]))
+    return shown.drop("unusual").rename({"sudden": "unusual"}).select(NULL_SHARES_BY_VERSION.names())
 
 
 def around(values: pl.Expr, kind: str) -> pl.Expr:

@@ -27,6 +27,7 @@ from lakeview.views.units import (
 from lakeview.views.upkeep import upkeep
 
 ON_TIME = "The last commit is on time"
+LATE = "No new data for longer than usual"
 
 MOST_FILES_TIMES = 3
 SMALL_FILES_AT_LEAST = 20
@@ -244,7 +245,7 @@ def _cadence(commits: pl.DataFrame, now: datetime) -> list[Finding]:
     )
     limit = "twice the usual gap, and longer than nearly all before"
     if rhythm.late:
-        claim, remedy = "No new data for longer than usual", "see whether the writer still runs"
+        claim, remedy = LATE, "see whether the writer still runs"
         return [Finding(Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="timeline")]
     return [Finding(Severity.PASS, ON_TIME, evidence, limit, page="timeline")]
 

@@ -46,6 +46,27 @@ def range_trend(changes: pl.DataFrame, column: str, side: str = "high") -> pl.Da
     return _finished(_banded(rows).with_columns(sudden_range=pl.col("sudden_range") & further), "sudden_range")
 
 
+def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame:
+    """LOAD_TREND of COLUMN_STATES, the whole table at every version: `null_share`, `low` or `high`; no band."""
+    rows = states.filter(pl.col("column") == column)
+    marks = {
+        "null_share": pl.col("mark"),
+        "low": pl.lit("\N{GREATER-THAN OR EQUAL TO}"),
+        "high": pl.lit("\N{LESS-THAN OR EQUAL TO}"),
+    }
+    exact = pl.when(pl.col("range_is") == "exact").then(pl.lit("")).otherwise(marks[measure])
+    none = pl.lit(None, dtype=pl.Float64)
+    told = rows.with_columns(
+        value=measure,
+        mark=marks[measure] if measure == "null_share" else exact,
+        writer=pl.lit(None, dtype=pl.String),
+        band_low=none,
+        band_high=none,
+        out=pl.lit(value=False),
+    )
+    return _finished(told, "out")
+
+
 def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     """LOAD_TREND of the rows each append brought, from TIMELINE: outside where it stands out there and is more
     than three times the most of the loads around, or less than a third of the fewest."""
@@ -61,7 +82,7 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
         few=(pl.col("value") * UNUSUAL_TIMES < around(kept, "min") * sooner).fill_null(value=False),
         many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * UNUSUAL_TIMES)).fill_null(value=False),
     )
-    return _finished(found.with_columns(out=pl.col("few") | pl.col("many")), "out")
+    return _finished(found.with_columns(pl.col("band_low").clip(0.0), out=pl.col("few") | pl.col("many")), "out")
 
 
 def event_column(changes: pl.DataFrame) -> str | None:
@@ -80,7 +101,7 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
     rows = rows.with_columns(value=lag, mark=mark, stays=pl.col("taken_back_by").is_null())
-    return _finished(_banded(_far_out(rows)), "far")
+    return _finished(_banded(_far_out(rows, least=1.0)), "far")
 
 
 def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
@@ -88,16 +109,15 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change"))
     gap = pl.col("timestamp").diff().dt.total_milliseconds() / DAY_MS
     rows = loads.with_columns(value=gap, mark=pl.lit(""), stays=pl.lit(value=True))
-    return _finished(_banded(_far_out(rows)), "far")
+    return _finished(_banded(_far_out(rows, least=5 / 24)).with_columns(pl.col("band_low").clip(0.0)), "far")
 
 
-def _far_out(rows: pl.DataFrame) -> pl.DataFrame:
-    """`far`: above the greatest of the loads around by many times what lies between those."""
+def _far_out(rows: pl.DataFrame, least: float) -> pl.DataFrame:
+    """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days."""
     kept = pl.when("stays").then("value")
-    most, least = around(kept, "max"), around(kept, "min")
-    # an hour is never far
-    width = (most - least).clip(1 / 24)
-    return rows.with_columns(far=((pl.col("value") - most) > SUDDEN_WIDTHS * width).fill_null(value=False))
+    most = around(kept, "max")
+    enough = (SUDDEN_WIDTHS * (most - around(kept, "min"))).clip(least)
+    return rows.with_columns(far=((pl.col("value") - most) > enough).fill_null(value=False))
 
 
 def _banded(rows: pl.DataFrame) -> pl.DataFrame:

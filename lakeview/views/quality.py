@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import polars as pl
 
 from lakeview.findings import Finding, Severity
 from lakeview.views.column_loads import SUDDEN_SHARE, SUDDEN_WIDTHS
+from lakeview.views.findings import LATE, ON_TIME
 from lakeview.views.load_trends import event_column, lag_trend, rows_trend
 from lakeview.views.units import counted, format_count, format_moment, format_percent, format_version
 
@@ -36,6 +38,11 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
         return found
     loads = counted(changes["version"].n_unique(), "load")
     return [Finding(Severity.PASS, "No load stands out", f"{loads}, {counted(changes['column'].n_unique(), 'column')}")]
+
+
+def freshness(findings: Sequence[Finding]) -> list[Finding]:
+    """Of the findings about a table those that say whether new data is on time."""
+    return [finding for finding in findings if finding.claim in (LATE, ON_TIME)]
 
 
 def _finding(version: int, parts: list[str], moment: datetime | None, writer: str | None, back: int | None) -> Finding:

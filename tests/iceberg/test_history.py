@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import fsspec
 import polars as pl
 import pytest
@@ -17,7 +18,7 @@ from lakeview.errors import InvalidRequestError, LakeviewError, VersionNotFoundE
 from lakeview.findings import Severity
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from lakeview.iceberg.table import IcebergTable, open_iceberg
-from tests.builders.iceberg import IcebergHistory
+from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
 START = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
@@ -179,6 +180,21 @@ TROUBLES: dict[str, tuple[Callable[[dict[str, Any]], None], Severity, str]] = {
         Severity.ATTENTION,
         "differ in total-data-files",
     ),
+    "a snapshot's schema": (
+        lambda d: d["snapshots"][0].update({"schema-id": 77}),
+        Severity.ATTENTION,
+        "names a schema that is not there",
+    ),
+    "the sort order": (
+        lambda d: d.update({"default-sort-order-id": 5}),
+        Severity.ATTENTION,
+        "The default sort order is none of the table's",
+    ),
+    "statistics": (
+        lambda d: d.update({"statistics": [{"snapshot-id": 7, "statistics-path": "s"}]}),
+        Severity.NOTE,
+        "Statistics files belong to snapshots that are not there",
+    ),
     "clocks": (
         lambda d: d["snapshot-log"].insert(0, {"timestamp-ms": 1_800_000_000_000, "snapshot-id": 1001}),
         Severity.NOTE,
@@ -198,6 +214,20 @@ def test_what_contradicts_itself_is_found(tmp_path: Path, case: str) -> None:
     findings = rewritten(grown(tmp_path), change).check()
     assert [f for f in findings if f.severity is severity and claim in f.claim], findings
     assert all(f.rule for f in findings)
+
+
+def test_a_list_that_counts_other_files_than_its_manifests_hold_is_found(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    (path,) = (history.root / "metadata").glob(f"snap-{history.document['current-snapshot-id']}.avro")
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        rows: list[Any] = list(reader)
+    rows[0]["added_files_count"] += 3
+    with path.open("wb") as out:
+        fastavro.writer(out, fastavro.parse_schema(LIST_SCHEMA), rows)
+    (finding,) = open_iceberg(history.address).check()
+    assert finding.claim.startswith("The manifest list counts added files that its manifests do not")
+    assert finding.evidence.endswith("in the manifests")
 
 
 def test_files_that_are_gone_break_the_current_snapshot(tmp_path: Path) -> None:

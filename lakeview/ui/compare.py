@@ -1,0 +1,245 @@
+"""The compare page's parts: which two versions, what differs in log and statistics, and the rows at a price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.snapshot import Snapshot
+from lakeview.ui import cache, downloads, selection, viewed
+from lakeview.ui.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile
+from lakeview.ui.opened import Opened
+
+BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
+FILES_NOTE = "added right, removed left, log scale"
+SHIFT_NOTE = "null share, %: ring before, dot after; from statistics alone"
+SETTINGS_NOTE = "properties, protocol and features"
+_GLYPHS = {"added": "+ added", "dropped": "\N{MINUS SIGN} dropped", "changed": "~ changed", "same": "= same"}
+_READ = "_compared_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two versions, the base first."""
+
+    before: Snapshot
+    after: Snapshot
+
+
+def chosen(now: Opened) -> Pair | None:
+    """The base and the version shown; None without a base, and where they are one and the same."""
+    base = now.base_snapshot
+    return None if base is None or base.version == now.version else Pair(base, now.snapshot)
+
+
+def offers(now: Opened) -> None:
+    """Bases worth choosing: a link each."""
+    choices = views.base_choices(viewed.timeline(now), now.version)
+    if not choices:
+        shown = views.format_version(now.version)
+        nothing(f"{shown} has no version before it.", "Choose a later version above.", "timeline")
+        return
+    st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
+    moments = dict(viewed.timeline(now).select("version", "timestamp").iter_rows())
+    for choice in choices:
+        when = views.format_moment(moments.get(choice.version))
+        label = f"{choice.label} · {views.format_version(choice.version)}, {when}"
+        link("compare", escape(label), selection.link(base=choice.version))
+
+
+def sentence(now: Opened, pair: Pair) -> None:
+    """One sentence that can be copied into a ticket, and where its figures come from."""
+    text = views.sentence(pair.before, pair.after, viewed.timeline(now))
+    st.code(text, language=None, wrap_lines=True)
+    known = None not in (pair.before.num_records, pair.after.num_records)
+    rows = "and rows" if known else "; rows are unknown, as some file does not count them"
+    st.markdown(f":small[:gray[From the log alone: exact for columns, settings, files, bytes {rows}.]]")
+
+
+def tiles(pair: Pair) -> None:
+    """Five figures: now, and what changed."""
+    with grid(150):
+        for label, value, change in views.difference_tiles(pair.before, pair.after):
+            tile(label, value, change)
+
+
+def settings_note(rows: pl.DataFrame) -> str:
+    """How many settings differ."""
+    changed = rows.filter(pl.col("change") != "same").height
+    return f"{changed:,} of {rows.height:,} differ · {SETTINGS_NOTE}"
+
+
+def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
+    """One row a setting, changes first."""
+    kinds = st.column_config
+    frame(
+        rows.with_columns(pl.col("change").replace_strict(_GLYPHS, default="")),
+        {
+            "change": kinds.TextColumn("change", width=90),
+            "name": kinds.TextColumn("name", width=210),
+            "before": kinds.TextColumn(views.format_version(pair.before.version), width=110),
+            "after": kinds.TextColumn(views.format_version(pair.after.version), width=110),
+        },
+        key="settings",
+        height=9 * 28,
+        unknown="",
+    )
+
+
+def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
+    """How many fields changed, and of how many."""
+    return (
+        f"{views.counted(changes.height, 'change')} · {len(pair.after.schema):,} columns · matched by field id or name"
+    )
+
+
+def partitions(pair: Pair) -> pl.DataFrame:
+    """PARTITION_DIFF of the two versions."""
+    return _partitions(pair.after.location, pair.before.version, pair.after.version, pair)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _partitions(address: str, before: int, after: int, _pair: Pair) -> pl.DataFrame:  # noqa: ARG001 (in the key)
+    return views.partition_difference(_pair.before, _pair.after)
+
+
+def partition_picture(rows: pl.DataFrame) -> None:
+    """Files by partition, and their twin: a table with bytes and rows."""
+    if rows.filter(pl.any_horizontal(pl.col("files_added", "files_removed", "files_redeleted") > 0)).is_empty():
+        nothing("Both versions have the same files.", "What changed between them did not touch the data.")
+        return
+    stack(charts.partition_diff_chart(rows, dark=dark()), key="partition-diff")
+    kinds = st.column_config
+    counts = {
+        name: kinds.NumberColumn(name.replace("_", " "), format="localized", width=90) for name in rows.columns[1:]
+    }
+    with st.expander("The same as a table"):
+        frame(
+            rows.head(MAX_ROWS),
+            {"partition_text": kinds.TextColumn("partition", width=170), **counts},
+            key="partition-rows",
+            unknown="unknown",
+        )
+
+
+def shifts(now: Opened, pair: Pair) -> pl.DataFrame:
+    """STATISTICS_SHIFT of the two versions."""
+    return _shifts(now.address, pair.before.version, pair.after.version, pair)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _shifts(address: str, before: int, after: int, _pair: Pair) -> pl.DataFrame:
+    sides = [cache.statistics(address, version) for version in (before, after)]
+    return views.statistics_shift(_pair.before, _pair.after, *sides)
+
+
+def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
+    """Null shares as dumbbells, and their twin with the ranges."""
+    if rows.is_empty():
+        nothing("No statistics tell of both versions.", "Their writers left them out.", "files")
+        return
+    stack(charts.shift_chart(rows, dark=dark()), key="shift")
+    kinds = st.column_config
+    base, shown = (views.format_version(s.version) for s in (pair.before, pair.after))
+    table = rows.head(MAX_ROWS).with_columns(before=pl.col("before") * 100, after=pl.col("after") * 100)
+    with st.expander("The same as a table, with the ranges"):
+        frame(
+            table,
+            {
+                "column": kinds.TextColumn("column", width=150),
+                "change": kinds.TextColumn("change", width=70),
+                "before_mark": kinds.TextColumn("", width=24),
+                "before": kinds.NumberColumn(f"null {base}, %", format="%.2f", width=90),
+                "after_mark": kinds.TextColumn("", width=24),
+                "after": kinds.NumberColumn(f"null {shown}, %", format="%.2f", width=90),
+                "min_before": kinds.TextColumn(f"min {base}", width=120),
+                "min_after": kinds.TextColumn(f"min {shown}", width=120),
+                "max_before": kinds.TextColumn(f"max {base}", width=120),
+                "max_after": kinds.TextColumn(f"max {shown}", width=120),
+                "range_is": kinds.TextColumn("range is", width=70),
+            },
+            key="shift-rows",
+            unknown="",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What comparing rows reads: the commits between (None where the base does not come first), and their files."""
+
+    start: int | None
+    files: int
+    size: int
+    source: str
+
+
+def price(now: Opened, pair: Pair) -> Price:
+    """What reading the rows of all commits between the two versions costs, by the log."""
+    between = views.commits_between(viewed.timeline(now), pair.before.version, pair.after.version)
+    if between.is_empty() or between["version"][-1] != pair.after.version:
+        return Price(None, 0, 0, "")
+    start = int(between["version"][0])
+    plan = _plan(now.address, start, pair.after.version)
+    sources = plan["source"].unique().sort().to_list()
+    words = {"feed": "the change feed", "derived": "files and deletion vectors"}
+    return Price(start, plan.height, int(plan["size"].sum()), " and ".join(words.get(s, s) for s in sources))
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _plan(address: str, start: int, end: int) -> pl.DataFrame:
+    return cache.table(address).changes_plan(start, end)
+
+
+def rows_button(pair: Pair, cost: Price) -> bool:
+    """Budget and button with its price; True once asked for in this session."""
+    if cost.start is None:
+        nothing("Rows are compared forwards only.", "Choose a base that comes before the version shown.")
+        return False
+    if cost.files == 0:
+        nothing("No row changed.", "The commits between wrote and removed none.")
+        return False
+    key = (selection.remembered().table, pair.before.version, pair.after.version)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":small[:gray[from {cost.source}; copies that a rewrite made are no difference]]", width="stretch")
+        budget = st.selectbox(
+            "Budget", list(BUDGETS), key="budget", bind="query-params", label_visibility="collapsed", width=110
+        )
+        fits = cost.size <= BUDGETS[budget or "256 MiB"]
+        price_text = f"{views.counted(cost.files, 'file')}, {views.format_bytes(cost.size)}"
+        if st.button(
+            f"Compare rows: reads {price_text}",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=not fits,
+            help=None if fits else "More than the budget: choose a larger one, or versions closer together.",
+            key="compare-rows",
+        ):
+            st.session_state[_READ] = key
+    return fits and bool(st.session_state.get(_READ) == key)
+
+
+def rows(now: Opened, pair: Pair, cost: Price) -> views.RowDifference:
+    """The difference in rows."""
+    with st.spinner("Comparing rows", show_time=True):
+        return _rows(now.address, cost.start or 0, pair.after.version)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _rows(address: str, start: int, end: int) -> views.RowDifference:
+    return views.row_difference(cache.table(address).changes(start, end))
+
+
+def rows_table(found: views.RowDifference) -> None:
+    """How many rows came and went, and the first of them."""
+    st.markdown(
+        f":green[**+{found.gained:,}**] rows, :orange[**\N{MINUS SIGN}{found.lost:,}**] &ensp; "
+        f":small[:gray[exact, of {found.read:,} rows read]]"
+    )
+    if not found.rows.is_empty():
+        wide = [name for name, type_ in found.rows.schema.items() if type_ == pl.Int64]
+        # 64-bit numbers are exact as text alone
+        shown = downloads.flat(found.rows).with_columns(found.rows[name].cast(pl.String) for name in wide)
+        frame(shown, dict.fromkeys(shown.columns), key="row-difference", height=420)
