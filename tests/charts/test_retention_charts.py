@@ -1,0 +1,65 @@
+"""The clean-up's curves and the price of history: both themes, few marks, and figures that say what they must."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+import pytest
+import vl_convert
+
+from lakeview import charts, views
+from lakeview.charts.theme import DARK, LIGHT, palette
+from tests.charts.test_charts import MOST_MARKS, rows_of
+from tests.views.story import Story, flights
+from tests.views.test_retention import found_in, story
+
+
+def drawn(told: Story, *, dark: bool) -> list[charts.AnyChart]:
+    found = found_in(told)
+    cost = views.history_cost(found, views.timeline(told.frame(), told.lifetimes()))
+    curves = charts.retention_curves(views.retention_curve(found), 7.0, longest=60.0, dark=dark)
+    return [*curves, charts.history_cost_bars(cost, dark=dark)]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_they_compile_in_both_themes_in_their_own_colours(dark: bool) -> None:
+    other = LIGHT if dark else DARK
+    for chart in drawn(flights(), dark=dark):
+        spec = chart.to_dict()
+        assert spec["config"]["title"]["color"] == palette(dark).text
+        assert not [c for c in (other.blue, other.orange, other.page, other.text) if c in chart.to_json()]
+        assert vl_convert.vegalite_to_svg({**spec, "width": 700}).startswith("<svg")
+
+
+def test_a_long_past_sends_few_marks() -> None:
+    told = Story()
+    for _ in range(600):
+        told.append(1).delete(told.version)
+    for chart in drawn(told, dark=False):
+        assert len(rows_of(chart)) <= MOST_MARKS
+
+
+def test_the_dot_says_what_the_simulation_says() -> None:
+    found = found_in(story())
+    done = views.simulate(found, timedelta(days=20))
+    freed, lost = charts.retention_curves(views.retention_curve(found), 20.0, longest=60.0)
+    dots = [[row["said"] for row in rows_of(c) if "kept" not in row] for c in (freed, lost)]
+    assert dots == [[views.format_bytes(done.bytes)], [str(done.versions)]]
+
+
+def test_commits_beyond_the_dearest_are_told_together() -> None:
+    told = Story()
+    for number in range(20):
+        told.append(1, size=100 + number).delete(told.version)
+    chart = drawn(told, dark=False)[2]
+    named = [row["commit"] for row in rows_of(chart)]
+    assert named[0] == "v39 · DELETE"
+    assert named[-1] == "8 other commits"
+
+
+def test_a_table_that_lost_nothing_is_drawn() -> None:
+    curve = views.retention_curve(found_in(Story().append(1)))
+    assert curve.select(pl.col("bytes").sum()).item() == 0
+    for chart in charts.retention_curves(curve, 7.0, longest=14.0):
+        assert vl_convert.vegalite_to_svg({**chart.to_dict(), "width": 300}).startswith("<svg")
