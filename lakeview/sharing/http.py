@@ -138,6 +138,8 @@ class Http:
         host = urlsplit(url).hostname or "the server"
         try:
             with self._client.stream(method, url, headers=dict(headers), content=content) as response:
+                if not self.limits.private:  # a name may lead elsewhere than when it was looked up
+                    _check_peer(response, host)
                 yield response
         except self._transport_errors as error:
             raise RetryLaterError(
@@ -272,13 +274,27 @@ def _refuse_private(host: str, port: int | None, what: str) -> None:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
     except OSError as error:
         raise StoreUnavailableError(f"{host} has no address: {error.strerror}", fix="try again", place=host) from error
-    if any(not ipaddress.ip_address(address.partition("%")[0]).is_global for address in found):
-        raise AccessDeniedError(
-            f"{what} leads to {host}, which lies in a private network",
-            fix="set LAKEVIEW_PRIVATE_NETWORKS=1 if everybody who uses this app may reach it",
-            place=host,
-            kind="private-address",
-        )
+    if not all(_is_public(address) for address in found):
+        raise _private(host, what)
+
+
+def _check_peer(response: httpx.Response, host: str) -> None:
+    peer = response.extensions["network_stream"].get_extra_info("server_addr")
+    if peer is None or not _is_public(str(peer[0])):
+        raise _private(host, "the answer of a request")
+
+
+def _is_public(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_global
+
+
+def _private(host: str, what: str) -> AccessDeniedError:
+    return AccessDeniedError(
+        f"{what} leads to {host}, which lies in a private network",
+        fix="set LAKEVIEW_PRIVATE_NETWORKS=1 if everybody who uses this app may reach it",
+        place=host,
+        kind="private-address",
+    )
 
 
 def _message(body: bytes) -> str:
@@ -314,8 +330,10 @@ def _long_line(most: int) -> SharingError:
 
 
 def check_endpoint(http: Http, url: str) -> None:
-    """InvalidRequestError if credentials must not be sent to a URL of a profile."""
+    """InvalidRequestError if credentials must not be sent to a URL of a profile, AccessDeniedError if it leads into a
+    private network where that is not allowed."""
     try:
-        http.check_url(url, "the endpoint of the profile")
+        # who brings a profile chooses its endpoint: it is no more trusted than the URLs that come from there
+        http.check_url(url, "the endpoint of the profile", handed_out=True)
     except SharingError as error:
         raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error

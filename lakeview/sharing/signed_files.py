@@ -194,7 +194,10 @@ class SignedFiles(Storage):
                         place=path,
                         kind="no-ranges",
                     )
-                data = self._http.body(response, _WHOLE)[start : start + length]
+                data = self._http.body(response, _WHOLE)
+                for number in range(-(-len(data) // BLOCK)):  # it was sent whole: it is not asked for again
+                    self._blocks.put(path, number, data[number * BLOCK : (number + 1) * BLOCK])
+                data = data[start : start + length]
             case 404 | 410:
                 raise FileNotFoundError(path)
             case 416:

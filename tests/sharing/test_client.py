@@ -369,6 +369,14 @@ def test_private_addresses_are_refused_where_several_users_share_the_app(host: s
         Http(Limits(private=False)).check_url(f"https://{host}/f", "the URL of file f", handed_out=True)
 
 
+def test_a_name_that_leads_elsewhere_than_it_was_looked_up_is_found_out(server: SharingServer) -> None:
+    http = Http(Limits(private=False))
+    with pytest.raises(AccessDeniedError, match="private network"), http.opened("GET", server.url, headers={}):
+        pass
+    with pytest.raises(AccessDeniedError, match="the endpoint of the profile leads to 127"):
+        client(server, limits=Limits(private=False))
+
+
 def test_what_is_this_machine() -> None:
     assert [is_loopback(h) for h in ("localhost", "127.0.0.9", "::1", "10.0.0.1", "localhost.evil.com")] == [
         True, True, True, False, False,

@@ -286,11 +286,14 @@ def test_a_data_file_that_cannot_be_had(
         opened(profile).scan().collect()
 
 
-def test_a_store_without_ranges_sends_small_files_whole(
-    server: SharingServer, profile: Path, orders: SharedStory
-) -> None:
+def test_a_store_without_ranges_sends_small_files_whole_and_once(server: SharingServer, profile: Path) -> None:
     server.ranges = False
-    assert opened(profile).scan().collect().height == 3
+    story = server.share(NAME, {"a": "long"})
+    file = story.file({"a": random.Random(1).choices(range(2**40), k=400_000)})
+    story.holds(file)
+    assert len(file.data) > 2 << 20
+    assert opened(profile).scan().collect().height == 400_000
+    assert server.count("files/f1") == 1
 
 
 def test_deletion_vectors_and_column_mapping_of_the_delta_format(server: SharingServer, profile: Path) -> None:
