@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cache
 
 import polars as pl
 
@@ -106,25 +107,29 @@ class DeltaSource:
         check_type_changes(snapshot.schema)
         if snapshot.data_format.lower() != "parquet":
             raise unsupported(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
-        adds = state.adds(_COLUMNS).reverse()  # newest first
-        partition = self._partitions(version, snapshot.partition_columns)
+        adds = cache(lambda: state.adds(_COLUMNS).reverse())  # newest first
+        features = state.protocol.reader_features or ()
+        vectors = "deletionVectors" in features and state.adds([])["deletion_vector"].is_not_null().any()
 
         def statistics(columns: list[str]) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
 
         def render(response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
-            told = _with_texts(adds, lambda: self._table.statistics(version).reverse(), snapshot.schema)
+            told = _with_texts(adds(), lambda: self._table.statistics(version).reverse(), snapshot.schema)
             return rows_frame([add_row("file", row, response_format, scheme) for row in told.iter_rows(named=True)])
 
-        facts = adds.select("path", "records", "deleted_records")
-        sizes = (adds.height, int(adds["size"].sum())) if self._tell_sizes else None
+        sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
         return SharedVersion(
             version,
             None if snapshot.timestamp is None else milliseconds(snapshot.timestamp),
             snapshot.schema,
-            needed_features(snapshot, bool(adds["vector"].is_not_null().any())),
+            needed_features(snapshot, bool(vectors)),
             heads(state.protocol, state.metadata, snapshot.schema, sizes),
-            FileIndex(facts, partition, statistics),
+            FileIndex(
+                lambda: adds().select("path", "records", "deleted_records"),
+                lambda: self._partitions(version, snapshot.partition_columns),
+                statistics,
+            ),
             render,
         )
 

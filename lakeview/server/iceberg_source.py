@@ -122,7 +122,7 @@ class IcebergSource:
             snapshot.schema,
             frozenset(),
             {ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), head)},
-            FileIndex(files.select("path", "records", "deleted_records"), {}, statistics),
+            FileIndex(lambda: files.select("path", "records", "deleted_records"), dict, statistics),
             render,
         )
 

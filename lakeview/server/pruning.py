@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cached_property
 
 import polars as pl
 
@@ -20,18 +21,34 @@ StatisticsOf = Callable[[list[str]], pl.DataFrame]
 
 
 class FileIndex:
-    """What is known of the files of one version. Safe to use from several threads.
+    """What is known of the files of one version, read when it is asked for. Safe to use from several threads.
 
     `facts`: `records`, `deleted_records` and `path`, one row a file; `partition`: typed values of partition columns,
     under their names.
     """
 
-    def __init__(self, facts: pl.DataFrame, partition: dict[str, pl.Series], statistics: StatisticsOf) -> None:
-        self.facts = facts
-        self._partition = partition
+    def __init__(
+        self, facts: Callable[[], pl.DataFrame], partition: Callable[[], dict[str, pl.Series]], statistics: StatisticsOf
+    ) -> None:
+        self._read_facts = facts
+        self._read_partition = partition
         self._statistics = statistics
         self._bounds: dict[Path, Bounds | None] = {}
         self._lock = threading.Lock()
+
+    @cached_property
+    def facts(self) -> pl.DataFrame:
+        """`path`, `records` and `deleted_records`, one row a file."""
+        return self._read_facts()
+
+    @cached_property
+    def _partition(self) -> dict[str, pl.Series]:
+        return self._read_partition()
+
+    @property
+    def height(self) -> int:
+        """How many files it has read about so far."""
+        return self.facts.height if "facts" in self.__dict__ else 0
 
     def keep(self, *conditions: Node) -> pl.Series:
         """Which files may hold a row for which all conditions are true."""

@@ -17,15 +17,16 @@ from lakeview.server.settings import Settings
 
 _HEAD_BYTES = 64 << 10
 _KEEP_ALIVE = 30
-_PATIENCE = 30.0
 
 
-class _ImpatientProtocol(H11Protocol):
-    """Closes connections that open and do not ask within half a minute: uvicorn itself waits for ever."""
+class ImpatientProtocol(H11Protocol):
+    """Closes connections that open and do not ask within `patience` seconds: uvicorn itself waits for ever."""
+
+    patience = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own type
         super().connection_made(transport)
-        self.loop.call_later(_PATIENCE, self._close_if_silent)
+        self.loop.call_later(self.patience, self._close_if_silent)
 
     def _close_if_silent(self) -> None:
         asked: object = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
@@ -64,7 +65,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
         application(hub),
         host=settings.host,
         port=settings.port,
-        http=_ImpatientProtocol,
+        http=ImpatientProtocol,
         ws="none",
         lifespan="on",
         access_log=False,

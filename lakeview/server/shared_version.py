@@ -46,8 +46,4 @@ class SharedVersion:
     def size(self) -> int:
         """About how many bytes it holds."""
         with self._lock:
-            return (
-                100_000
-                + sum(int(rows.estimated_size()) for rows in self._rows.values())
-                + self.index.facts.height * 200
-            )
+            return 100_000 + sum(int(rows.estimated_size()) for rows in self._rows.values()) + self.index.height * 200

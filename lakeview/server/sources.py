@@ -25,6 +25,7 @@ class Opened:
     def __init__(self, entry: TableEntry) -> None:
         self.entry = entry
         self.turn = asyncio.Lock()
+        self.opening = threading.Lock()
         self.source: Source | None = None
 
 
@@ -55,9 +56,10 @@ class Sources:
 
     def open(self, opened: Opened) -> Source:
         """Open a table on first use; blocks. Errors of `lakeview.errors`."""
-        if opened.source is None:
-            opened.source = self._open(opened.entry)
-        return opened.source
+        with opened.opening:
+            if opened.source is None:
+                opened.source = self._open(opened.entry)
+            return opened.source
 
     def _open(self, entry: TableEntry) -> Source:
         table = open_table(entry.location, storage_options=entry.storage_options or None)

@@ -89,7 +89,7 @@ def build(folder: Path) -> None:
     odd = DeltaHistory(folder / "odd").create()
     odd.write(ODD, b"odd").commit(add(quote(ODD)))
     broken = DeltaHistory(folder / "broken").create()
-    broken.raw_commit(b'{"add": nonsense\n')
+    broken.raw_commit(b'{"metaData": nonsense\n')
 
 
 def configuration(lake: Path, **more: Any) -> dict[str, Any]:
