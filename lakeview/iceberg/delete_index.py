@@ -9,7 +9,8 @@ from lakeview.iceberg.single_values import text_values
 FILE_PATH_ID, POS_ID = 2147483546, 2147483545
 """Reserved ids of the two columns of a position delete file."""
 
-PAIRS = pl.Schema({"data": pl.UInt32(), "delete": pl.UInt32(), "kind": pl.String()})
+KIND = pl.Enum(["vector", "position", "equality"])
+PAIRS = pl.Schema({"data": pl.UInt32(), "delete": pl.UInt32(), "kind": KIND})
 """One row a delete file that applies to a data file, by their row numbers; `kind`: vector, position or equality."""
 
 
@@ -42,8 +43,11 @@ def is_vector(entries: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) -> pl.DataFrame:
-    """PAIRS of live ENTRIES. `global_specs`: the unpartitioned specs, whose equality deletes apply to every file."""
+def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int], each: bool = True) -> pl.DataFrame:
+    """PAIRS of live ENTRIES. `global_specs`: the unpartitioned specs, whose equality deletes apply to every file.
+
+    `each`: every equality delete; otherwise enough of them to tell whether there is one, which are far fewer.
+    """
     if not data.height or not deletes.height:
         return pl.DataFrame(schema=PAIRS)
     left = _keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
@@ -57,11 +61,15 @@ def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     )  # fmt: skip
     equality = right.filter(deletes["content"] == 2)
     older = pl.col("data_sequence") < pl.col("sequence_number")
+    aged, ages = left.select("data", "data_sequence", *same), equality.select("delete", "sequence_number", *same)
+    if not each:  # the newest applies wherever another does
+        ages = ages.sort("sequence_number").unique(same, keep="last", maintain_order=True)
     everywhere = pl.col("spec_id").is_in(global_specs)
-    local = left.join(equality.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
-    anywhere = left.join(equality.filter(everywhere).drop(same), how="cross").filter(older)
+    local = aged.join(ages.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
+    # by age alone and two numbers a row: there may be as many pairs as files times deletes
+    anywhere = aged.drop(same).join_where(ages.filter(everywhere).drop(same), older)
     frames = [
-        frame.select("data", "delete", pl.lit(kind).alias("kind"))
+        frame.select("data", "delete", pl.lit(kind, dtype=KIND).alias("kind"))
         for frame, kind in ((vectors, "vector"), (positions, "position"), (local, "equality"), (anywhere, "equality"))
     ]
     return pl.concat(frames).cast(PAIRS).sort("data", "delete")

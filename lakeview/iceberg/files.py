@@ -55,10 +55,10 @@ class IcebergFiles:
         manifests = self.manifests()
         return live(self._tree.entries(manifests.filter(pl.col("content") == 1), [FILE_PATH_ID]), [1, 2])
 
-    def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
-        """Which deletes apply to which of these data files."""
+    def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame, each: bool = True) -> pl.DataFrame:
+        """Which deletes apply to which of these data files; `each`: every equality delete, or whether there is one."""
         everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
-        return pairs(data, deletes, everywhere)
+        return pairs(data, deletes, everywhere, each)
 
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
         """FILES of the data files, with these columns or all; InvalidRequestError for one that FILES does not have."""
@@ -140,7 +140,7 @@ class IcebergFiles:
         vectors = pl.Series("deletion_vector", [None] * height, dtype=pl.String)
         rows = pl.Series("deleted_records", [0] * height, dtype=pl.Int64)
         deletes = self.delete_entries()
-        applied = self.pairs(entries, deletes)
+        applied = self.pairs(entries, deletes, each=False)
         if not applied.height:
             return {"deletion_vector": vectors, "deleted_records": rows}
         facts = deletes.select(

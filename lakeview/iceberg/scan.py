@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -83,6 +84,7 @@ class Scan:
             entries = entries.filter(pruning.by_all(entries))
         deletes = self._files.delete_entries() if entries.height else entries
         applied = self._deletes(entries, deletes)
+        made = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
         constants = self._constants(entries)
         places = self._locations.resolve_all(entries["path"])
         facts = entries.select("path", "format", "size", "records", "first_row_id", "sequence_number").rows()
@@ -93,7 +95,7 @@ class Scan:
                 self._root, places[number], self._schema, size=size or 0, records=records, source=source,
                 roots=self._roots,
             )  # fmt: skip
-            tasks.append(self._with_deletes(task, path, applied.get(number), deletes))
+            tasks.append(self._with_deletes(task, path, applied.get(number), made))
         return self._placed(tasks, entries) if asks_for_place(self._schema) else tasks
 
     def _placed(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
@@ -107,37 +109,92 @@ class Scan:
     def _pruning(self, where: pl.Expr) -> Pruning:
         return Pruning(self._metadata, self._schema, self._columns, parse(where))
 
-    def _deletes(self, entries: pl.DataFrame, deletes: pl.DataFrame) -> dict[int, list[tuple[int, str]]]:
-        """Which deletes apply to each entry, by row number."""
-        found: dict[int, list[tuple[int, str]]] = {}
-        for data, delete, kind in self._files.pairs(entries, deletes).iter_rows():
-            found.setdefault(data, []).append((delete, kind))
+    def _deletes(self, entries: pl.DataFrame, deletes: pl.DataFrame) -> dict[int, dict[str, tuple[int, ...]]]:
+        """Which deletes apply to each entry, of each kind, by row number."""
+        found: dict[int, dict[str, tuple[int, ...]]] = {}
+        applied = self._files.pairs(entries, deletes).group_by("data", "kind", maintain_order=True).agg("delete")
+        for data, kind, numbers in applied.iter_rows():
+            found.setdefault(data, {})[kind] = tuple(numbers)
         return found
 
     def _with_deletes(
-        self, task: FileTask, recorded: str, applied: Sequence[tuple[int, str]] | None, deletes: pl.DataFrame
+        self, task: FileTask, recorded: str, applied: Mapping[str, tuple[int, ...]] | None, deletes: _DeleteTasks
     ) -> FileTask:
         if not applied:
             return task
-        vector: VectorPlace | None = None
-        positions: list[FileTask] = []
-        equality: dict[tuple[int, ...], list[FileTask]] = {}
-        for number, kind in applied:
-            row = deletes.row(number, named=True)
-            where = self._locations.resolve(row["path"])
-            match kind:
-                case "vector":
-                    vector = _vector(row, where)
-                case "position":
-                    positions.append(position_task(self._root, where, row["format"], row["size"] or 0))
-                case _:
-                    ids = tuple(row["equality_ids"] or ())
-                    source = IcebergSource(row["format"], self._mapping)
-                    schema = self._equality_schema(ids, row["path"])
-                    task_ = FileTask(self._root, where, schema, size=row["size"] or 0, source=source)
-                    equality.setdefault(ids, []).append(task_)
-        groups = tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in equality.values())
-        return _deleting(task, IcebergDeletes(recorded, task, vector, tuple(positions), groups))
+        vector = next((deletes.vector(n) for n in applied.get("vector", ())), None)
+        positions = tuple(deletes.positions(n) for n in applied.get("position", ()))
+        groups = deletes.equality(applied.get("equality", ()))
+        return replace(task, deleted=IcebergDeletes(recorded, task, vector, positions, groups))
+
+    def _constants(self, entries: pl.DataFrame) -> list[Mapping[int, Any]]:
+        """Identity partition values of each file, by source field id: what a column that the file lacks is."""
+        none: list[Mapping[int, Any]] = [{} for _ in range(entries.height)]
+        if "partition" not in entries.columns:
+            return none
+        identity = {
+            f.field_id: f.source_ids[0]
+            for spec in self._metadata.specs.values()
+            for f in spec.fields
+            if f.transform.name == "identity"
+        }
+        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
+        mine = [c for c in self._columns if c.field.field_id in identity and c.specs]
+        if not mine:
+            return none
+        found: list[Mapping[int, Any]] = []
+        known: dict[tuple[Any, ...], Mapping[int, Any]] = {}  # files of one partition share theirs
+        floating = any(c.dtype.is_float() for c in mine)
+        parts = entries.select("spec_id", pl.col("partition").struct.field([c.key for c in mine]))
+        for row in parts.rows():
+            constants = None if floating else known.get(row)  # 0.0 and -0.0 are one key, and two values
+            if constants is None:
+                has = specs.get(row[0], set())
+                pairs = zip(mine, row[1:], strict=True)
+                constants = {identity[c.field.field_id]: v for c, v in pairs if c.field.field_id in has}
+                known[row] = constants
+            found.append(constants)
+        return found
+
+
+class _DeleteTasks:
+    """Delete files, by their row numbers, as tasks carry them: made once, however many files they apply to."""
+
+    def __init__(
+        self, deletes: pl.DataFrame, metadata: Metadata, locations: Locations, root: str, mapping: str | None
+    ) -> None:
+        self._rows = deletes.select(
+            "path", "format", "size", "records", "equality_ids", "content_offset", "content_size"
+        )
+        self._metadata = metadata
+        self._locations = locations
+        self._root = root
+        self._mapping = mapping
+        self.vector = cache(self._vector)
+        self.positions = cache(self._positions)
+        self.equality = cache(self._equality)
+
+    def _row(self, number: int) -> tuple[Mapping[str, Any], str]:
+        row = self._rows.row(number, named=True)
+        return row, self._locations.resolve(row["path"])
+
+    def _vector(self, number: int) -> VectorPlace:
+        return _vector(*self._row(number))
+
+    def _positions(self, number: int) -> FileTask:
+        row, where = self._row(number)
+        return position_task(self._root, where, row["format"], row["size"] or 0)
+
+    def _equality(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
+        """Equality delete files, those of the same columns together."""
+        found: dict[tuple[int, ...], list[FileTask]] = {}
+        for number in numbers:
+            row, where = self._row(number)
+            ids = tuple(row["equality_ids"] or ())
+            schema = found[ids][0].schema if ids in found else self._equality_schema(ids, row["path"])
+            source = IcebergSource(row["format"], self._mapping)
+            found.setdefault(ids, []).append(FileTask(self._root, where, schema, size=row["size"] or 0, source=source))
+        return tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in found.values())
 
     def _equality_schema(self, ids: tuple[int, ...], path: str) -> Schema:
         """The columns an equality delete names, of the types they have now, or had when they were dropped."""
@@ -171,35 +228,6 @@ class Scan:
                 return _alone(recorded.schema.fields, found[field_id][0])
         return None
 
-    def _constants(self, entries: pl.DataFrame) -> list[Mapping[int, Any]]:
-        """Identity partition values of each file, by source field id: what a column that the file lacks is."""
-        none: list[Mapping[int, Any]] = [{} for _ in range(entries.height)]
-        if "partition" not in entries.columns:
-            return none
-        identity = {
-            f.field_id: f.source_ids[0]
-            for spec in self._metadata.specs.values()
-            for f in spec.fields
-            if f.transform.name == "identity"
-        }
-        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
-        mine = [c for c in self._columns if c.field.field_id in identity and c.specs]
-        if not mine:
-            return none
-        found: list[Mapping[int, Any]] = []
-        known: dict[tuple[Any, ...], Mapping[int, Any]] = {}  # files of one partition share theirs
-        floating = any(c.dtype.is_float() for c in mine)
-        parts = entries.select("spec_id", pl.col("partition").struct.field([c.key for c in mine]))
-        for row in parts.rows():
-            constants = None if floating else known.get(row)  # 0.0 and -0.0 are one key, and two values
-            if constants is None:
-                has = specs.get(row[0], set())
-                pairs = zip(mine, row[1:], strict=True)
-                constants = {identity[c.field.field_id]: v for c, v in pairs if c.field.field_id in has}
-                known[row] = constants
-            found.append(constants)
-        return found
-
 
 def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
     offset, size = row["content_offset"], row["content_size"]
@@ -211,10 +239,6 @@ def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
             kind="corrupt-file",
         )
     return VectorPlace(where, offset, size, row["records"])
-
-
-def _deleting(task: FileTask, deletes: IcebergDeletes) -> FileTask:
-    return replace(task, deleted=deletes)
 
 
 def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:

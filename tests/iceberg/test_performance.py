@@ -11,6 +11,7 @@ import pytest
 import lakeview as lv
 from lakeview.iceberg import manifests, tree
 from lakeview.iceberg.avro import read_joined
+from lakeview.iceberg.deletes import IcebergDeletes
 from lakeview.iceberg.table import IcebergTable, open_iceberg
 from tests.builders.iceberg import IcebergHistory
 
@@ -169,3 +170,14 @@ def test_delete_manifests_are_read_only_where_deletes_matter(tmp_path: Path) -> 
     assert cost(table) == {"list": 1, "read": 2 + COMMITS}
     assert table.files().height == COMMITS
     assert cost(table) == {"read": 1}
+
+
+def test_equality_deletes_of_many_files_are_made_once(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    for name in ("d", "e"):
+        history.delete_equal(name, [history.fields["n"]], [{"n": 3}])
+    deleted = [task.deleted for task in open_iceberg(history.address).tasks()]
+    first = deleted[0]
+    assert isinstance(first, IcebergDeletes)
+    assert len(first.equality[0].files) == 2
+    assert all(isinstance(d, IcebergDeletes) and d.equality is first.equality for d in deleted)
