@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from lakeview.delta.log.actions import (
     Action,
@@ -78,40 +78,36 @@ def listed(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> 
 
 
 def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int | None) -> Action:
-    single = file.delta_single_action
-    found: Any
-    if single is not None:
-        found = next((a for a in (single.add, single.remove, single.cdc) if a is not None), None)
-        if found is None:
-            raise _broken(f"file {file.id} has an action of no known kind")
-        url = found.path
-        vector = None if isinstance(found, AddCDCFile) else found.deletion_vector
-    else:
-        assert file.url is not None, "a line in parquet format has a URL, or it is refused when it is read"
-        url, vector, found = file.url, None, _from_parquet(kind, file)
     expires = until if file.expiration_timestamp is None else file.expiration_timestamp
-    path = encode_path(file.id)
-    urls[decode_path(path)] = SignedUrl(url, found.size, expires)
-    changed = (
-        {"path": path} if vector is None else {"path": path, "deletion_vector": _named(vector, file, urls, expires)}
-    )
-    action = msgspec.structs.replace(found, **changed)
-    match action:
-        case AddFile():
-            return Action(add=action)
-        case RemoveFile():
-            return Action(remove=action)
-    return Action(cdc=msgspec.Raw(msgspec.json.encode(action)))
+    path = encode_path(file.id) if "%" in file.id else file.id  # paths of actions are decoded once
+    single = file.delta_single_action
+    if single is None:
+        assert file.url is not None, "a line in parquet format has a URL, or it is refused when it is read"
+        urls[file.id] = SignedUrl(file.url, file.size, expires)
+        return _from_parquet(kind, file, path)
+    found = single.add or single.remove or single.cdc
+    if found is None:
+        raise _broken(f"file {file.id} has an action of no known kind")
+    urls[file.id] = SignedUrl(found.path, found.size, expires)
+    if isinstance(found, AddCDCFile):
+        return _recorded(replace(found, path=path))
+    vector = None if found.deletion_vector is None else _named(found.deletion_vector, file, urls, expires)
+    action = replace(found, path=path, deletion_vector=vector)
+    return Action(add=action) if isinstance(action, AddFile) else Action(remove=action)
 
 
-def _from_parquet(kind: Kind, file: FileLine) -> AddFile | RemoveFile | AddCDCFile:
+def _from_parquet(kind: Kind, file: FileLine, path: str) -> Action:
     values, size = file.partition_values or {}, file.size or 0
     match kind:
         case "remove":
-            return RemoveFile("", file.timestamp, partition_values=values, size=size)
+            return Action(remove=RemoveFile(path, file.timestamp, partition_values=values, size=size))
         case "cdf":
-            return AddCDCFile("", values, size)
-    return AddFile("", size, values, stats=file.stats)
+            return _recorded(AddCDCFile(path, values, size))
+    return Action(add=AddFile(path, size, values, stats=file.stats))
+
+
+def _recorded(action: AddCDCFile) -> Action:
+    return Action(cdc=msgspec.Raw(msgspec.json.encode(action)))
 
 
 def _named(
@@ -125,7 +121,7 @@ def _named(
             # ids of data files and of vectors are two name spaces
             path = VECTORS + quote(file.deletion_vector_file_id or file.id, safe="")
             urls[decode_path(path)] = SignedUrl(vector.path_or_inline_dv, None, expires)
-            return msgspec.structs.replace(vector, path_or_inline_dv=path)
+            return replace(vector, path_or_inline_dv=path)
     raise _broken(f"the deletion vector of file {file.id} has no URL")
 
 
