@@ -146,6 +146,35 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
         click.get_current_context().exit(1)
 
 
+@_command()
+def health(address: str, options: dict[str, Any], machine: bool) -> None:
+    """Tell what needs attention in a table's layout, history and upkeep, from the log alone."""
+    from lakeview import views
+
+    table, now = _open(address, options), datetime.now(UTC)
+    snapshot, refs, commits = table.snapshot(), table.refs(), table.history()
+    versions, lifetimes = table.versions(), table.lifetimes()
+    policy = views.retention_policy(snapshot.properties, refs)
+    kept = views.retention(
+        versions, lifetimes, policy, commits=commits, refs=refs, tombstones=snapshot.tombstones, now=now
+    )
+    found = views.findings(
+        snapshot,
+        versions=versions,
+        commits=commits,
+        statistics=table.statistics(),
+        lifetimes=lifetimes,
+        retention=kept,
+        log=table.log_files(),
+        now=now,
+    )
+    if machine:
+        click.echo(as_json([_record(f) | {"effect": f.effect, "command": f.command} for f in found]))
+    else:
+        click.echo(printable(views.verdict(found)))
+        _lines(_report(found))
+
+
 def _record(found: Finding) -> dict[str, object]:
     names = ("severity", "claim", "evidence", "threshold", "place", "rule", "remedy")
     return {name: getattr(found, name) for name in names}

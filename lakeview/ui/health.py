@@ -72,7 +72,7 @@ def simulator(now: Opened, found: views.Retention) -> None:
 
 
 def _slider(found: views.Retention, longest: int) -> int:
-    word = "deleted files" if found.policy.rule == "removed files" else "versions"
+    word = "removed files" if found.policy.rule == "removed files" else "versions"
     return int(
         st.slider(
             f"Keep {word} for, days",
@@ -91,7 +91,7 @@ def _figures(found: views.Retention, done: views.Simulation) -> None:
         st.metric(
             "Freed",
             f"\N{GREATER-THAN OR EQUAL TO} {views.format_bytes(done.bytes)}" if done.bytes else "nothing",
-            None if done.share is None else f"{views.format_percent(done.share)} of history",
+            None if done.share is None else f"{views.format_percent(done.share)} of old",
             delta_color="gray",
             delta_arrow="off",
         )

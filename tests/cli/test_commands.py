@@ -247,3 +247,11 @@ def test_every_command_has_help() -> None:
     for name, command in main.commands.items():
         assert command.help, name
         assert run(name, "--help").exit_code == 0
+
+
+def test_health_tells_what_the_overview_tells(history: DeltaHistory) -> None:
+    done = run("health", history.address)
+    assert done.exit_code == 0
+    assert done.output.startswith("Readable")
+    claims = [f["claim"] for f in told("health", history.address)]
+    assert "The checkpoint is recent" in claims
