@@ -203,6 +203,24 @@ def revoke(configuration: Path, name: str) -> None:
         click.echo(f"revoked {ended.id} of {printable(ended.recipient)}")
 
 
+@share.command("rotate-keys")
+@_config
+def rotate_keys(configuration: Path) -> None:
+    """Sign with new keys from the next start on; what the present ones signed is accepted until it expires."""
+    from lakeview.server.config_file import read_settings
+    from lakeview.server.signing import load_keys, save_keys
+
+    settings, _ = read_settings(configuration)
+    if settings.keys is None:
+        raise InvalidRequestError(
+            f"{configuration.name} names no file of keys: each start makes its own", fix="add keys: keys.json",
+            kind="bad-configuration",
+        )  # fmt: skip
+    place = Path(settings.keys)
+    save_keys(place, load_keys(place).rotated())
+    click.echo(f"new keys are in {place.name}; restart the server")
+
+
 @token.command("list")
 @_config
 @click.option("--json", "machine", is_flag=True, help="Print JSON instead of text.")
