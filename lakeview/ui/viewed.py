@@ -98,25 +98,6 @@ def ribbon(now: Opened) -> pl.DataFrame:
     return views.readability(now.versions)
 
 
-def retained_bytes(now: Opened) -> int:
-    """Bytes of files that are no longer live, and that a version which can still be read needs."""
-    order = now.versions.reverse().with_row_index("needed").cast({"needed": pl.Int64()})
-    places = dict(order.select("version", "needed").iter_rows())
-    readable = order.filter("readable").select("needed")
-    in_order = [pl.col(c).replace_strict(places, default=None, return_dtype=pl.Int64) for c in ("added", "removed")]
-    lives = now.lifetimes
-    gone = lives.filter(pl.col("removed").is_not_null()).with_columns(in_order).drop_nulls("removed").sort("added")
-    live = lives.filter(pl.col("removed").is_null())["path"]
-    # the first readable version from `added` on needs the file if it comes before `removed`
-    first = (
-        gone.with_columns(pl.col("added").fill_null(0))
-        .sort("added")
-        .join_asof(readable, left_on="added", right_on="needed", strategy="forward", coalesce=False)
-    )
-    needed = first.filter(pl.col("needed") < pl.col("removed")).filter(~pl.col("path").is_in(live.implode()))
-    return int(needed.unique("path")["size"].sum())
-
-
 def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span: str | None) -> pl.DataFrame:
     """TIMELINE rows of these lanes (all if none is named), this writer and this span before the last commit."""
     if lanes:
