@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from typing import Any, Self
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -317,7 +317,7 @@ class SharingServer:
         return 200, headers, b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
     def _url(self, name: str) -> str:
-        return f"{self.root}/files/{name}?sp=r&sig={self.signature}"
+        return f"{self.root}/files/{quote(name, safe='')}?sp=r&sig={self.signature}"
 
     def _line(self, story: SharedStory, kind: str, file: Stored, told: Json) -> Json:
         if self.lifetime is not None:
@@ -340,7 +340,7 @@ class SharingServer:
     def _file(self, asked: Asked) -> tuple[int, dict[str, str], bytes]:
         if asked.parameters.get("sig") != str(self.signature):
             return 403, {"Content-Type": "application/xml"}, b"<Error><Code>AccessDenied</Code></Error>"
-        name = asked.path.removeprefix("/files/")
+        name = unquote(asked.path.removeprefix("/files/"))
         found = [s.stored().get(name.removesuffix(".bin")) for s in self.tables.values()]
         file = next((f for f in found if f is not None), None)
         if file is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -414,3 +415,24 @@ def test_tasks_leave_out_what_a_deletion_vector_deletes(server: SharingServer, p
     story.holds(story.file({"id": [1, 2, 3]}, deleted=(1,)))
     tasks = pickle.loads(pickle.dumps(opened(profile).tasks()))
     assert [v for task in tasks for batch in read_task(task) for v in batch.column("id").to_pylist()] == [1, 3]
+
+
+@pytest.mark.parametrize("delta", [False, True], ids=["parquet", "delta"])
+@pytest.mark.parametrize("name", ["a%20b", "../up", "s3://x//y", "with space", "ü%", "/deletion-vectors/f1"])
+def test_an_id_may_be_any_text(name: str, delta: bool, server: SharingServer, profile: Path) -> None:
+    story = server.share(NAME, {"id": "long"}, delta=delta, features=("deletionVectors",))
+    file = story.file({"id": [1, 2]}, deleted=(0,) if delta else ())
+    story.holds(file)
+    table = opened(profile)
+    rows = table.scan().collect()["id"].to_list()
+    file.id = name
+    again = opened(profile)
+    assert again.files()["path"].to_list() == [name]
+    assert again.scan().collect()["id"].to_list() == rows
+
+
+def test_several_threads_read_one_table(server: SharingServer, profile: Path, orders: SharedStory) -> None:
+    table = opened(profile)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda version: table.scan(version % 3).collect()["id"].sum(), range(24)))
+    assert found == [3, 10, 12] * 8
