@@ -6,6 +6,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import IO
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -24,6 +25,8 @@ _POSITIONS = Schema(
     (Field("path", PrimitiveType("string"), id=FILE_PATH_ID), Field("pos", PrimitiveType("long"), id=POS_ID))
 )
 _KEPT_BYTES = 128 << 20
+_PIECE = 16 << 20
+_FARTHEST = 1 << 40  # file systems refuse positions far beyond
 _ENVELOPE = 12
 """Length before, checksum behind a deletion vector, and the magic number, in bytes."""
 
@@ -42,17 +45,19 @@ class VectorPlace:
 
         DataFileMissingError if the file is gone; CorruptTableError for any disagreement: rows must not come back.
         """
+        if not 0 <= self.offset < _FARTHEST or self.size < _ENVELOPE:
+            raise corrupt_vector(self.path, f"its manifest places {self.size:,} bytes at {self.offset:,}")
         try:
             with storage.open(self.path) as file:
                 file.seek(self.offset)
-                blob = file.read(self.size)
+                blob = _read(file, self.size)
         except FileNotFoundError as error:
             raise DataFileMissingError(
                 f"deletion vector file {self.path} is not in the store",
                 fix="restore it, or read another snapshot: without it deleted rows cannot be told from live ones",
                 place=self.path,
             ) from error
-        if len(blob) != self.size or self.size < _ENVELOPE:
+        if len(blob) != self.size:
             raise corrupt_vector(self.path, f"{self.size:,} bytes at {self.offset:,} reach beyond its file")
         length = int.from_bytes(blob[:4], "big")
         if length != self.size - 8:
@@ -66,6 +71,15 @@ class VectorPlace:
                 self.path, f"it deletes {len(found):,} rows, and its manifest says {self.cardinality:,}"
             )
         return found
+
+
+def _read(file: IO[bytes], size: int) -> bytes:
+    """So many bytes, or as many as there are: room is made for what comes, not for what is claimed."""
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(min(size, _PIECE))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

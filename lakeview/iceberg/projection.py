@@ -46,14 +46,15 @@ def with_mapping(fields: Sequence[pa.Field], mapping: Any) -> list[pa.Field]:
     entries = mapping.get("fields", []) if isinstance(mapping, dict) else mapping
     by_name: dict[str, Mapping[str, Any]] = {}
     for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict):
-            for name in entry.get("names") or ():
+        names = entry.get("names") if isinstance(entry, dict) else None
+        for name in names if isinstance(names, list) else ():
+            if isinstance(name, str):
                 by_name.setdefault(name, entry)
     found = []
     for f in fields:
         entry = by_name.get(f.name, {})
         number = entry.get("field-id")
-        kept = {b"PARQUET:field_id": str(number).encode()} if isinstance(number, int) else {}
+        kept = {b"PARQUET:field_id": str(number).encode()} if isinstance(number, int) and 0 <= number < 2**31 else {}
         found.append(f.with_type(_mapped(f.type, entry.get("fields") or [])).with_metadata(kept))
     return found
 

@@ -18,6 +18,7 @@ FOUND: Mapping[str, tuple[str, bytes]] = {
         b'{"format-version": "x", "\xba": 1}',
     ),
     "a bound of a text that is no UTF-8": ("single_values", b"|\xdd\x94\x9a\xff"),
+    "a name mapping whose names are none": ("name_mapping", b'[{"field-id": 1, "names": [{}]}, {"names": 7}]'),
     "a default in nanoseconds that is only a day": ("single_values", b'"2024-01-31"'),
 }
 """What it is -> (target, input)."""

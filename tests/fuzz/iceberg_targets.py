@@ -81,10 +81,14 @@ def puffin_vector(data: bytes) -> None:
     """A deletion vector in a Puffin file: what its envelope, checksum and manifest do not all say is refused."""
     memory = fsspec.filesystem("memory")
     memory.pipe_file(f"{FOLDER}/v.puffin", b"PFA1" + data)
+    store = open_storage(f"memory:/{FOLDER}")
     for cardinality in (0, 1, 6):
         with suppress(LakeviewError):
-            found = VectorPlace("v.puffin", 4, len(data), cardinality).bitmap(open_storage(f"memory:/{FOLDER}"))
-            assert len(found) == cardinality
+            assert len(VectorPlace("v.puffin", 4, len(data), cardinality).bitmap(store)) == cardinality
+    claimed = int.from_bytes(data[:8], "big", signed=True)
+    for offset, size in ((claimed, len(data)), (4, claimed)):
+        with suppress(LakeviewError):
+            VectorPlace("v.puffin", offset, size, 1).bitmap(store)
 
 
 @cache

@@ -19,8 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.iceberg.deletes import VectorPlace
 from lakeview.iceberg.metadata import parse_metadata
 from lakeview.iceberg.table import open_iceberg
+from lakeview.storage import open_storage
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 from tests.builders.iceberg_metadata import document, snapshot, text
 from tests.fuzz.test_structured import JSON, NUMBERS, TEXTS
@@ -150,6 +152,16 @@ FILE = st.fixed_dictionaries(
         "referenced_data_file": TEXTS, "content_offset": NUMBERS, "content_size_in_bytes": NUMBERS,
     },
 )  # fmt: skip
+
+
+CLAIMS = ((-1, 42), (2**62, 42), (4, 2**62), (4, -1), (2**63 - 1, 2**63 - 1), (4, 0), (10**6, 42))
+
+
+@pytest.mark.parametrize(("offset", "size"), CLAIMS)
+def test_a_vector_in_a_place_that_is_none_is_corrupt(history: IcebergHistory, offset: int, size: int) -> None:
+    store = open_storage(history.address)
+    with pytest.raises(CorruptTableError, match="data/v"):
+        VectorPlace("data/v", offset, size, 1).bitmap(store)
 
 
 @pytest.mark.slow
