@@ -10,6 +10,7 @@ from lakeview.views import format_bytes, format_change, format_percent
 
 MOST_PARTITIONS = 40
 MOST_COLUMNS = 30
+LEAST_COLUMNS = 12
 ROW = 18
 ARROW = "\N{RIGHTWARDS ARROW}"
 
@@ -39,7 +40,9 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
         "count:Q",
         title=None,
         scale=alt.Scale(type="symlog", domain=[-most * 1.8, most * 1.8]),
-        axis=alt.Axis(grid=True, tickCount=5, format="+,d", domain=False),
+        axis=alt.Axis(
+            grid=True, tickCount=5, labelExpr="datum.value === 0 ? '0' : format(datum.value, '+,d')", domain=False
+        ),
     )
     y = alt.Y(
         "partition_text:N",
@@ -66,8 +69,10 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
 
 def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """One dumbbell a column: ring before, dot after, null share in percent; only what moved is labelled, a new column
-    says so. At most MOST_COLUMNS, the largest shift first; [] where no null share is known."""
-    known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null()).head(MOST_COLUMNS)
+    says so. What moved and a few others, at most MOST_COLUMNS, largest shift first; [] where no share is known."""
+    known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null())
+    moved = known.filter(pl.col("change").is_in(["new", "shifted"])).height
+    known = known.head(min(MOST_COLUMNS, max(LEAST_COLUMNS, moved)))
     if known.is_empty():
         return []
     p = palette(dark)

@@ -61,7 +61,7 @@ def sentence(now: Opened, pair: Pair) -> None:
 
 def tiles(pair: Pair) -> None:
     """Five figures: now, and what changed."""
-    with grid(150):
+    with grid(186):
         for label, value, change in views.difference_tiles(pair.before, pair.after):
             tile(label, value, change)
 
@@ -78,10 +78,10 @@ def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
     frame(
         rows.with_columns(pl.col("change").replace_strict(_GLYPHS, default="")),
         {
-            "change": kinds.TextColumn("change", width=90),
-            "name": kinds.TextColumn("name", width=210),
-            "before": kinds.TextColumn(views.format_version(pair.before.version), width=110),
-            "after": kinds.TextColumn(views.format_version(pair.after.version), width=110),
+            "change": kinds.TextColumn("change", width=86),
+            "name": kinds.TextColumn("name", width=200),
+            "before": kinds.TextColumn(views.format_version(pair.before.version), width=105),
+            "after": kinds.TextColumn(views.format_version(pair.after.version), width=105),
         },
         key="settings",
         height=9 * 28,
@@ -93,6 +93,25 @@ def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
     """How many fields changed, and of how many."""
     return (
         f"{views.counted(changes.height, 'change')} · {len(pair.after.schema):,} columns · matched by field id or name"
+    )
+
+
+def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
+    """One row a change: glyph and word, column, before and after, what it breaks."""
+    kinds = st.column_config
+    glyph = pl.col("change").replace_strict({"added": "+", "dropped": "\N{MINUS SIGN}"}, default="~")
+    frame(
+        changes.with_columns(change=glyph + pl.lit(" ") + pl.col("change")),
+        {
+            "change": kinds.TextColumn("change", width=86),
+            "column": kinds.TextColumn("column", width=118),
+            "before": kinds.TextColumn(views.format_version(pair.before.version), width=92),
+            "after": kinds.TextColumn(views.format_version(pair.after.version), width=92),
+            "breaks": kinds.TextColumn("what it breaks", width=114),
+        },
+        key="schema-changes",
+        height=9 * 28,
+        unknown="",
     )
 
 

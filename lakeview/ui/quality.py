@@ -19,7 +19,7 @@ MOST_VALUES = 4_000_000
 """So many files times columns are looked at by themselves: about six seconds, however they are spread."""
 
 MOST_CELLS = 4_800
-ALERTS_SHOWN = 4
+ALERTS_SHOWN = 7
 
 TRENDS_NOTE = "one point a load, from statistics alone · band: usual range, median ± 3 MAD of 20 loads · cross: outside"
 HEATMAP_NOTE = "deeper is more; ✕ sudden, ≤ a bound, ≈ some files only; blank where the column did not exist"

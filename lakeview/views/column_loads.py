@@ -200,7 +200,9 @@ def null_shares_by_load(changes: pl.DataFrame, limit: int) -> pl.DataFrame:
     versions = changes["version"].unique(maintain_order=True)
     odd = changes.filter("sudden")["version"].unique(maintain_order=True).tail(limit)
     even = spread_evenly(versions.to_list(), max(1, limit - odd.len()))
-    shown = changes.filter(pl.col("version").is_in([*even, *odd.to_list()]))
+    # before a column's first statistics there was no column, as far as anybody can tell
+    born = pl.col("null_share").is_not_null().cum_max().over("column")
+    shown = changes.filter(born & pl.col("version").is_in([*even, *odd.to_list()]))
     return shown.drop("unusual").rename({"sudden": "unusual"}).select(NULL_SHARES_BY_VERSION.names())
 
 

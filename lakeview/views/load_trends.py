@@ -31,7 +31,7 @@ def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     """LOAD_TREND of a column's null share, from SUDDEN."""
     rows = changes.filter(pl.col("column") == column)
     told = _banded(rows.with_columns(value="null_share", stays=pl.col("taken_back_by").is_null()))
-    return _finished(told.with_columns(pl.col("band_low").clip(0.0), pl.col("band_high").clip(None, 1.0)), "sudden")
+    return _finished(told.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
 
 
 def range_trend(changes: pl.DataFrame, column: str, side: str = "high") -> pl.DataFrame:
@@ -82,7 +82,7 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
         few=(pl.col("value") * UNUSUAL_TIMES < around(kept, "min") * sooner).fill_null(value=False),
         many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * UNUSUAL_TIMES)).fill_null(value=False),
     )
-    return _finished(found.with_columns(pl.col("band_low").clip(0.0), out=pl.col("few") | pl.col("many")), "out")
+    return _finished(found.with_columns(out=pl.col("few") | pl.col("many")), "out")
 
 
 def event_column(changes: pl.DataFrame) -> str | None:
@@ -109,7 +109,7 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change"))
     gap = pl.col("timestamp").diff().dt.total_milliseconds() / DAY_MS
     rows = loads.with_columns(value=gap, mark=pl.lit(""), stays=pl.lit(value=True))
-    return _finished(_banded(_far_out(rows, least=5 / 24)).with_columns(pl.col("band_low").clip(0.0)), "far")
+    return _finished(_banded(_far_out(rows, least=5 / 24)), "far")
 
 
 def _far_out(rows: pl.DataFrame, least: float) -> pl.DataFrame:
@@ -126,7 +126,10 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
         distance=(pl.col("value") - pl.col("usual")).abs()
     )
     spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
-    return told.with_columns(band_low=pl.col("usual") - spread, band_high=pl.col("usual") + spread)
+    banded = told.with_columns(band_low=pl.col("usual") - spread, band_high=pl.col("usual") + spread)
+    # what was never below zero is not usual there
+    low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")
+    return banded.with_columns(band_low=low)
 
 
 def _finished(rows: pl.DataFrame, outside: str) -> pl.DataFrame:

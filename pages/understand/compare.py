@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import views
-from lakeview.ui import compare, downloads, errors, opened, schemas
+from lakeview.ui import compare, downloads, errors, opened
 from lakeview.ui.components import card, grid, nothing
 
 now = opened.current()
@@ -26,7 +26,7 @@ with errors.shown(here="compare"):
             if changes.is_empty():
                 nothing("The schema is the same in both versions.", "Neither names, types nor comments differ.")
             else:
-                schemas.diff_table(changes, pair.before.version, pair.after.version)
+                compare.schema_table(changes, pair)
         settings = views.settings_difference(pair.before, pair.after)
         downloads.offer("settings", settings)
         with halves, card("Properties and protocol", compare.settings_note(settings), stretch=True):

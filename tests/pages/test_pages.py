@@ -11,20 +11,24 @@ from tests.pages.app import TABLE_PAGES, open_page, text
 SAYS_ON_GOOD = {
     "overview": "Readable",
     "timeline": "One commit",
+    "compare": "Compare with",
     "schema": "4 columns",
     "files": "Median size",
     "partitions": "By month",
     "data": "Null share by column",
+    "quality": "Loads of",
     "health": "Who can read v6",
 }
 
 SAYS_ON_EMPTY = {
     "overview": "The table holds no files",
     "timeline": "v0 · CREATE TABLE",
+    "compare": "v0 has no version before it",
     "schema": "3 columns",
     "files": "v0 holds no data files",
     "partitions": "orders has no partitions",
     "data": "v0 holds no rows",
+    "quality": "No load tells about its columns",
     "health": "The past costs nothing",
 }
 

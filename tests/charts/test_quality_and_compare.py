@@ -1,0 +1,69 @@
+"""Pictures of trends and differences: at most so many marks, nothing drawn for nothing, both themes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+
+from lakeview import charts, views
+from lakeview.charts.quality import MOST_POINTS
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def trend(loads: int, odd: int | None = None) -> pl.DataFrame:
+    rows = [
+        (i, START + timedelta(hours=i), "feed", 900.0 if i == odd else 1.0 + i % 3, "", 0.0, 4.0, i == odd)
+        for i in range(loads)
+    ]
+    return pl.DataFrame(rows, schema=views.LOAD_TREND, orient="row")
+
+
+def marks(chart: charts.AnyChart) -> int:
+    return sum(len(rows) for rows in chart.to_dict()["datasets"].values())
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("kind", ["share", "count", "number", "days"])
+def test_a_trend_names_the_load_that_falls_out(kind: charts.TrendKind, dark: bool) -> None:
+    (chart,) = charts.load_trend_chart(trend(30, odd=12), "x", kind, dark=dark)
+    assert ", v12" in str(chart.to_dict())
+
+
+def test_a_long_trend_is_thinned_and_keeps_what_falls_out() -> None:
+    (chart,) = charts.load_trend_chart(trend(20_000, odd=777), "x")
+    assert marks(chart) <= 3 * MOST_POINTS <= 5_000
+    assert "v777" in str(chart.to_dict())
+
+
+def test_a_trend_without_values_is_no_chart() -> None:
+    assert charts.load_trend_chart(pl.DataFrame(schema=views.LOAD_TREND), "x") == []
+
+
+def test_one_load_far_beyond_the_others_makes_the_scale_logarithmic() -> None:
+    (far,), (near,) = (charts.load_trend_chart(trend(30, odd=odd), "x") for odd in (3, None))
+    assert "symlog" in str(far.to_dict())
+    assert "symlog" not in str(near.to_dict())
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_differences_are_bars_both_ways_at_most_forty(dark: bool) -> None:
+    rows = [(f"day={i}", i % 5, i % 3, 0, 10, 10, None, None) for i in range(300)]
+    (chart,) = charts.partition_diff_chart(pl.DataFrame(rows, schema=views.PARTITION_DIFF, orient="row"), dark=dark)
+    assert marks(chart) <= 81
+    assert charts.partition_diff_chart(pl.DataFrame(schema=views.PARTITION_DIFF)) == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_shifts_label_only_what_moved(dark: bool) -> None:
+    rows = [
+        ("a", "shifted", 0.1, 0.5, "", "", 0.4, None, None, None, None, None),
+        ("b", "new", None, 0.7, None, "\N{LESS-THAN OR EQUAL TO}", None, None, None, None, None, None),
+        ("c", "same", 0.2, 0.2, "", "", 0.0, None, None, None, None, None),
+    ]
+    (chart,) = charts.shift_chart(pl.DataFrame(rows, schema=views.STATISTICS_SHIFT, orient="row"), dark=dark)
+    told = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
+    assert told[:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %", ""]
+    assert charts.shift_chart(pl.DataFrame(schema=views.STATISTICS_SHIFT)) == []

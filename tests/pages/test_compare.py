@@ -1,0 +1,52 @@
+"""The compare page: a sentence, the differences, rows at a price; and without a base the sensible ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pages.app import open_page, text
+
+pytestmark = pytest.mark.app
+
+
+def test_without_a_base_sensible_ones_are_offered(good: Path) -> None:
+    app = open_page("compare", good)
+    assert not app.exception
+    labels = [link.label for link in app.page_link]
+    assert any("the version before · v5" in label for label in labels)
+    assert any("before the last schema change · v3" in label for label in labels)
+
+
+def test_two_versions_are_told_in_one_sentence(good: Path) -> None:
+    app = open_page("compare", good, version="4", base="1")
+    assert not app.exception
+    (sentence,) = (code.value for code in app.code)
+    assert sentence.startswith("flights from v1 (2026-03-02) to v4 (2026-03-05): +40 rows, 1 column added")
+    assert "Rows 60 +40 from 20" in text(app)
+    changes = app.dataframe[0].value
+    assert changes.to_dict("records")[0]["column"] == "cancelled"
+
+
+def test_rows_have_a_price_and_are_read_on_demand(good: Path) -> None:
+    app = open_page("compare", good, version="3", base="1")
+    button = app.button(key="compare-rows")
+    assert button.label.startswith("Compare rows: reads 2 files")
+    button.click().run()
+    assert not app.exception
+    assert ":green[**+40**] rows" in text(app)
+    assert "exact, of 40 rows read" in text(app)
+
+
+def test_a_base_that_comes_later_is_compared_without_rows(good: Path) -> None:
+    app = open_page("compare", good, version="1", base="4")
+    assert not app.exception
+    assert "Rows are compared forwards only." in text(app)
+
+
+def test_a_price_above_the_budget_is_not_paid(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.ui.compare.BUDGETS", {"10 B": 10})
+    app = open_page("compare", good, version="3", base="1")
+    assert not app.exception
+    assert app.button(key="compare-rows").disabled

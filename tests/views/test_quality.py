@@ -1,0 +1,164 @@
+"""Quality: loads that are not normal are found and named, clean ones are not; all from statistics alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview import views
+from lakeview.findings import Severity
+from lakeview.frames import COMMITS, LIFETIMES
+
+START = datetime(2026, 1, 1, 4, tzinfo=UTC)
+STATISTIC: dict[str, pl.DataType] = {
+    "min": pl.Int64(), "max": pl.Int64(), "null_count": pl.Int64(), "exact": pl.Boolean(),
+    "null_count_exact": pl.Boolean(),
+}  # fmt: skip
+
+
+def told(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """LIFETIMES with the statistics of x, and the TIMELINE: one load a day, one file each; `removed` by a later one."""
+    commits, lives = [], []
+    for version, load in enumerate(loads):
+        rows = load.get("rows", 1000)
+        gone = next((i for i, other in enumerate(loads) if other.get("takes_back") == version), None)
+        back = load.get("takes_back")
+        commits.append(
+            {
+                "version": version, "position": version, "timestamp": START + timedelta(days=version),
+                "operation": "WRITE", "user": "feed", "files_added": 1, "files_removed": 0 if back is None else 1,
+                "bytes_added": 10, "bytes_removed": 0 if back is None else 10, "records_added": rows,
+                "records_removed": 0, "schema_changed": False, "protocol_changed": False, "data_change": True,
+            }
+        )  # fmt: skip
+        x = {"min": 0, "max": load.get("max", 100), "null_count": load.get("nulls", 10), "exact": True}
+        lives.append(
+            {
+                "path": f"f{version}", "added": version, "removed": gone, "size": 10, "records": rows,
+                "statistics": None if load.get("silent") else {"x": {**x, "null_count_exact": True}},
+            }
+        )  # fmt: skip
+    types = {**LIFETIMES, "statistics": pl.Struct({"x": pl.Struct(STATISTIC)})}
+    lifetimes = pl.DataFrame(lives, schema=types, orient="row")
+    return lifetimes, views.timeline(pl.DataFrame(commits, schema=COMMITS, orient="row"), lifetimes)
+
+
+def claims(loads: Sequence[dict[str, Any]]) -> list[tuple[Severity, str]]:
+    lifetimes, timeline = told(loads)
+    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
+    return [(finding.severity, finding.claim) for finding in views.quality_findings(changes, timeline)]
+
+
+USUAL: list[dict[str, Any]] = [{"nulls": 10 + i % 5, "max": 100 + i % 7} for i in range(12)]
+ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
+
+
+@pytest.mark.parametrize(
+    ("loads", "expected"),
+    [
+        pytest.param(USUAL, [(PASS, "No load stands out")], id="a table whose loads are alike"),
+        pytest.param(
+            [*USUAL, {"nulls": 900}], [(ATTENTION, "v12: x is null in 90.0 %, usually 1.1 %")], id="nearly all is null"
+        ),
+        pytest.param(
+            [{"nulls": 900}, *USUAL],
+            [(ATTENTION, "v0: x is null in 90.0 %, usually 1.1 %")],
+            id="the first load is odd",
+        ),
+        pytest.param(
+            [*USUAL, {"max": 6000}],
+            [(ATTENTION, "v12: x reaches 6,000, usually at most 106")],
+            id="another unit: sixty times the values",
+        ),
+        pytest.param(
+            [*USUAL, {"rows": 50, "nulls": 1}],
+            [(ATTENTION, "v12: 50 rows, usually 1,000")],
+            id="hardly any rows",
+        ),
+        pytest.param(
+            [*USUAL, {"nulls": 500}, {"nulls": 500}, {"nulls": 505}],
+            [(ATTENTION, "v12: x is null in 50.0 %, usually 1.1 %")],
+            id="a change that stays is told once, where it began",
+        ),
+        pytest.param(
+            [*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL],
+            [(NOTE, "v12: x is null in 90.0 %, usually 1.1 %")],
+            id="a bad load that was repaired",
+        ),
+        pytest.param(
+            [{"nulls": 0, "max": 100 * i} for i in range(1, 20)],
+            [(PASS, "No load stands out")],
+            id="a value that grows",
+        ),
+        pytest.param([{"silent": True}] * 8, [], id="without statistics nothing is judged"),
+        pytest.param(USUAL[:3], [], id="three loads are too few to judge"),
+    ],
+)
+def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list[tuple[Severity, str]]) -> None:
+    assert claims(loads) == expected
+
+
+def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
+    lifetimes, timeline = told([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
+    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
+    (finding,) = views.quality_findings(changes, timeline)
+    assert finding.evidence == "by feed, 2026-01-13 04:00 UTC; repaired by v13"
+    assert finding.place == "v12"
+
+
+def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:
+    lifetimes, timeline = told([{}, {"silent": True}])
+    loads = views.column_loads(lifetimes, timeline)
+    assert loads.select("version", "null_share", "mark", "low", "high").rows() == [
+        (0, 0.01, "", 0.0, 100.0),
+        (1, None, None, None, None),
+    ]
+
+
+def test_a_file_whose_rows_were_deleted_is_not_loaded_again() -> None:
+    lifetimes, timeline = told([{}, {}])
+    again = lifetimes[:1].with_columns(added=pl.lit(1, pl.Int64), deletion_vector=pl.lit("v"))
+    assert views.column_loads(pl.concat([lifetimes, again]), timeline)["records"].to_list() == [1000, 1000]
+
+
+def test_every_version_is_told_for_the_whole_table() -> None:
+    lifetimes, timeline = told([{}, {"nulls": 90, "max": 700}, {"takes_back": 1}])
+    states = views.column_states(lifetimes, timeline)
+    assert states.select("version", "records", "null_share", "mark", "high", "range_is").rows() == [
+        (0, 1000, 0.01, "", 100.0, "exact"),
+        (1, 2000, 0.05, "", 700.0, "exact"),
+        (2, 2000, 0.01, "", 100.0, "exact"),
+    ]
+
+
+def test_versions_whose_numbers_have_no_order_are_told_in_theirs() -> None:
+    lifetimes, timeline = told([{}, {"nulls": 90}, {}])
+    ids = {0: 900, 1: 7, 2: 50}
+    named = [pl.col(c).replace_strict(ids, default=None, return_dtype=pl.Int64) for c in ("added", "removed")]
+    renamed = timeline.with_columns(pl.col("version").replace_strict(ids, return_dtype=pl.Int64))
+    states = views.column_states(lifetimes.with_columns(named), renamed)
+    assert states.select("version", "records").rows() == [(900, 1000), (7, 2000), (50, 3000)]
+
+
+def test_trends_mark_only_what_falls_out() -> None:
+    lifetimes, timeline = told([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
+    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
+    for trend in (views.null_trend(changes, "x"), views.range_trend(changes, "x")):
+        assert trend.schema == views.LOAD_TREND
+        assert trend.filter("outside")["version"].to_list() == [12]
+    assert views.rows_trend(timeline)["outside"].sum() == 0
+    assert views.gap_trend(timeline)["outside"].sum() == 0
+    assert views.event_column(changes) is None
+
+
+def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
+    lifetimes, timeline = told([{"nulls": i % 9} for i in range(500)])
+    x = lifetimes["statistics"].struct.field("x")
+    wide = lifetimes.with_columns(pl.DataFrame([x.alias(f"c{i}") for i in range(200)]).to_struct("statistics"))
+    loads = views.sudden_changes(views.column_loads(wide, timeline))
+    assert loads.height == 500 * 200
+    assert loads["sudden"].sum() == 0
