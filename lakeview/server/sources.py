@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import open_table
@@ -62,7 +63,7 @@ class Sources:
             return opened.source
 
     def _open(self, entry: TableEntry) -> Source:
-        table = open_table(entry.location, storage_options=entry.storage_options or None)
+        table = open_table(entry.location, storage_options=_signing(entry) or None)
         if entry.view is not None:
             return ViewSource(entry, table, self._settings.views)
         match table:
@@ -80,3 +81,12 @@ class Sources:
             found = source.at(version)
         self._versions.put(key, found)
         return found
+
+
+def _signing(entry: TableEntry) -> dict[str, Any]:
+    """The storage options of a table. On S3 the fourth version of signatures is asked for: with the second, which boto3
+    still prefers for URLs, clients built on the Delta kernel take an address for a local file."""
+    options = dict(entry.storage_options)
+    if entry.location.startswith("s3://"):
+        options["config_kwargs"] = {"signature_version": "s3v4", **options.get("config_kwargs", {})}
+    return options
