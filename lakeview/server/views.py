@@ -16,7 +16,7 @@ import polars as pl
 
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import create_table, open_table
-from lakeview.errors import InvalidRequestError, NotATableError
+from lakeview.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.expressions import check_columns, predicate
 from lakeview.schema import Field, Schema
 from lakeview.server.delta_lines import public_field
@@ -65,7 +65,12 @@ class ViewSource:
         self._base.refresh()
         version = self._base.latest_version
         if self._copy is None or self._held() != version:
-            self._materialise(version)
+            try:
+                self._materialise(version)
+            except CommitConflictError:  # another process of this server was first: what it copied will do
+                self._copy = _opened(self._address)
+                if self._copy is None or self._held() != version:
+                    raise
         if self._shared is None:
             assert self._copy is not None
             self._shared = DeltaSource(self._copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from starlette.applications import Starlette
 
 import lakeview as lv
 from lakeview.server.audit import AUDIT, AuditLog, Entry
+from lakeview.server.settings import TableEntry, ViewEntry
+from lakeview.server.views import ViewSource
 from lakeview.storage import Storage
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -122,6 +125,22 @@ def test_a_view_keeps_its_ids_while_its_base_stays_and_follows_it(api: Api, tmp_
     assert {f["id"] for f in first}.isdisjoint(f["id"] for f in second)
     found = [pl.read_parquet(BytesIO(api.client.get(f["url"]).content)) for f in second]
     assert sorted(pl.concat(found)["id"]) == [10, 11, 100]
+
+
+def test_two_processes_of_a_server_share_one_copy(tmp_path: Path) -> None:
+    base = months(tmp_path / "base")
+    entry = TableEntry("v", base.address, id="v", view=ViewEntry(where="id > 9"))
+
+    def source() -> ViewSource:
+        return ViewSource(entry, lv.open_table(base.address), str(tmp_path / "views"))
+
+    one, other = source(), source()
+    assert one.refresh() == other.refresh() == 1
+    base.commit(base.data("month=9/x.parquet", {"id": [100], "city": ["x"]}, partition={"month": "9"}))
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(ViewSource.refresh, [one, other]))
+    assert found == [one.refresh()] * 2
+    assert one.at(found[0]).index.facts["path"].equals(other.at(found[1]).index.facts["path"])
 
 
 def test_the_past_of_a_view_is_not_shared(api: Api, tmp_path: Path) -> None:
