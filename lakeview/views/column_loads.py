@@ -77,9 +77,11 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         pl.col("version").alias("added"), "timestamp", "writer", "lane", "taken_back_by"
     )
     loads = loads.with_row_index("load")
-    # of the stays of one path, the first to be added
-    order = lifetimes.select("path", "added").with_row_index("stay").join(loads.select("added", "load"), on="added")
-    first = order.sort("load").unique("path", keep="first", maintain_order=True)
+    # of the stays of one path the first; one that was there before all commits told was loaded by none of them
+    places = timeline.select(pl.col("version").alias("added")).with_row_index("place")
+    order = lifetimes.select("path", "added").with_row_index("stay").join(places, on="added", how="left")
+    first = order.sort(pl.col("added").is_not_null(), "place").unique("path", keep="first", maintain_order=True)
+    first = first.join(loads.select("added", "load"), on="added").sort("load", "stay")
     if "statistics" not in lifetimes.columns or first.is_empty():
         return pl.DataFrame(schema=COLUMN_LOADS)
     written = lifetimes[first["stay"]]

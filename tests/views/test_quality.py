@@ -125,6 +125,12 @@ def test_a_file_whose_rows_were_deleted_is_not_loaded_again() -> None:
     assert views.column_loads(pl.concat([lifetimes, again]), timeline)["records"].to_list() == [1000, 1000]
 
 
+def test_a_file_from_before_the_first_commit_told_is_nobody_s_load() -> None:
+    lifetimes, timeline = told([{}, {}])
+    before = lifetimes[:1].with_columns(added=pl.lit(None, pl.Int64), removed=pl.lit(0, pl.Int64))
+    assert views.column_loads(pl.concat([lifetimes, before]), timeline)["version"].to_list() == [1]
+
+
 def test_every_version_is_told_for_the_whole_table() -> None:
     lifetimes, timeline = told([{}, {"nulls": 90, "max": 700}, {"takes_back": 1}])
     states = views.column_states(lifetimes, timeline)
