@@ -50,13 +50,13 @@ def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int], ea
     """
     if not data.height or not deletes.height:
         return pl.DataFrame(schema=PAIRS)
-    left = _keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
-    right = _keyed(deletes).with_row_index("delete").rename({"path": "delete_path"})
+    left = keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
+    right = keyed(deletes).with_row_index("delete").rename({"path": "delete_path"})
     keys = [c for c in left.columns if c.startswith("f") and c[1:].isdigit()]
     same = ["spec_id", *keys]
     vector = is_vector(deletes)
     vectors = _vectors(left, right.filter(vector), same)
-    positions = _positions(left, right.filter(~vector & (deletes["content"] == 1)), same).join(
+    positions = position_pairs(left, right.filter(~vector & (deletes["content"] == 1)), same).join(
         vectors.select("data"), on="data", how="anti"  # a deletion vector stands for all earlier position deletes
     )  # fmt: skip
     equality = right.filter(deletes["content"] == 2)
@@ -75,8 +75,8 @@ def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int], ea
     return pl.concat(frames).cast(PAIRS).sort("data", "delete")
 
 
-def _keyed(entries: pl.DataFrame) -> pl.DataFrame:
-    """What deciding takes, the partition's parts as columns: floats as text, since they are compared by their bits."""
+def keyed(entries: pl.DataFrame) -> pl.DataFrame:
+    """What deciding takes of ENTRIES, the partition's parts as columns: floats as text, which are compared by bits."""
     frame = entries.select("path", "sequence_number", "spec_id", "referenced_data_file", "content")
     low, high = bound(entries, "lower", FILE_PATH_ID), bound(entries, "upper", FILE_PATH_ID)
     frame = frame.with_columns(low, high)
@@ -93,7 +93,9 @@ def _vectors(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.Dat
     return found.sort("sequence_number").unique("data", keep="last", maintain_order=True)
 
 
-def _positions(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
+def position_pairs(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
+    """`data, delete`: which position delete files (`right`) may name rows of which data files (`left`), both keyed;
+    `same`: the columns of spec and partition."""
     one = pl.when(pl.col("lower") == pl.col("upper")).then(text_values(right["lower"]))
     right = right.with_columns(pl.coalesce("referenced_data_file", one).alias("target"))
     age = pl.col("data_sequence") <= pl.col("sequence_number")

@@ -13,6 +13,8 @@ import polars as pl
 
 from lakeview.errors import CorruptTableError, LakeviewError, VersionNotFoundError
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS, moments
+from lakeview.iceberg.delete_index import FILE_PATH_ID
+from lakeview.iceberg.delete_spans import stays
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors, names_by_snapshot
@@ -162,6 +164,19 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
     return earlier[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A manifest's row of MANIFESTS, and from which to which place on a line of snapshots it was listed."""
+
+    row: Mapping[str, Any]
+    first: int
+    last: int
+
+    def spanned(self, entries: pl.DataFrame) -> pl.DataFrame:
+        """ENTRIES with `first` and `last`."""
+        return entries.with_columns(first=pl.lit(self.first, pl.Int64), last=pl.lit(self.last, pl.Int64))
+
+
 class TreeHistory:
     """What the manifests of all snapshots tell. Each manifest is read once."""
 
@@ -211,59 +226,85 @@ class TreeHistory:
         return None
 
     def lifetimes(self, head: int, leaves: Sequence[Leaf] | None = None) -> pl.DataFrame:
-        """LIFETIMES of the data files of the snapshots up to `head`. A snapshot whose manifests are gone is passed
-        over, `head` itself not; `records` is unknown where deletes may apply. With `leaves`, their `statistics` too,
-        and `written`: the rows of the file before any delete."""
+        """LIFETIMES of the data files of the snapshots up to `head`, one row more for each time that other rows of a
+        file are deleted. A snapshot whose manifests are gone is passed over, `head` itself not; `records` is unknown
+        from when on deletes other than a vector may apply. With `leaves`, their `statistics` too, and `written`: the
+        rows of the file before any delete."""
         line = list(reversed(ancestors(self._metadata, head)))
-        if not line:
+        listed = self._listed(line) if line else []
+        if not any(manifest.row["content"] == 0 for manifest in listed):
             return pl.DataFrame(schema=LIFETIMES)
-        spans, rows, deletes = self._spans(line)
-        if not spans:
-            return pl.DataFrame(schema=LIFETIMES)
-        frames = []
-        told = []
         metrics = [field.id for _, field in leaves or () if field.id is not None]
-        for key, (first, last) in spans.items():
-            entries = self._tree.entries(pl.DataFrame([rows[key]], schema=self._schema), metrics)
+        deletes = any(manifest.row["content"] == 1 for manifest in listed)
+        frames, told = [], []
+        for manifest in listed:
+            if manifest.row["content"] != 0:
+                continue
+            entries = self._tree.entries(pl.DataFrame([manifest.row], schema=self._schema), metrics)
             if leaves is not None:
                 told.append(statistics_of(entries, leaves, deletes=deletes))
-            frames.append(
-                entries.filter((pl.col("status") != 2) & (pl.col("content") == 0)).select(
-                    "path", "snapshot_id", "size", "records", pl.lit(first).alias("first"), pl.lit(last).alias("last")
-                )
+            wanted = (
+                entries if deletes else entries.select("status", "content", "path", "snapshot_id", "size", "records")
             )
+            frames.append(manifest.spanned(wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0))))
         order = {s.snapshot_id: i for i, s in enumerate(line)}
-        ids = {i: s.snapshot_id for s, i in zip(line, range(len(line)), strict=True)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
-        seen = pl.when(pl.col("first") > 0).then(pl.col("first"))
-        stays = pl.concat(frames).group_by("path", maintain_order=True).agg(
-            pl.col("snapshot_id").first(), pl.col("size").first(), pl.col("records").first(),
-            pl.col("first").min(), pl.col("last").max(),
+        files = pl.concat(frames, how="diagonal_relaxed").group_by("path", maintain_order=True).agg(
+            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
         )  # fmt: skip
-        lives = stays.select(
+        # what was listed first in the oldest snapshot known may have been there before
+        files = files.with_columns(
+            known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
+        ).with_columns(first=pl.when(own <= pl.col("first")).then(own).otherwise("first"))
+        ids = {i: s.snapshot_id for i, s in enumerate(line)}
+        begins, ends = (
+            pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
+        )
+        known = pl.col("known") | (pl.col("from") > pl.col("first"))
+        lives = self._stays(files, [m for m in listed if m.row["content"] == 1]).select(
             "path",
-            pl.lit(None, dtype=pl.String).alias("deletion_vector"),
-            pl.coalesce(pl.when(own <= pl.col("first")).then(own), seen)
-            .replace_strict(ids, default=None, return_dtype=pl.Int64)
-            .alias("added"),
-            (pl.col("last") + 1).replace_strict(ids, default=None, return_dtype=pl.Int64).alias("removed"),
+            "deletion_vector",
+            pl.when(known).then(begins).alias("added"),
+            ends.alias("removed"),
             "size",
-            (pl.lit(None, dtype=pl.Int64) if deletes else pl.col("records")).alias("records"),
-        ).cast(LIFETIMES)
+            "records",
+        ).cast(LIFETIMES)  # fmt: skip
         if leaves is None:
             return lives
         each = pl.concat(told).unique("path", keep="first", maintain_order=True)
         return lives.join(each, on="path", how="left", maintain_order="left")
 
+    def _stays(self, files: pl.DataFrame, listed: Sequence[_Listed]) -> pl.DataFrame:
+        """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`
+        and `records`, as the delete manifests tell."""
+        whole_life = files.with_columns(
+            pl.lit(None, dtype=pl.String).alias("deletion_vector"), pl.col("first").alias("from"), to=pl.col("last") + 1
+        )
+        if not listed:
+            return whole_life
+        try:
+            frames = [
+                manifest.spanned(self._tree.entries(pl.DataFrame([manifest.row], schema=self._schema), [FILE_PATH_ID]))
+                for manifest in listed
+            ]
+        except LakeviewError:  # deletes that cannot be read may name any row
+            return whole_life.with_columns(records=pl.lit(None, dtype=pl.Int64))
+        live = pl.concat(frames).filter((pl.col("status") != 2) & pl.col("content").is_in([1, 2]))
+        deletes = live.group_by("path", "content_offset", maintain_order=True).agg(
+            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
+        )  # fmt: skip
+        everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
+        told = stays(files, deletes, everywhere)
+        return told.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
+
     @property
     def _schema(self) -> pl.Schema:
         return self._tree.manifests(None).schema
 
-    def _spans(self, line: list[SnapshotEntry]) -> tuple[dict[Any, tuple[int, int]], dict[Any, dict[str, Any]], bool]:
-        """From which to which snapshot each data manifest was listed, its row, and whether there are deletes."""
+    def _listed(self, line: Sequence[SnapshotEntry]) -> list[_Listed]:
+        """Every manifest of these snapshots, oldest first."""
         spans: dict[Any, tuple[int, int]] = {}
         rows: dict[Any, dict[str, Any]] = {}
-        deletes = False
         for i, snapshot in enumerate(line):
             try:
                 manifests = self._tree.manifests(snapshot)
@@ -272,12 +313,10 @@ class TreeHistory:
                     raise
                 continue
             for row in manifests.iter_rows(named=True):
-                deletes = deletes or row["content"] == 1
                 key = (row["manifest_path"], row["first_row_id"])
-                if row["content"] == 0:
-                    spans[key] = (spans.get(key, (i, i))[0], i)
-                    rows[key] = row
-        return spans, rows, deletes
+                spans[key] = (spans.get(key, (i, i))[0], i)
+                rows[key] = row
+        return [_Listed(rows[key], first, last) for key, (first, last) in spans.items()]
 
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""

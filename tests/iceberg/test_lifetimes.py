@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import lakeview as lv
@@ -13,6 +16,7 @@ from lakeview.views.column_loads import column_loads
 from lakeview.views.column_states import column_states
 from tests.builders.iceberg import IcebergHistory
 
+Place = Mapping[str, Any] | None
 FIELDS = [
     {"id": 1, "name": "id", "required": False, "type": "long"},
     {"id": 2, "name": "note", "required": False, "type": "string"},
@@ -58,9 +62,83 @@ def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: Iceb
     history.delete_equal("d", [history.fields["id"]], [{"id": 50}])
     table = lv.open_table(history.address)
     lives = table.lifetimes(columns=["note"])
-    assert lives["records"].null_count() == lives.height
+    assert lives.select("added", "removed", "records").rows() == [
+        (1001, 1004, 4),
+        (1002, 1005, 2),
+        (1005, None, None),
+        (1003, 1005, 1),
+        (1005, None, None),
+    ]
     loads = column_loads(lives, views.timeline(table.history(), table.lifetimes()))
     assert loads["null_share"].to_list() == [0.0, 1.0, 0.0]
+
+
+def by_vectors(history: IcebergHistory, first: str, _: Place = None) -> None:
+    history.delete_vectors("v1", {first: [0]})
+    history.append("later", [{"id": 70, "note": "y"}])
+    history.delete_vectors("v2", {first: [0, 1, 2]})
+
+
+def by_positions(history: IcebergHistory, first: str, place: Place) -> None:
+    history.delete_positions("p", {first: [0]}, partition=place)
+    history.append("later", [{"id": 70, "note": "y"}])
+
+
+def by_positions_then_vectors(history: IcebergHistory, first: str, place: Place) -> None:
+    history.delete_positions("p", {first: [0]}, partition=place)
+    history.delete_vectors("v", {first: [0, 1]})
+
+
+def by_values(history: IcebergHistory, first: str, place: Place) -> None:
+    history.delete_vectors("v", {first: [0]})
+    history.delete_equal("d", [history.fields["id"]], [{"id": 1}], partition=place)
+    history.append("later", [{"id": 70, "note": "y"}])
+
+
+def by_nothing(history: IcebergHistory, first: str, _: Place = None) -> None:
+    history.remove(first)
+
+
+@pytest.mark.parametrize("delete", [by_vectors, by_positions, by_positions_then_vectors, by_values, by_nothing])
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_rows_are_known_at_every_version_at_which_its_own_listing_knows_them(
+    tmp_path: Path, delete: Callable[[IcebergHistory, str, Place], None], partitioned: bool
+) -> None:
+    spec = [(1, "truncate[100]", "id_trunc")] if partitioned else []
+    history = IcebergHistory(tmp_path / "t", FIELDS, spec, version=3)
+    first = history.append("a", [{"id": i, "note": "x"} for i in range(5)])
+    history.append("b", [{"id": 500, "note": None}])
+    delete(history, first, {"id_trunc": 0} if partitioned else None)
+    table = lv.open_table(history.address)
+    lives, order = table.lifetimes(), table.history().sort("position")["version"].to_list()
+    for version in order:
+        files = table.snapshot(version).files
+        listed = dict(files.select("path", pl.col("records") - pl.col("deleted_records")).iter_rows())
+        told = {
+            path: records
+            for path, added, removed, records in lives.select("path", "added", "removed", "records").iter_rows()
+            if order.index(added) <= order.index(version) and (removed is None or version < removed)
+        }
+        assert told == listed
+    line = views.timeline(table.history(), lives)
+    assert line["records"].to_list() == [table.snapshot(v).num_records for v in order]
+    assert line["files"].to_list() == [table.snapshot(v).num_files for v in order]
+
+
+def test_a_file_bears_the_name_of_the_vector_it_has(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS, version=3)
+    by_vectors(history, history.append("a", [{"id": i, "note": "x"} for i in range(5)]))
+    table = lv.open_table(history.address)
+    live = table.lifetimes().filter(pl.col("removed").is_null()).select("path", "deletion_vector")
+    assert sorted(live.rows()) == sorted(table.snapshot().files.select("path", "deletion_vector").rows())
+
+
+def test_deletes_that_cannot_be_read_leave_every_count_unknown(history: IcebergHistory) -> None:
+    history.delete_equal("d", [history.fields["id"]], [{"id": 50}])
+    (history.root / "metadata" / "manifest-1005.avro").unlink()
+    lives = lv.open_table(history.address).lifetimes()
+    assert lives.height == 3
+    assert lives["records"].null_count() == 3
 
 
 def test_a_column_that_is_not_there_is_named(history: IcebergHistory) -> None:
