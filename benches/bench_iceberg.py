@@ -32,7 +32,7 @@ def _pyiceberg(job: str, goal: float | None, least: int = _FROM) -> Peer:
 _DUCKDB_LIST = Peer("DuckDB", "iceberg list", "DuckDB, path and records only")
 _OPEN = Task("open: schema and properties", "iceberg open", (_pyiceberg("open", 1, 0),))
 _OPEN_MANY = Task("open: schema and properties", "iceberg open", (_pyiceberg("open", 25, 5_000),))
-_TASKS = (
+TASKS = (
     _OPEN,
     Task("plan without a filter", "iceberg plan", (_pyiceberg("plan", 5), _INFLATE)),
     Task("plan, filtered", "iceberg plan, filtered", (_pyiceberg("plan, filtered", 5),), earlier=True),
@@ -40,7 +40,7 @@ _TASKS = (
     Task("list, one column's statistics", "iceberg one column", (_pyiceberg("files", 10),)),
     Task("list, all 18 columns' statistics", "iceberg all columns", (_pyiceberg("files", 10),)),
 )
-_SNAPSHOT_TASKS = (
+SNAPSHOT_TASKS = (
     _OPEN_MANY,
     Task(
         "all snapshots",
@@ -66,12 +66,12 @@ def cases(
         table, warm = iceberg_snapshots(count), iceberg_snapshots(10)
         rounds = rounds_of(ROUNDS, count)
         title = f"{count:,} snapshots"
-        yield Case(title, "iceberg", count, table.metadata, warm.metadata, None, _SNAPSHOT_TASKS, rounds)
+        yield Case(title, "iceberg", count, table.metadata, warm.metadata, None, SNAPSHOT_TASKS, rounds)
 
 
 def _case(title: str, table: IcebergDescribed, warm: IcebergDescribed) -> Case:
     rounds = rounds_of(ROUNDS, table.num_files)
-    return Case(title, "iceberg", table.num_files, table.metadata, warm.metadata, table.num_files, _TASKS, rounds)
+    return Case(title, "iceberg", table.num_files, table.metadata, warm.metadata, table.num_files, TASKS, rounds)
 
 
 def main() -> None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import struct
 import zlib
 from collections.abc import Iterator
@@ -26,8 +24,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benches import trips
-from benches.make_tables import HOME
+from benches import make_tables, trips
+from benches.make_tables import Making
 
 FORMAT = 1
 PER_MANIFEST = 10_000
@@ -67,7 +65,7 @@ def iceberg_files(count: int, per_manifest: int = PER_MANIFEST, deletes: bool = 
     kind = f"{'deletes' if deletes else 'files'}-{count}-{per_manifest}"
     found = IcebergDescribed(_home(kind), count, 1)
     if not found.path.exists():
-        with _Making(found.path) as folder:
+        with Making(found.path, "metadata") as folder:
             manifests = [
                 _manifest(folder, found.path, first, min(per_manifest, count - first))
                 for first in range(0, count, per_manifest)
@@ -89,33 +87,14 @@ def iceberg_snapshots(count: int) -> IcebergDescribed:
     """A table of `count` snapshots and a metadata file of many megabytes, as frequent commits leave it."""
     found = IcebergDescribed(_home(f"snapshots-{count}"), SMALL, count)
     if not found.path.exists():
-        with _Making(found.path) as folder:
+        with Making(found.path, "metadata") as folder:
             _write_list(folder / "snap.avro", [_manifest(folder, found.path, 0, SMALL)])
             _write_metadata(folder, found.path, [_committed(found.path, i) for i in range(count)])
     return found
 
 
 def _home(name: str) -> Path:
-    return HOME / f"iceberg-{FORMAT}" / name
-
-
-class _Making:
-    """A table made beside its place and moved there when it is whole."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._beside = path.with_name(f".{path.name}.{os.getpid()}")
-
-    def __enter__(self) -> Path:
-        folder = self._beside / "metadata"
-        folder.mkdir(parents=True)
-        return folder
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._beside.rename(self._path)
-        else:
-            shutil.rmtree(self._beside)
+    return make_tables.HOME / f"iceberg-{FORMAT}" / name
 
 
 # -- metadata

@@ -98,7 +98,7 @@ def files_table(count: int, layout: str = "v1") -> Described:
     """
     found = Described(_home(f"files-{layout}-{count}"), FIRST_VERSION + TAIL_COMMITS, count)
     if not found.path.exists():
-        with _Making(found.path) as log:
+        with Making(found.path) as log:
             _checkpoint(log, count, layout)
             _tail(log, count)
     return found
@@ -238,7 +238,7 @@ def commits_table(count: int, *, checkpoints: bool) -> Described:
     live_after = count // COMPACTED_EVERY * 2 + count % COMPACTED_EVERY * 2
     found = Described(_home(name), count, live_after)
     if not found.path.exists():
-        with _Making(found.path) as log:
+        with Making(found.path) as log:
             _commits(log, count, checkpoints)
     return found
 
@@ -343,15 +343,16 @@ def _metadata() -> dict[str, Any]:
     }
 
 
-class _Making:
-    """A table made beside its place and moved there when it is whole."""
+class Making:
+    """A table made beside its place and moved there when it is whole. `folder`: of its log or metadata."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, folder: str = "_delta_log") -> None:
         self._path = path
+        self._folder = folder
         self._beside = path.with_name(f".{path.name}.{os.getpid()}")
 
     def __enter__(self) -> Path:
-        log = self._beside / "_delta_log"
+        log = self._beside / self._folder
         log.mkdir(parents=True)
         return log
 

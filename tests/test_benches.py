@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import lakeview as lv
-from benches import make_tables
+from benches import bench_iceberg, iceberg_tasks, make_tables
+from benches.answers import Answer, disagreements
 from benches.goals import COMMIT_TASKS, FILE_TASKS, Task
-from benches.tasks import JOBS, Answer, disagreements
+from benches.make_iceberg import IcebergDescribed, iceberg_files, iceberg_snapshots
+from benches.tasks import JOBS
 
 
 @pytest.fixture
@@ -22,6 +24,12 @@ def answer(engine: str, name: str, table: make_tables.Described) -> Answer:
     """What an engine's job tells of a table."""
     job = JOBS[engine][name]
     return job.answer(job.run(job.prepare(str(table.path))))
+
+
+def iceberg_answer(engine: str, name: str, table: IcebergDescribed) -> Answer:
+    """The same of an Iceberg table."""
+    job = iceberg_tasks.JOBS[engine][name]
+    return job.answer(job.run(job.prepare(str(table.metadata))))
 
 
 def agreed(tasks: tuple[Task, ...], table: make_tables.Described) -> None:
@@ -57,3 +65,15 @@ def test_goals_hold_for_large_tables_and_small_ones_are_not_to_be_slower() -> No
     assert [delta_rs.goal("v1", count) for count in (10_000, 1_000_000)] == [1.0, 300]
     listing = FILE_TASKS[1].peers[0]
     assert [listing.memory("v1", count) for count in (10_000, 1_000_000)] == [None, 6]
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_engines_agree_on_iceberg_tables() -> None:
+    files = [iceberg_files(120, 50), iceberg_files(60, 20, deletes=True)]
+    cases = [(table, task) for table in files for task in bench_iceberg.TASKS]
+    cases += [(iceberg_snapshots(7), task) for task in bench_iceberg.SNAPSHOT_TASKS]
+    for table, task in cases:
+        ours = iceberg_answer("lakeview", task.ours, table)
+        assert ours.get("files", table.num_files) == table.num_files or task.earlier
+        for engine, job in task.jobs:
+            assert disagreements(ours, iceberg_answer(engine, job, table)) == [], f"{task.title}, {engine}, {job}"
