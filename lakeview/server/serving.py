@@ -26,7 +26,11 @@ class ImpatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own type
         super().connection_made(transport)
-        self.loop.call_later(self.patience, self._close_if_silent)
+        self._waiting = self.loop.call_later(self.patience, self._close_if_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waiting.cancel()  # it would hold what is left of the connection for as long as it waits
+        super().connection_lost(exc)
 
     def _close_if_silent(self) -> None:
         asked: object = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
