@@ -6,6 +6,7 @@ import json
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -157,18 +158,26 @@ class _Thread:
         assert not self.thread.is_alive()
 
 
-@pytest.fixture(scope="session")
-def running(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A real server on 127.0.0.1, shared by all tests of a session."""
-    folder = tmp_path_factory.mktemp("server")
-    audit = str(folder / "audit")
-    hub = hub_of(folder, configuration(lake, audit=audit, limits={"apiRate": 1e6, "apiBurst": 1_000_000}))
+@contextmanager
+def listening(folder: Path, lake: Path, document: dict[str, Any]) -> Iterator[RunningServer]:
+    """A real server on 127.0.0.1 by this configuration, and the profile of ann; its files lie in `folder`."""
+    hub = hub_of(folder, {**document, "limits": {"apiRate": 1e6, "apiBurst": 1_000_000}})
     assert hub.settings.tokens is not None
     token, _ = TokenFile(Path(hub.settings.tokens), hub.now).create("ann")
     thread = _Thread(hub)
     url = thread.start()
-    endpoint = f"{url}{hub.settings.endpoint}"
-    profile = folder / "ann.share"
-    profile.write_text(json.dumps({"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": token}))
-    yield RunningServer(url, endpoint, token, profile, lake, hub)
-    thread.stop()
+    try:
+        endpoint = f"{url}{hub.settings.endpoint}"
+        profile = folder / "ann.share"
+        profile.write_text(json.dumps({"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": token}))
+        yield RunningServer(url, endpoint, token, profile, lake, hub)
+    finally:
+        thread.stop()
+
+
+@pytest.fixture(scope="session")
+def running(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A real server, shared by all tests of a session."""
+    folder = tmp_path_factory.mktemp("server")
+    with listening(folder, lake, configuration(lake, audit=str(folder / "audit"))) as found:
+        yield found
