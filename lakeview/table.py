@@ -66,6 +66,9 @@ class Table(Protocol):
     def ref_lifetimes(self, ref: str) -> pl.DataFrame:
         """LIFETIMES along the versions of a branch or tag; VersionNotFoundError if there is none of this name."""
 
+    def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """SCHEMAS along the versions of a branch or tag; VersionNotFoundError if there is none of this name."""
+
     def snapshot_log(self) -> pl.DataFrame:
         """SNAPSHOT_LOG: which version was current when; empty where the current version is the last one."""
 
@@ -115,9 +118,11 @@ class OneLine:
 
     def ref_lifetimes(self, ref: str) -> pl.DataFrame:
         """VersionNotFoundError: there are no refs."""
-        raise VersionNotFoundError(
-            f"there is no branch or tag {ref}: this table has one line of versions", fix="leave the ref out"
-        )
+        raise _no_ref(ref)
+
+    def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """VersionNotFoundError: there are no refs."""
+        raise _no_ref(ref)
 
     def snapshot_log(self) -> pl.DataFrame:
         """SNAPSHOT_LOG, empty."""
@@ -142,3 +147,9 @@ class OneLine:
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES, empty: nobody told where the log is."""
         return pl.DataFrame(schema=LOG_FILES)
+
+
+def _no_ref(ref: str) -> VersionNotFoundError:
+    return VersionNotFoundError(
+        f"there is no branch or tag {ref}: this table has one line of versions", fix="leave the ref out"
+    )

@@ -122,11 +122,11 @@ def _json(value: Mapping[str, Any]) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def schemas(metadata: Metadata) -> pl.DataFrame:
-    """SCHEMAS: each snapshot of the main branch written with another schema than the one before it, oldest first."""
+def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
+    """SCHEMAS: each snapshot up to `head` written with another schema than the one before it, oldest first."""
     rows: list[tuple[int, int, str]] = []
     last: int | None = None
-    for snapshot in reversed(ancestors(metadata, metadata.current_snapshot_id)):
+    for snapshot in reversed(ancestors(metadata, head)):
         recorded = metadata.schema_of(snapshot)
         if recorded.schema_id != last:
             rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, recorded.text))

@@ -171,7 +171,8 @@ class IcebergTable:
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the main branch, oldest first."""
-        return history.schemas(self._state.metadata)
+        metadata = self._state.metadata
+        return history.schemas(metadata, metadata.current_snapshot_id)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
@@ -203,6 +204,11 @@ class IcebergTable:
         """LIFETIMES of the data files along a branch, or up to a tag; VersionNotFoundError."""
         state = self._state
         return state.history.lifetimes(refs.ref_named(state.metadata, ref, self.address).snapshot_id)
+
+    def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
+        metadata = self._state.metadata
+        return history.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""

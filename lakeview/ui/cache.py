@@ -98,6 +98,16 @@ def lifetimes(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     return logged("lifetimes", address, latest) if ref is None else _ref_lifetimes(address, latest, ref)
 
 
+def schemas(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+    """SCHEMAS of the default branch, or along another ref."""
+    return logged("schemas", address, latest) if ref is None else _ref_schemas(address, latest, ref)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _ref_schemas(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    return table(address).ref_schemas(ref)
+
+
 @st.cache_data(max_entries=32, show_spinner=False)
 def _ref_lifetimes(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
     return table(address).ref_lifetimes(ref)

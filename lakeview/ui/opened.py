@@ -63,8 +63,8 @@ class Opened:
 
     @property
     def schemas(self) -> pl.DataFrame:
-        """SCHEMAS, oldest first."""
-        return cache.logged("schemas", self.address, self.latest)
+        """SCHEMAS of the line that is told, oldest first."""
+        return cache.schemas(self.address, self.latest, self.ref)
 
     @property
     def lifetimes(self) -> pl.DataFrame:

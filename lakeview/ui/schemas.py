@@ -110,7 +110,7 @@ def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
 
 def _before_last_change(now: Opened) -> int:
     """The readable version just before the last change of the schema; the version shown if it never changed."""
-    newest_first = now.versions["version"]
+    newest_first = viewed.versions(now)["version"]
     for change in reversed(viewed.schemas_up_to(now)["version"].to_list()):
         place = newest_first.index_of(change)
         for version in newest_first.slice(0 if place is None else place + 1, 0 if place is None else 1):

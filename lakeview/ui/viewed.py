@@ -93,9 +93,34 @@ def events(now: Opened) -> pl.DataFrame:
     return views.events(timeline(now), schemas)
 
 
+def versions(now: Opened) -> pl.DataFrame:
+    """VERSIONS of the line that is told, newest first."""
+    return _of_line(now.versions, now.address, now.latest)
+
+
 def ribbon(now: Opened) -> pl.DataFrame:
-    """RIBBON: which versions can still be read."""
-    return views.readability(now.versions)
+    """RIBBON of the line that is told: which versions can still be read, and which the next clean-up takes."""
+    return _ribbon(now.address, now.latest, now.ref)
+
+
+@st.cache_data(max_entries=32, ttl=60, show_spinner=False)
+def _ribbon(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+    told = views.readability(_of_line(cache.logged("versions", address, latest), address, latest))
+    if ref is not None or told.is_empty():
+        return told  # a clean-up is worked out for the default branch
+    try:
+        found = upkept.retention_of(address, latest)
+    except LakeviewError:  # a broken or unsupported table: nobody can say what a clean-up would take
+        return told
+    dying = views.retention_ribbon(found, found.policy.keep).filter(pl.col("state") == "risk")["version"]
+    risk = (pl.col("state") == "kept") & pl.col("version").is_in(dying.implode())
+    return told.with_columns(state=pl.when(risk).then(pl.lit("risk")).otherwise("state"))
+
+
+def _of_line(frame: pl.DataFrame, address: str, latest: int) -> pl.DataFrame:
+    """The rows of versions on the line that ends at `latest`."""
+    asides = views.asides(cache.logged("history", address, latest), cache.logged("refs", address, latest), latest)
+    return frame.join(asides, on="version", how="anti", maintain_order="left")
 
 
 def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span: str | None) -> pl.DataFrame:
@@ -142,13 +167,14 @@ def null_shares(now: Opened) -> pl.DataFrame:
 
 
 def null_shares_by_version(now: Opened) -> pl.DataFrame:
-    """Nulls by column and version for a bounded number of versions, from statistics alone."""
+    """Nulls by column and version for a bounded number of versions of the line told, from statistics alone."""
     return _null_shares_by_version(now.address, now.latest)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _null_shares_by_version(address: str, latest: int) -> pl.DataFrame:
-    readable = cache.logged("versions", address, latest).filter("readable").reverse()
+    line = _of_line(cache.logged("versions", address, latest), address, latest)
+    readable = line.filter("readable").reverse()
     chosen = views.spread_evenly(readable["version"].to_list(), MAX_TREND_VERSIONS)
     readable = readable.filter(pl.col("version").is_in(chosen))
     points = []

@@ -86,10 +86,29 @@ def test_lifetimes_follow_the_branch_asked_for(history: BranchedHistory) -> None
     assert lives == [(kept, 1001, 1003), (audited, 1002, None)]
 
 
+def test_schemas_follow_the_branch_asked_for(history: BranchedHistory) -> None:
+    history.append("a", [ROW])
+    history.branch("audit")
+    history.evolve([*FIELDS, {"id": 90, "name": "more", "required": False, "type": "long"}])
+    history.append("b", [ROW])
+    with history.on("audit"):
+        history.append("c", [ROW])
+    table = opened(history)
+    assert table.schemas()["version"].to_list() == [1001, 1002]
+    assert table.ref_schemas("audit")["version"].to_list() == [1001, 1003]
+    history.tag("before")
+    assert opened(history).ref_schemas("main")["version"].to_list() == [1001, 1002]
+
+
 def test_a_ref_that_is_not_there_is_named_with_those_that_are(history: BranchedHistory) -> None:
     history.append("a", [ROW])
     table = opened(history.tag("v1"))
-    for ask in (table.ref_lifetimes, partial(table.snapshot, None, at=None), partial(table.scan, None, at=None)):
+    for ask in (
+        table.ref_lifetimes,
+        table.ref_schemas,
+        partial(table.snapshot, None, at=None),
+        partial(table.scan, None, at=None),
+    ):
         with pytest.raises(VersionNotFoundError, match="no branch or tag v2") as found:
             ask(ref="v2")
         assert "main, v1" in str(found.value.fix)
@@ -328,3 +347,5 @@ def test_a_table_with_one_line_of_versions_has_the_same_frames_empty(tmp_path: P
         assert ask().is_empty()
     with pytest.raises(VersionNotFoundError, match="no branch or tag audit"):
         table.ref_lifetimes("audit")
+    with pytest.raises(VersionNotFoundError, match="no branch or tag audit"):
+        table.ref_schemas("audit")

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lakeview.ui import viewed
+from lakeview.ui.opened import look_at
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page, text
@@ -142,6 +144,26 @@ def test_a_branch_that_is_not_there_is_said_with_a_way_out(branched: str) -> Non
 
 def test_a_version_of_another_branch_says_where_it_lies(branched: str) -> None:
     assert "on audit" in text(open_page("files", branched, version=str(FIRST_ID + 2)))
+
+
+def test_readability_and_null_shares_are_those_of_the_line_told(branched: str) -> None:
+    main, audit = (viewed.ribbon(look_at(branched, ref=ref)) for ref in (None, "audit"))
+    assert main["version"].to_list() == [FIRST_ID + n for n in (1, 3, 4)]
+    assert audit["version"].to_list() == [FIRST_ID + n for n in (1, 2)]
+    shares = viewed.null_shares_by_version(look_at(branched))
+    assert FIRST_ID + 2 not in shares["version"]
+    assert FIRST_ID + 2 in viewed.null_shares_by_version(look_at(branched, ref="audit"))["version"]
+
+
+def test_the_schema_page_follows_the_branch_told(tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1, "day": None, "note": None}])
+    history.branch("audit")
+    history.evolve([*FIELDS, {"id": 9, "name": "more", "required": False, "type": "long"}])
+    history.append("b", [{"id": 1, "day": None, "note": None}])
+    assert "more" in table_with(open_page("schema", history.address, tab="Since when"), "since")["column"].to_list()
+    older = open_page("schema", history.address, tab="Since when", ref="audit")
+    assert "more" not in table_with(older, "since")["column"].to_list()
 
 
 def test_the_newest_version_has_the_columns_that_are_declared_and_older_ones_their_own(branched: str) -> None:
