@@ -157,6 +157,26 @@ def parse(where: pl.Expr) -> Node:
         return Unknown()
 
 
+def conjuncts(where: pl.Expr) -> list[pl.Expr]:
+    """The conditions that a filter joins by AND at its top, in order; the filter alone where it joins none."""
+    try:
+        parts = list(_joined(json.loads(where.meta.serialize(format="json"))))
+        if len(parts) < 2:
+            return [where]
+        return [pl.Expr.deserialize(io.StringIO(json.dumps(part)), format="json") for part in parts]
+    except (RecursionError, pl.exceptions.PolarsError, ValueError):
+        return [where]
+
+
+def _joined(value: Any) -> Iterator[Any]:
+    match value:
+        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
+            yield from _joined(left)
+            yield from _joined(right)
+        case _:
+            yield value
+
+
 def paths(node: Node) -> Iterator[Path]:
     """The columns a tree speaks of."""
     if isinstance(node, And | Or):

@@ -8,6 +8,7 @@ from lakeview.charts.compare import (
 from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.partitions import partition_bars, partition_writes
+from lakeview.charts.pruning import clustering_bars, clustering_course_chart, depth_chart, read_bars
 from lakeview.charts.quality import TrendKind, load_trend_chart
 from lakeview.charts.retention import retention_curves
 from lakeview.charts.ribbon import ribbon_chart
@@ -19,6 +20,9 @@ __all__ = [
     "AnyChart",
     "StackedChart",
     "TrendKind",
+    "clustering_bars",
+    "clustering_course_chart",
+    "depth_chart",
     "history_cost_bars",
     "load_trend_chart",
     "null_heatmap",
@@ -26,6 +30,7 @@ __all__ = [
     "partition_bars",
     "partition_diff_chart",
     "partition_writes",
+    "read_bars",
     "retention_curves",
     "ribbon_chart",
     "schema_diff_chart",

@@ -61,6 +61,13 @@ PAGES: dict[str, PageEntry] = {
         "Is every part there, whole, and on time?",
         ":material/grid_view:",
     ),
+    "pruning": PageEntry(
+        "Layout",
+        "pages/layout/pruning.py",
+        "Pruning",
+        "What would a filter read, and what spares the rest?",
+        ":material/filter_alt:",
+    ),
     "data": PageEntry(
         "Data",
         "pages/data/data.py",

@@ -1,6 +1,14 @@
 """Views: snapshots and frames to frames that answer one question each. They know no format and no clock."""
 
 from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
+from lakeview.views.clustering import (
+    CLUSTERING,
+    CLUSTERING_COURSE,
+    DEPTHS,
+    clustering,
+    clustering_course,
+    depth_profile,
+)
 from lakeview.views.column_history import COLUMN_HISTORY, COLUMN_LIVES, SchemaVersion, column_history, column_lives
 from lakeview.views.column_loads import COLUMN_LOADS, SUDDEN, column_loads, null_shares_by_load, sudden_changes
 from lakeview.views.column_states import (
@@ -86,6 +94,21 @@ from lakeview.views.partitions import (
     partition_writes,
 )
 from lakeview.views.preview import OPERATORS, PROFILE, Condition, profile, where_text
+from lakeview.views.pruning import (
+    EXPLAINED,
+    FILE_VERDICTS,
+    PARTS,
+    ReadCost,
+    can_be_judged,
+    check_condition,
+    condition_text,
+    example_filters,
+    explained,
+    file_verdicts,
+    filter_columns,
+    filter_parts,
+    read_cost,
+)
 from lakeview.views.quality import freshness, quality_findings
 from lakeview.views.readability import (
     RIBBON,
@@ -142,6 +165,8 @@ from lakeview.views.units import (
 __all__ = [
     "ASIDES",
     "BRANCHES",
+    "CLUSTERING",
+    "CLUSTERING_COURSE",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
     "COLUMN_LOADS",
@@ -151,12 +176,15 @@ __all__ = [
     "CONSTRAINTS",
     "COURSE",
     "CURVE",
+    "DEPTHS",
     "DISTINCT",
     "EVENTS",
+    "EXPLAINED",
     "FILES_KEPT",
     "FILE_NEEDS",
     "FILE_PAGE",
     "FILE_SIZES",
+    "FILE_VERDICTS",
     "HISTORY_COST",
     "LANES",
     "LOAD_TREND",
@@ -170,6 +198,7 @@ __all__ = [
     "PARTITION_DIFF",
     "PARTITION_SIZES",
     "PARTITION_WRITES",
+    "PARTS",
     "PROFILE",
     "RIBBON",
     "RUNS",
@@ -195,6 +224,7 @@ __all__ = [
     "FileFacts",
     "ManifestFacts",
     "Origin",
+    "ReadCost",
     "Retention",
     "RetentionPolicy",
     "RowDifference",
@@ -207,7 +237,11 @@ __all__ = [
     "branches",
     "by_place",
     "cadence",
+    "can_be_judged",
+    "check_condition",
     "clean_up_command",
+    "clustering",
+    "clustering_course",
     "column_history",
     "column_lives",
     "column_loads",
@@ -215,17 +249,24 @@ __all__ = [
     "column_states",
     "commits_between",
     "compatibility",
+    "condition_text",
     "constraints",
     "counted",
+    "depth_profile",
     "diff_schemas",
     "difference_tiles",
     "distinct_values",
     "event_column",
     "events",
+    "example_filters",
+    "explained",
     "file_difference",
     "file_facts",
     "file_page",
     "file_sizes",
+    "file_verdicts",
+    "filter_columns",
+    "filter_parts",
     "findings",
     "flow_sums",
     "format_age",
@@ -261,6 +302,7 @@ __all__ = [
     "protocol_origins",
     "quality_findings",
     "range_trend",
+    "read_cost",
     "readability",
     "readability_runs",
     "retained_course",

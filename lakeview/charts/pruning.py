@@ -1,0 +1,217 @@
+"""EXPLAINED to what a filter reads of each version; CLUSTERING, DEPTHS and their course to how well files are told
+apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version
+
+WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
+MOST_COLUMNS = 60
+ROW_HEIGHT = 18
+LABEL_WIDTH = 150
+MOST_LABELS = 6
+_NAMED_SHARE = 0.07
+
+
+def read_bars(
+    versions: Sequence[tuple[str, pl.DataFrame]], *, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """Files above bytes, to be stacked: a bar for each version (its label and EXPLAINED), what is read at the left.
+
+    [] where no version has files.
+    """
+    p = palette(dark)
+    rows = pl.concat(
+        [pl.DataFrame(schema={"version": pl.String(), "reason": pl.String(), "files": pl.Int64(), "bytes": pl.Int64()})]
+        + [told.select(pl.lit(label).alias("version"), "reason", "files", "bytes") for label, told in versions]
+    )
+    if not rows["files"].sum():
+        return []
+    return [
+        _bars(rows, measure, title, p, width=width)
+        for measure, title in (("files", "Files, share of all"), ("bytes", "Bytes, share of all"))
+    ]
+
+
+def clustering_bars(
+    clustering: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """How many files hold any one value of a column, a bar a column: those by range blue, those without a range orange.
+
+    The first MOST_COLUMNS, in the order given; a click picks a column. [] where no column has ranges.
+    """
+    shown = clustering.filter(pl.col("reads").is_not_null()).head(MOST_COLUMNS)
+    if shown.is_empty():
+        return []
+    p = palette(dark)
+    files = pl.col("files")
+    rows = shown.select(
+        "column",
+        depth_share=pl.col("depth") / files,
+        unknown_share=pl.col("unknown") / files,
+        reads_share="reads_share",
+        told=pl.Series(
+            [f"{_figure(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
+        ),
+        depth=pl.Series([_figure(d) for d in shown["depth"]], dtype=pl.String),
+        most=pl.Series([format_count(n, exact=True) for n in shown["most"]], dtype=pl.String),
+        unknown=pl.Series([format_count(n, exact=True) for n in shown["unknown"]], dtype=pl.String),
+        weight=pl.when(pl.col("column") == (picked or "")).then(1.0).otherwise(0.72),
+    )
+    domain = shown["column"].to_list()
+    axis = alt.Axis(title=None, labelLimit=LABEL_WIDTH - 10, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH)
+    y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=domain))
+    percent = alt.Axis(
+        title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value * 100 + ' %'", grid=True, domain=False
+    )
+    x_scale = alt.Scale(domain=[0, 1.16], nice=False)
+    fields = (("column", "column"), ("told", "a filter for one value opens"), ("depth", "ranges that hold it, mean"))
+    more = (("most", "at most"), ("unknown", "files without a range"))
+    tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in (*fields, *more)]
+    base = alt.Chart(rows)
+    x = alt.X("depth_share:Q", axis=percent, scale=x_scale)
+    opacity = alt.Opacity("weight:Q", scale=None)
+    click = alt.selection_point(name=PICKED, fields=["column"], on="click", empty=False)
+    layers: list[AnyChart] = [
+        base.mark_bar(color=p.blue).encode(x=x, y=y, opacity=opacity, tooltip=tooltip),
+        base.mark_bar(color=p.orange)
+        .transform_calculate(end="datum.depth_share + datum.unknown_share")
+        .encode(x=alt.X("depth_share:Q", scale=x_scale), x2="end:Q", y=y, opacity=opacity, tooltip=tooltip),
+        base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="told:N"),
+        base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip).add_params(click),
+    ]
+    return [finished(layered(*layers), p, height=ROW_HEIGHT * shown.height, width=width)]
+
+
+def depth_chart(
+    profile: pl.DataFrame, files: int, *, column: str, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """Files that a filter for a value opens, along the values of a column in their order; [] without ranges."""
+    if profile.is_empty():
+        return []
+    p = palette(dark)
+    texts = profile["value_text"].to_list()
+    step = max(1, -(-len(texts) // MOST_LABELS))
+    labels = {str(i): _short(text) for i, text in enumerate(texts) if i % step == 0}
+    axis = alt.Axis(
+        title=None,
+        values=[int(i) for i in labels],
+        labelExpr=f"{json.dumps(labels, ensure_ascii=False)}[datum.value]",
+        labelAlign="left",
+        labelOverlap="greedy",
+    )
+    # a step reaches to the next place: the last one needs an end
+    rows = pl.concat([profile, profile.tail(1).with_columns(place=pl.col("place") + 1)])
+    last = rows.height - 1
+    x = alt.X("place:Q", axis=axis, scale=alt.Scale(domain=[0, last], nice=False))
+    y = alt.Y("reads:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format="~s"))
+    tooltip = [
+        alt.Tooltip("value_text:N", title=column[:60]),
+        alt.Tooltip("reads:Q", title="files opened", format=","),
+        alt.Tooltip("depth:Q", title="ranges that hold it", format=","),
+    ]
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        base.mark_area(interpolate="step-after", color=p.blue, opacity=0.14).encode(x=x, y=y),
+        base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+        base.mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip),
+    ]
+    title = f"Files opened for one value, of {files:,}"
+    return [finished(layered(*layers), p, height=110, title=title, width=width)]
+
+
+def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """How many files a filter for one value opens, version by version, and which share of all that is, to be stacked.
+
+    [] where no version has both a time and ranges.
+    """
+    shown = course.drop_nulls(["timestamp", "reads"]).sort("timestamp")
+    if shown.is_empty():
+        return []
+    p = palette(dark)
+    rows = shown.with_columns(
+        share=pl.col("reads_share") * 100,
+        label=pl.Series([format_version(v) for v in shown["version"]], dtype=pl.String),
+        at=pl.Series([format_moment(m) for m in shown["timestamp"]], dtype=pl.String),
+        told=pl.Series(
+            [f"{_figure(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
+        ),
+        covered=pl.Series([format_percent(c) for c in shown["coverage"]], dtype=pl.String),
+    ).drop("version")
+    domain = time_domain(shown["timestamp"])
+    return [
+        _line(rows, "reads", "Files opened for one value", domain, p, width=width, last=False),
+        _line(rows, "share", "Share of all files, %", domain, p, width=width, last=True),
+    ]
+
+
+def _line(
+    rows: pl.DataFrame, measure: str, title: str, domain: tuple[object, object], p: Palette, *, width: Width, last: bool
+) -> AnyChart:
+    x = time_axis(domain, labels=last)  # type: ignore[arg-type]  # two moments, as time_domain gives them
+    y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
+    fields = (
+        ("label", "version"),
+        ("at", "committed, UTC"),
+        ("told", "files opened"),
+        ("covered", "files with ranges"),
+    )
+    tooltip = [alt.Tooltip(f"{name}:N", title=title_) for name, title_ in fields]
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+        base.mark_point(filled=True, size=22, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
+        base.mark_rule(opacity=0.001, strokeWidth=9).encode(x=x, tooltip=tooltip),
+    ]
+    return finished(layered(*layers), p, height=72, title=title, width=width)
+
+
+def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Width) -> AnyChart:
+    whole = pl.col(measure).sum().over("version").clip(1)
+    order = pl.col("reason").replace_strict({r: i for i, r in enumerate(WORDS)}, return_dtype=pl.Int64)
+    ends = (pl.col(measure).cum_sum().over("version")) / whole
+    colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.gone}
+    told = rows.sort("version", order, maintain_order=True).with_columns(
+        end=ends, begin=ends - pl.col(measure) / whole, share=pl.col(measure) / whole
+    )
+    say = format_bytes if measure == "bytes" else lambda n: format_count(n, exact=True)
+    told = told.with_columns(
+        word=pl.col("reason").replace_strict(WORDS, return_dtype=pl.String),
+        color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
+        said=pl.Series([say(n) for n in told[measure]], dtype=pl.String),
+        percent=pl.Series([format_percent(s) for s in told["share"]], dtype=pl.String),
+    ).with_columns(text=pl.format("{} {}", "word", "said"))
+    versions = rows["version"].unique(maintain_order=True).to_list()
+    y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=50), scale=alt.Scale(domain=versions))
+    axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
+    x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
+    tooltip = [
+        alt.Tooltip(f"{name}:N", title=label)
+        for name, label in (("version", "version"), ("word", "files are"), ("said", measure), ("percent", "share"))
+    ]
+    base = alt.Chart(told.filter(pl.col(measure) > 0))
+    # a name beside its piece, below the bar: on a colour it would be hard to read
+    named = alt.Chart(told.filter((pl.col("share") >= _NAMED_SHARE) & (pl.col(measure) > 0)))
+    layers: list[AnyChart] = [
+        base.mark_bar(stroke=p.page, strokeWidth=1, height=12, yOffset=-5).encode(
+            x=x, x2="end:Q", y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip
+        ),
+        named.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
+    ]
+    return finished(layered(*layers), p, height=36 * len(versions), title=title, width=width)
+
+
+def _short(text: str | None) -> str:
+    said = text or ""
+    return said if len(said) <= 19 else f"{said[:18]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"

@@ -1,0 +1,157 @@
+"""The pruning page's columns: how well each tells the files apart, along its values and over the versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.ui import cache, downloads, viewed
+from lakeview.ui.components import MAX_ROWS, dark, frame, nothing, stack
+from lakeview.ui.opened import Opened
+
+NOTE = "files that a filter for one value opens: blue by their range, orange because they tell none"
+COLUMN = "column"
+
+
+def columns(now: Opened) -> pl.DataFrame:
+    """CLUSTERING of the version shown, the columns that spare most first."""
+    return _columns(now.address, now.version).sort("reads_share", nulls_last=True, maintain_order=True)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _columns(address: str, version: int) -> pl.DataFrame:
+    snapshot = cache.snapshot(address, version)
+    return views.clustering(snapshot.schema, cache.statistics(address, version), snapshot.files)
+
+
+def picked_column(found: pl.DataFrame) -> str | None:
+    """The column looked at, kept in the URL; a click on a bar picks one too."""
+    names = found.filter(pl.col("reads").is_not_null())["column"].to_list()
+    if not names:
+        return None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**One column** &ensp; :small[:gray[or click a bar]]", width="content")
+        st.space("stretch")
+        chosen: str | None = st.selectbox(
+            "Column", names, key=COLUMN, bind="query-params", label_visibility="collapsed", width=220
+        )
+    return chosen
+
+
+def pick_column(key: str) -> None:
+    """A click on a bar of the chart chooses its column."""
+    for picked in st.session_state[key].get("selection", {}).values():
+        for row in picked if isinstance(picked, list) else ():
+            if isinstance(row, Mapping) and "column" in row:
+                st.session_state[COLUMN] = row["column"]
+
+
+def coverage_note(found: pl.DataFrame) -> str:
+    """How many columns tell their ranges everywhere, somewhere, nowhere."""
+    everywhere = int((found["unknown"] == 0).sum())
+    nowhere = int(found["reads"].is_null().sum())
+    some = found.height - everywhere - nowhere
+    told = f"{everywhere:,} told by every file, {some:,} by some, {nowhere:,} by none"
+    return f"of {views.counted(found.height, 'column')}: {told}"
+
+
+def column_table(found: pl.DataFrame) -> None:
+    """The twin of the bars: one row a column."""
+    kinds = st.column_config
+    rows = found.head(MAX_ROWS).select(
+        "column",
+        "type",
+        "reads",
+        "depth",
+        "most",
+        "unknown",
+        share=pl.col("reads_share") * 100,
+        ranges=pl.col("coverage") * 100,
+        nulls=pl.col("null_coverage") * 100,
+        exact=pl.when("exact").then(pl.lit("exact")).when(~pl.col("exact")).then(pl.lit("bound")),
+    )
+    frame(
+        rows,
+        {
+            "column": kinds.TextColumn("column", width=180),
+            "type": kinds.TextColumn("type", width=110),
+            "reads": kinds.NumberColumn("files for one value", format="%.1f", width=120),
+            "share": kinds.ProgressColumn("share of files, %", format="%.1f", min_value=0, max_value=100, width=130),
+            "depth": kinds.NumberColumn("depth, mean", format="%.1f", width=90, help="ranges that hold a value"),
+            "most": kinds.NumberColumn("most", format="localized", width=60),
+            "ranges": kinds.NumberColumn("files with min/max, %", format="%.1f", width=130),
+            "nulls": kinds.NumberColumn("with null counts, %", format="%.1f", width=120),
+            "unknown": kinds.NumberColumn("files that tell nothing", format="localized", width=130),
+            "exact": kinds.TextColumn("ranges are", width=80, help="bound: ranges may be wider than the values"),
+        },
+        key="clustering",
+        unknown="unknown",
+        height=12 * 28,
+    )
+
+
+def depth_picture(now: Opened, column: str) -> None:
+    """How many files a filter opens, along the column's values, and the same as a table."""
+    told = _profile(now.address, now.version, column)
+    downloads.offer(f"depth of {column}", told)
+    stack(charts.depth_chart(told, now.snapshot.num_files, column=column, dark=dark()), key="depth")
+    kinds = st.column_config
+    with st.expander("The same as a table"):
+        frame(
+            told,
+            {
+                "value_text": kinds.TextColumn("value", width=200),
+                "reads": kinds.NumberColumn("files opened", format="localized", width=100),
+                "depth": kinds.NumberColumn("ranges that hold it", format="localized", width=120),
+            },
+            key="depth-table",
+        )
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _profile(address: str, version: int, column: str) -> pl.DataFrame:
+    statistics = cache.statistics(address, version, (column,))
+    return views.depth_profile(statistics, cache.snapshot(address, version).files, column)
+
+
+def course_picture(now: Opened, column: str) -> None:
+    """How well the column told the files apart, version by version, and the same as a table."""
+    told = _course(now.address, now.latest, column, viewed.timeline(now))
+    downloads.offer(f"clustering of {column}", told)
+    drawn = charts.clustering_course_chart(told, dark=dark())
+    if not drawn:
+        nothing(f"How {column} was clustered before is unknown.", "The log does not tell it of earlier versions.")
+        return
+    stack(drawn, key="course")
+    kinds = st.column_config
+    with st.expander("The same as a table"):
+        rows = told.reverse().select(
+            "files",
+            "reads",
+            version=views.version_label("version"),
+            committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+            share=pl.col("reads_share") * 100,
+            ranges=pl.col("coverage") * 100,
+        )
+        frame(
+            rows,
+            {
+                "version": kinds.TextColumn("version", width=90),
+                "committed": kinds.TextColumn("committed, UTC", width=120),
+                "files": kinds.NumberColumn("files", format="localized", width=80),
+                "reads": kinds.NumberColumn("files for one value", format="%.1f", width=120),
+                "share": kinds.NumberColumn("share, %", format="%.1f", width=70),
+                "ranges": kinds.NumberColumn("with min/max, %", format="%.1f", width=100),
+            },
+            key="course-table",
+            unknown="unknown",
+        )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _course(address: str, latest: int, column: str, _timeline: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    line = _timeline.filter(pl.col("lane") != "aside")
+    return views.clustering_course(cache.table(address).lifetimes([column]), line, column)
