@@ -39,7 +39,11 @@ else:
     writes = partitions.writes(now, sizes)
     with card("When each was written", "stronger is more rows; on time lies on the diagonal", key="writes"):
         if writes.is_empty():
-            nothing("The log no longer tells when.", "The commits that wrote these files were cleaned up.", "timeline")
+            nothing(
+                "The log no longer tells when.",
+                "The commits that wrote these files were cleaned up, or are not shared.",
+                "timeline",
+            )
         else:
             stack(charts.partition_writes(writes, dark=dark()), key="partition-writes")
     with card("Partitions", partitions.table_note(sizes)):
