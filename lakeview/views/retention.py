@@ -15,7 +15,7 @@ import polars as pl
 from lakeview.views.readability import RIBBON, readability, readability_runs, runs_text
 from lakeview.views.ref_retention import version_ages
 from lakeview.views.retention_policy import RetentionPolicy
-from lakeview.views.trend import Stays
+from lakeview.views.stays import Stays
 
 VERSION_NEEDS = pl.Schema(
     {**RIBBON, "position": pl.Int64(), "readable": pl.Boolean(), "needs_ms": pl.Int64()},
@@ -93,7 +93,9 @@ def retention(
         bound = "files of branches, of deletes and of metadata are not counted"
     else:
         aged = _aged(stays, placed, tombstones, now)
-        needs = Stays(aged, placed["position"]).extremes(aged["needs_ms"], "max").fill_null(0)
+        needs = (
+            Stays(aged, placed["position"]).extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"].fill_null(0)
+        )
         ages = aged.group_by("path").agg(pl.col("path_ms").first())
         files = gone.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
         bound = "files that the log no longer names are not counted"

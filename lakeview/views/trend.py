@@ -1,11 +1,16 @@
 """The lives of files to what the table was at every version: files, bytes, rows, and each column's nulls and bounds.
 
-Nothing but the log is needed, and hardly more than one listing: O(files + versions x log versions) for each column.
+Nothing but the log is needed, and hardly more than one listing: O(files + versions x log versions) for each column,
+many columns at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
+
+from lakeview.views.stays import Side, Stays
 
 TREND = pl.Schema({"version": pl.Int64(), "files": pl.Int64(), "bytes": pl.Int64(), "records": pl.Int64()})
 """One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown.
@@ -13,7 +18,8 @@ If the lifetimes had statistics, `statistics` is a struct with one struct a colu
 all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A bound is null where a live file that may
 hold values has none, and in a version without values; a null count where one of a live file is unknown."""
 
-_STATISTIC = ("min", "max", "null_count", "exact", "null_count_exact")
+_AT_ONCE = 2_000_000
+"""So many values, files times columns, are added up together: one pass for most tables, bounded memory for a huge one."""
 
 
 def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.DataFrame:
@@ -23,20 +29,24 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     """
     at = _versions(lifetimes, versions)
     stays = Stays(lifetimes, at)
-    columns = {
-        "version": at,
-        "files": stays.sums(pl.Series([1], dtype=pl.Int64).new_from_index(0, lifetimes.height)),
-        "bytes": stays.known_sums(lifetimes["size"]),
-        "records": stays.known_sums(lifetimes["records"]),
-    }
-    if "statistics" in lifetimes.columns:
-        statistics = lifetimes["statistics"].struct
-        # by place and under a name of ours: a series called ^x$ would be a pattern to polars
-        each = zip(statistics.fields, statistics.unnest().get_columns(), strict=True)
-        told = {name: _column(stays, lifetimes, column.alias("column")) for name, column in each}
-        if told:
-            columns["statistics"] = pl.DataFrame(told).to_struct("statistics")
-    return pl.DataFrame(columns)
+    files = pl.Series([True], dtype=pl.Boolean).new_from_index(0, lifetimes.height)
+    counted = stays.sums(
+        {"files": files, **_known("bytes", lifetimes["size"]), **_known("records", lifetimes["records"])}
+    )
+    found = counted.select(at, "files", _sum("bytes"), _sum("records"))
+    if "statistics" not in lifetimes.columns:
+        return found
+    # by place and under names of ours: a series called ^x$ would be a pattern to polars
+    names, columns = lifetimes["statistics"].struct.fields, lifetimes["statistics"].struct.unnest().get_columns()
+    width = max(1, _AT_ONCE // max(1, lifetimes.height))
+    told = [
+        column
+        for first in range(0, len(columns), width)
+        for column in _columns(stays, lifetimes, columns[first : first + width])
+    ]
+    return (
+        found.with_columns(pl.DataFrame(dict(zip(names, told, strict=True))).to_struct("statistics")) if told else found
+    )
 
 
 def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
@@ -49,82 +59,44 @@ def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
     return pl.int_range(first, last + 1, dtype=pl.Int64, eager=True).alias("version")
 
 
-def _column(stays: Stays, lifetimes: pl.DataFrame, statistic: pl.Series) -> pl.Series:
-    low, high, nulls, exact, nulls_exact = (statistic.struct.field(name) for name in _STATISTIC)
-    # deleted rows may be the ones with values, so only a file without deletes is known to hold nothing but nulls
-    empty = ((nulls == lifetimes["records"]) & lifetimes["deletion_vector"].is_null()).fill_null(value=False)
-    bounds = [
-        stays.extremes(bound.set(empty, None), side).set(stays.sums(~empty & bound.is_null()) > 0, None)
-        for bound, side in ((low, "min"), (high, "max"))
-    ]
-    sure = stays.sums(~empty & ~exact.fill_null(value=False)) == 0
-    parts = [
-        bounds[0],
-        bounds[1],
-        stays.known_sums(nulls),
-        sure & bounds[0].is_not_null() & bounds[1].is_not_null(),
-        stays.sums(~nulls_exact.fill_null(value=False)) == 0,
-    ]
-    return pl.DataFrame([part.alias(name) for part, name in zip(parts, _STATISTIC, strict=True)]).to_struct("c")
+def _known(name: str, values: pl.Series) -> dict[str, pl.Series]:
+    """What `_sum` needs: the values, and which are unknown."""
+    return {name: values, f"{name} unknown": values.is_null()}
 
 
-class Stays:
-    """The stays of files as intervals of places among the versions: from `start` on, up to before `end`."""
+def _sum(name: str) -> pl.Expr:
+    """A sum of which no part is unknown, else null."""
+    return pl.when(pl.col(f"{name} unknown") == 0).then(name).alias(name)
 
-    def __init__(self, lifetimes: pl.DataFrame, versions: pl.Series) -> None:
-        self._count = versions.len()
-        added, removed = lifetimes["added"], lifetimes["removed"]
-        start = versions.search_sorted(added.fill_null(0), side="left").cast(pl.Int64)
-        end = versions.search_sorted(removed.fill_null(0), side="left").cast(pl.Int64)
-        self._start = start.set(added.is_null(), 0)
-        self._end = end.set(removed.is_null(), self._count)
-        self._seen = self._start < self._end
 
-    def sums(self, values: pl.Series) -> pl.Series:
-        """The sum over the files of each version; null where 64 bits do not hold it."""
-        change = values.cast(pl.Int64).fill_null(0).cast(pl.Int128).filter(self._seen)
-        gone = pl.Series([0], dtype=pl.Int128).new_from_index(0, change.len()) - change
-        places = pl.concat([self._start.filter(self._seen), self._end.filter(self._seen)])
-        changes = pl.DataFrame({"place": places, "change": pl.concat([change, gone])})
-        by_place = changes.group_by("place").agg(pl.col("change").sum()).filter(pl.col("place") < self._count)
-        every = pl.Series([0], dtype=pl.Int128).new_from_index(0, self._count)
-        return every.scatter(by_place["place"], by_place["change"]).cum_sum().cast(pl.Int64, strict=False)
+def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Series]) -> list[pl.Series]:
+    """The struct of TREND for each of these columns."""
+    counts: dict[str, pl.Series] = {}
+    bounds: dict[str, tuple[Side, pl.Series]] = {}
+    for i, column in enumerate(statistics):
+        said = column.struct.unnest()
+        # deleted rows may be the ones with values, so only a file without deletes is known to hold nothing but nulls
+        same = (said["null_count"] == lifetimes["records"]) & lifetimes["deletion_vector"].is_null()
+        holds = ~same.fill_null(value=False)
+        counts |= _known(f"{i} nulls", said["null_count"])
+        counts[f"{i} loose"] = holds & ~said["exact"].fill_null(value=False)
+        counts[f"{i} nulls loose"] = ~said["null_count_exact"].fill_null(value=False)
+        for side in _SIDES:
+            counts[f"{i} no {side}"] = holds & said[side].is_null()
+            bounds[f"{i} {side}"] = side, said[side] if holds.all() else said[side].set(~holds, None)
+    every = pl.concat([stays.sums(counts), stays.extremes(bounds)], how="horizontal")
+    return every.select(_statistic(i) for i in range(len(statistics))).get_columns()
 
-    def known_sums(self, values: pl.Series) -> pl.Series:
-        """As `sums`, null where a file's value is unknown."""
-        return self.sums(values).set(self.sums(values.is_null()) > 0, None)
 
-    def extremes(self, values: pl.Series, side: str) -> pl.Series:
-        """The least or greatest known value among the files of each version.
+_SIDES: tuple[Side, ...] = ("min", "max")
 
-        Each stay is covered by two spans of a power of two versions, the longest there is. Per span the best value is
-        kept, and spans are halved until each is one version. Values stand for themselves by their rank: texts too.
-        """
-        there = self._seen & values.is_not_null()
-        if values.dtype == pl.Null or not there.any():
-            return pl.Series([None], dtype=values.dtype).new_from_index(0, self._count)
-        ranked = values.filter(there)
-        distinct = ranked.unique().sort()
-        rank = ranked.rank("dense").cast(pl.Int64) - 1
-        start, end = self._start.filter(there), self._end.filter(there)
-        level = 63 - (end - start).bitwise_leading_zeros().cast(pl.Int64)
-        width = pl.select(pl.lit(1, pl.Int64) * pl.lit(2, pl.Int64).pow(level)).to_series().cast(pl.Int64)
-        spans = pl.DataFrame(
-            {
-                "level": pl.concat([level, level]),
-                "place": pl.concat([start, end - width]),
-                "rank": pl.concat([rank, rank]),
-            }
-        )
-        best = pl.col("rank").min() if side == "min" else pl.col("rank").max()
-        kept = dict(spans.group_by("level", "place").agg(best).partition_by("level", as_dict=True).items())
-        nothing = pl.Series([None], dtype=pl.Int64).new_from_index(0, self._count)
-        found = nothing
-        for step in range(max(int(key[0]) for key in kept), -1, -1):
-            halves = [found, found.shift(1 << step)]
-            own = kept.get((step,))
-            if own is not None:
-                halves.append(nothing.scatter(own["place"], own["rank"]))
-            both = pl.DataFrame([half.alias(str(i)) for i, half in enumerate(halves)])
-            found = both.select((pl.min_horizontal if side == "min" else pl.max_horizontal)(pl.all())).to_series()
-        return distinct.gather(found)
+
+def _statistic(i: int) -> pl.Expr:
+    low, high = (pl.when(pl.col(f"{i} no {side}") == 0).then(f"{i} {side}") for side in _SIDES)
+    return pl.struct(
+        low.alias("min"),
+        high.alias("max"),
+        _sum(f"{i} nulls").alias("null_count"),
+        ((pl.col(f"{i} loose") == 0) & low.is_not_null() & high.is_not_null()).alias("exact"),
+        (pl.col(f"{i} nulls loose") == 0).alias("null_count_exact"),
+    ).alias(str(i))
