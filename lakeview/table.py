@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -12,6 +13,21 @@ from lakeview.errors import VersionNotFoundError
 from lakeview.findings import Finding
 from lakeview.frames import LOG_FILES, MANIFESTS, PARTITION_SPECS, REFS, SNAPSHOT_LOG, SORT_ORDERS, STATISTICS_FILES
 from lakeview.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalFile:
+    """How one data file is laid out inside, as its footer says: `size` and `footer_size` in bytes, `records` physical
+    rows; `created_by`: the library that wrote it; `chunks`: PHYSICAL."""
+
+    path: str
+    size: int
+    footer_size: int
+    records: int
+    row_groups: int
+    created_by: str | None
+    parquet_version: str
+    chunks: pl.DataFrame
 
 
 @runtime_checkable
@@ -99,6 +115,11 @@ class Table(Protocol):
 
     def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before."""
+
+    def physical(self, path: str, version: int | None = None) -> PhysicalFile:
+        """How a file of a version is laid out inside; `path` as in FILES. Costs its footer: one request, seldom two.
+
+        InvalidRequestError for a file the version has not, UnsupportedTableError for one that is no Parquet file."""
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the log breaks or leaves odd, worst first; works on tables that do not open. `now`: an aware moment by

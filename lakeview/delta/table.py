@@ -21,7 +21,7 @@ from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
-from lakeview.delta.features import check_readable
+from lakeview.delta.features import check_readable, column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
 from lakeview.delta.log.log_listing import listed_log
@@ -33,12 +33,13 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
 from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns, predicate
+from lakeview.footers import listed_size, physical_file
 from lakeview.frames import ACTIONS, moment
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata
 from lakeview.storage import Storage
-from lakeview.table import OneLine
+from lakeview.table import OneLine, PhysicalFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,6 +144,14 @@ class DeltaTable(OneLine):
         """PLAN: which files a filter reads, and what spares the others."""
         state = self._state(version)
         return self._scan(state).plan(self._checked(where, state))
+
+    def physical(self, path: str, version: int | None = None) -> PhysicalFile:
+        """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
+        for one that is no Parquet file, CorruptTableError."""
+        state = self._state(version)
+        size = listed_size(files_frame(state, self._partitions(state), ["path", "size"]), path, self.address)
+        by_id = column_mapping_mode(state.table_protocol, state.properties) == "id"
+        return physical_file(self.storage, path, size, self._schema(state), "id" if by_id else "name")
 
     def scan(
         self,

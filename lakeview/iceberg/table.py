@@ -16,6 +16,7 @@ from lakeview.config import Config, settings
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
+from lakeview.footers import listed_size, physical_file
 from lakeview.frames import LOG_FILES, moment
 from lakeview.iceberg import history, refs
 from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
@@ -35,6 +36,7 @@ from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
 from lakeview.storage import Storage, open_storage
+from lakeview.table import PhysicalFile
 
 
 def open_iceberg(
@@ -258,6 +260,16 @@ class IcebergTable:
         state = self._state
         entry, schema = self._chosen(state, version)
         return self._scan(state, entry, schema).plan(self._checked(where, schema))
+
+    def physical(self, path: str, version: int | None = None) -> PhysicalFile:
+        """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
+        for one that is no Parquet file, CorruptTableError."""
+        state = self._state
+        entry, schema = self._chosen(state, version)
+        files = self._files(state, entry)
+        deletes = files.delete_files().select("path", "size")
+        size = listed_size(pl.concat([files.files(["path", "size"]), deletes]), path, self.address)
+        return physical_file(state.storage, state.locations.resolve(path), size, schema, "id", shown=path)
 
     def scan(
         self,

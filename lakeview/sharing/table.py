@@ -21,6 +21,7 @@ from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.errors import InvalidRequestError, SharingError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding, Severity
+from lakeview.footers import listed_size, physical_file
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.sharing.answers import Head
@@ -32,7 +33,7 @@ from lakeview.sharing.profile import Profile, TableName, parse_address, read_pro
 from lakeview.sharing.state import SharedState, head_of
 from lakeview.sharing.travelling import reach, travelling
 from lakeview.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.table import OneLine
+from lakeview.table import OneLine, PhysicalFile
 
 _KEPT_STATES = 4
 _MOST_VERSIONS = 1_000
@@ -187,6 +188,13 @@ class SharedTable(OneLine):
         """PLAN: which files a filter reads, and what spares the others."""
         state = self._state(version)
         return state.scan().plan(_checked(where, state))
+
+    def physical(self, path: str, version: int | None = None) -> PhysicalFile:
+        """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
+        for one that is no Parquet file, CorruptTableError."""
+        state = self._state(version)
+        size = listed_size(files_frame(state, state.partitions, ["path", "size"]), path, self.address)
+        return physical_file(state.files, path, size, state.schema)
 
     def scan(
         self,
