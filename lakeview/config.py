@@ -26,6 +26,8 @@ class Config:
     `relocate`: recorded prefixes of Iceberg tables to where they lie now; it allows no reading outside the roots.
     `plain_http`: whether shares may be read over http beyond this machine; `private_networks`: whether URLs that a
     sharing server hands out may lead into private address ranges (not where several users share one app).
+    `share`: the configuration of the sharing server whose shares the Sharing page tells; `share_tokens`: whether that
+    page may make tokens for recipients, which whoever reaches the app could then do.
     `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
     shown.
     """
@@ -37,6 +39,8 @@ class Config:
     relocate: Mapping[str, str] = field(default_factory=dict, hash=False)
     plain_http: bool = False
     private_networks: bool = True
+    share: str = ""
+    share_tokens: bool = False
     catalogs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
 
 
@@ -45,10 +49,10 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
 
     `LAKEVIEW_ROOTS`: addresses separated by commas, or by the system's path separator where none holds "://".
     `LAKEVIEW_DEMO`: the demo lake's folder. `LAKEVIEW_MAX_LOG_FILE_BYTES`: bytes.
-    `LAKEVIEW_RELOCATE`: `old=new` separated by commas. `LAKEVIEW_PLAIN_HTTP`, `LAKEVIEW_PRIVATE_NETWORKS`: 1 or 0.
-    The file is TOML: `roots` (a list), `demo`, `max_log_file_bytes`, `plain_http`, `private_networks`, `[relocate]`
-    with a line `"old" = "new"` for each prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError
-    for what cannot be meant.
+    `LAKEVIEW_RELOCATE`: `old=new` separated by commas. `LAKEVIEW_SHARE`: a YAML file. `LAKEVIEW_PLAIN_HTTP`,
+    `LAKEVIEW_PRIVATE_NETWORKS`, `LAKEVIEW_SHARE_TOKENS`: 1 or 0.
+    The file is TOML: `roots` (a list), the others by the names of the fields, `[relocate]` with a line `"old" = "new"`
+    for each prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
     given = _file(env.get("LAKEVIEW_CONFIG", ""))
@@ -63,6 +67,8 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
         private_networks=_switch(
             env, "LAKEVIEW_PRIVATE_NETWORKS", given.get("private_networks", Config().private_networks)
         ),
+        share=env.get("LAKEVIEW_SHARE") or given.get("share", Config().share),
+        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", given.get("share_tokens", Config().share_tokens)),
         catalogs=given.get("catalogs", {}),
     )
 
@@ -126,6 +132,8 @@ _SETTINGS = {
     "relocate": (_is_prefixes, "a table of old to new prefixes"),
     "plain_http": (lambda value: isinstance(value, bool), "true or false"),
     "private_networks": (lambda value: isinstance(value, bool), "true or false"),
+    "share": (lambda value: isinstance(value, str), "the path of a sharing server's configuration"),
+    "share_tokens": (lambda value: isinstance(value, bool), "true or false"),
     "catalogs": (_is_catalogs, "a table of catalogs with their properties"),
 }
 """What the configuration file may hold, and of what kind."""

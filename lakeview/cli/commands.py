@@ -246,7 +246,7 @@ def history(address: str, options: dict[str, Any], machine: bool, limit: int | N
     _frame(
         commits if machine else commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items()),
         machine,
-        "no commits are left in the log",
+        "no commits are left in the log, or they are not shared",
     )
 
 

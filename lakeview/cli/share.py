@@ -61,6 +61,7 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
 
     from lakeview.server.config_file import folder_settings, read_settings
     from lakeview.server.hub import Hub
+    from lakeview.server.profiles import endpoint_of
     from lakeview.server.serving import check_exposure
     from lakeview.server.serving import serve as run
 
@@ -88,6 +89,7 @@ def _open_folder(settings: Settings, profile: Path | None) -> Any:
     import secrets
 
     from lakeview.server.hub import Hub
+    from lakeview.server.profiles import profile_of
     from lakeview.server.tokens import PREFIX, Token, digest, write_privately
 
     text = PREFIX + secrets.token_urlsafe(32)
@@ -106,24 +108,6 @@ def _free_port(host: str) -> int:
         return int(found.getsockname()[1])
 
 
-def endpoint_of(settings: Settings) -> str:
-    """Where clients reach the API."""
-    if settings.public_url is not None:
-        return settings.public_url.rstrip("/") + settings.endpoint
-    scheme = "https" if settings.ssl is not None else "http"
-    return f"{scheme}://{settings.host}:{settings.port}{settings.endpoint}"
-
-
-def profile_of(settings: Settings, token: str, expires: datetime | None) -> dict[str, Any]:
-    """A profile file: version 1, which every client reads."""
-    found: dict[str, Any] = {
-        "shareCredentialsVersion": 1, "endpoint": endpoint_of(settings) + "/", "bearerToken": token,
-    }  # fmt: skip
-    if expires is not None:
-        found["expirationTime"] = expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-    return found
-
-
 @share.group()
 def token() -> None:
     """Give recipients tokens, and take them back. Only hashes are kept: a token is shown once."""
@@ -140,32 +124,25 @@ _profile = click.option(
 
 def _book(configuration: Path) -> tuple[Settings, TokenFile]:
     from lakeview.server.config_file import read_settings
-    from lakeview.server.tokens import TokenFile
+    from lakeview.server.profiles import token_file
 
     settings, _ = read_settings(configuration)
-    if settings.tokens is None:
-        raise InvalidRequestError(
-            f"{configuration.name} names no file of tokens", fix="add tokens: tokens.json", kind="bad-configuration"
-        )
-    return settings, TokenFile(Path(settings.tokens), _now)
+    return settings, token_file(configuration, settings, _now)
 
 
 def _given(
     configuration: Path, recipient: str, profile: Path | None, made: Callable[[TokenFile], tuple[str, Any]]
 ) -> None:
+    from lakeview.server.config_file import read_settings
+    from lakeview.server.profiles import new_profile
     from lakeview.server.tokens import write_privately
 
-    settings, book = _book(configuration)
-    if recipient not in {r.name for r in settings.recipients}:
-        raise InvalidRequestError(
-            f"{configuration.name} names no recipient {recipient}", fix="add the recipient and its shares first"
-        )
-    text, kept = made(book)
-    document = json.dumps(profile_of(settings, text, kept.expires), indent=2)
+    settings, _ = read_settings(configuration)
+    document, kept = new_profile(configuration, settings, recipient, _now, made)
     if profile is None:
-        click.echo(document)
+        click.echo(document.decode(), nl=False)
     else:
-        write_privately(profile, document.encode() + b"\n")
+        write_privately(profile, document)
     click.echo(f"token {kept.id} of {recipient}; it is not shown again", err=True)
 
 

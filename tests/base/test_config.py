@@ -128,3 +128,12 @@ def test_plain_http_and_private_networks_are_switches(text: str, wanted: bool) -
 def test_a_switch_is_on_or_off() -> None:
     with pytest.raises(InvalidRequestError, match="neither on nor off"):
         settings({"LAKEVIEW_PRIVATE_NETWORKS": "perhaps"})
+
+
+def test_the_sharing_server_is_read_from_environment_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "lakeview.toml"
+    file.write_text('share = "/etc/server.yaml"\nshare_tokens = true\n')
+    found = settings({"LAKEVIEW_CONFIG": str(file)})
+    assert (found.share, found.share_tokens) == ("/etc/server.yaml", True)
+    found = settings({"LAKEVIEW_CONFIG": str(file), "LAKEVIEW_SHARE": "own.yaml", "LAKEVIEW_SHARE_TOKENS": "0"})
+    assert (found.share, found.share_tokens) == ("own.yaml", False)
