@@ -19,7 +19,7 @@ all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A b
 hold values has none, and in a version without values; a null count where one of a live file is unknown."""
 
 _AT_ONCE = 2_000_000
-"""So many values, files times columns, are added up together: one pass for most tables, bounded memory for a huge one."""
+"""So many values, files times columns, are added up together: one pass for most tables, and bounded memory."""
 
 
 def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.DataFrame:
