@@ -1,5 +1,6 @@
 """Charts: a view's frame to Altair charts in lakeview's theme, light or dark. One file beside each view."""
 
+from lakeview.charts.column_lives import column_lanes
 from lakeview.charts.columns import null_heatmap
 from lakeview.charts.compare import (
     partition_diff_chart,
@@ -7,6 +8,7 @@ from lakeview.charts.compare import (
 )
 from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
+from lakeview.charts.lives import life_bands
 from lakeview.charts.partitions import partition_bars, partition_writes
 from lakeview.charts.pruning import clustering_bars, clustering_course_chart, depth_chart, read_bars
 from lakeview.charts.quality import TrendKind, load_trend_chart
@@ -15,6 +17,7 @@ from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
 from lakeview.charts.theme import AnyChart, StackedChart, palette, stacked, words
 from lakeview.charts.timeline import timeline_charts
+from lakeview.charts.writers import writer_lanes
 
 __all__ = [
     "AnyChart",
@@ -22,8 +25,10 @@ __all__ = [
     "TrendKind",
     "clustering_bars",
     "clustering_course_chart",
+    "column_lanes",
     "depth_chart",
     "history_cost_bars",
+    "life_bands",
     "load_trend_chart",
     "null_heatmap",
     "palette",
@@ -39,4 +44,5 @@ __all__ = [
     "stacked",
     "timeline_charts",
     "words",
+    "writer_lanes",
 ]

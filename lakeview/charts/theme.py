@@ -23,6 +23,7 @@ Y_EXTENT = 54
 TITLE_HEIGHT = 24
 AXIS_HEIGHT = 22
 PICKED = "picked"
+BRUSHED = "brushed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import polars as pl
 from lakeview.charts.event_labels import event_colours, event_labels
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.theme import (
+    BRUSHED,
     PICKED,
     AnyChart,
     Palette,
@@ -36,6 +37,8 @@ SHAPES = {
     "aside": "triangle-down",
     "unusual": "cross",
 }
+CHECKPOINT = "checkpt."
+MOST_CHECKPOINTS = 200
 SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
 
@@ -50,13 +53,17 @@ def timeline_charts(
     version: int | None = None,
     key: bool = False,
     pick: bool = True,
+    brush: bool = False,
+    checkpoints: pl.DataFrame | None = None,
     width: Width = "container",
 ) -> list[AnyChart]:
     """Panels to be stacked without a gap, the last with the time axis: event labels, states, flows, commits, ribbon.
 
     `measure`: rows, bytes or files leads (None as rows, without flows); `small`: states and ribbon only. `version` is
     marked in every panel. `key` writes the ribbon's key into the picture. With `pick` a click selects `picked` with
-    `version` (text, for ids do not fit a browser's numbers). At most 2,000 marks a panel; [] without commits.
+    `version` (text, for ids do not fit a browser's numbers); with `brush` a drag over the first panel selects the span
+    of time `brushed` (milliseconds under `timestamp`). `checkpoints`: the `version` of each, in a lane of their own.
+    At most 5,000 marks in all; [] without commits.
     """
     if timeline["timestamp"].drop_nulls().is_empty():
         return []
@@ -68,12 +75,13 @@ def timeline_charts(
     plots: list[_Panel] = [_state(timeline, lead, 66 if lead == "records" else 52), _state(timeline, second, 52)]
     if not small:
         plots += [] if measure is None else [_flows(timeline, lead, p)]
-        plots += [_commits(timeline, p)]
+        plots += [_commits(timeline, checkpoints, p)]
     panels: list[AnyChart] = []
     labels = None if events is None else event_labels(events, domain, p, width=width)
     if labels is not None:
         panels.append(labels)
-    panels += [_panel(plot, shared, last=ribbon is None and i == len(plots) - 1) for i, plot in enumerate(plots)]
+    for i, plot in enumerate(plots):
+        panels.append(_panel(plot, shared, last=ribbon is None and i == len(plots) - 1, brush=brush and i == 0))
     if ribbon is not None and not ribbon.is_empty():
         panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, width=width))
     return panels
@@ -105,7 +113,7 @@ class _Panel:
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
     divisor, title = _unit(measure, points[measure].max(), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
-    rows = _told(points).with_columns(value=points[measure] / divisor)
+    rows = told(points).with_columns(value=points[measure] / divisor)
     return _Panel("state", title, height, rows)
 
 
@@ -119,30 +127,47 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
         "files": "Files added and removed",
     }
     divisor, title = _unit(measure, largest, names)
-    told = _told(sums)
-    told = told.with_columns(maintenance=sums["lane"] == "maintenance")
+    said = told(sums).with_columns(maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
-        added, removed = (values.set(told["maintenance"], None) for values in (added, removed))
+        added, removed = (values.set(said["maintenance"], None) for values in (added, removed))
 
     def way(values: pl.Series, colour: str) -> pl.DataFrame:
         gray = pl.when("maintenance").then(pl.lit(p.gray)).otherwise(pl.lit(colour))
-        return told.with_columns(value=values / divisor, color=gray)
+        return said.with_columns(value=values / divisor, color=gray)
 
     rows = pl.concat([way(added, p.green), way(-removed, p.orange)]).filter(pl.col("value") != 0)
     return _Panel("flows", title, 62, rows, thickness=4 if sums.height <= 150 else 2 if sums.height <= 600 else 1)
 
 
-def _commits(timeline: pl.DataFrame, p: Palette) -> _Panel:
+def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
     marks = lane_marks(timeline)
+    rows = marked(marks, told(marks), p)
+    if checkpoints is not None:
+        known = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
+        places = lane_marks(known, MOST_CHECKPOINTS)
+        squares = told(places).with_columns(
+            lane=pl.lit(CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
+            operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False),
+        )  # fmt: skip
+        rows = pl.concat([rows, squares.select(rows.columns)])
+    there = set(rows["lane"].to_list())
+    lanes = [
+        name for name in (*SHAPES, CHECKPOINT) if name in there or name in ("append", "change", "schema", "maint.")
+    ]
+    return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
+
+
+def marked(marks: pl.DataFrame, said: pl.DataFrame, p: Palette) -> pl.DataFrame:
+    """What `told` says of THINNED, with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
     lane = (
         pl.when("suspicious")
         .then(pl.lit("unusual"))
         .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
         .alias("lane")
     )
-    rows = _told(marks).with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
+    rows = said.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
     colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
-    rows = rows.with_columns(
+    return rows.with_columns(
         color=pl.when(pl.col("lane") != "unusual")
         .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
         .when("taken_back")  # somebody took it back: it was wrong
@@ -150,19 +175,17 @@ def _commits(timeline: pl.DataFrame, p: Palette) -> _Panel:
         .otherwise(pl.lit(p.orange)),
         shape=pl.col("lane").replace_strict(SHAPES, default="circle", return_dtype=pl.String),
     ).with_columns(size=pl.col("shape").replace_strict(SIZES, default=34, return_dtype=pl.Int64))
-    there = set(rows["lane"].to_list())
-    lanes = [name for name in SHAPES if name in there or name in ("append", "change", "schema", "maint.")]
-    return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
 
 
-def _panel(plot: _Panel, shared: _Shared, *, last: bool) -> AnyChart:
+def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:
     p, x = shared.p, time_axis(shared.domain, labels=last)
     base = alt.Chart(plot.rows)
     layers: list[AnyChart] = [_rules(shared, x)]
     if plot.kind == "state":
         y = alt.Y("value:Q", title=None, scale=alt.Scale(domainMin=0, domainMax=_top(plot.rows["value"]), nice=3))
+        area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y)
         layers += [
-            base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y),
+            area.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else area,
             base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
             alt.Chart(plot.rows.drop_nulls("value").tail(1))
             .mark_point(filled=True, opacity=1, size=26, color=p.blue)
@@ -233,8 +256,8 @@ _TOOLTIP = (
 )
 
 
-def _told(rows: pl.DataFrame) -> pl.DataFrame:
-    """What the tooltip says, as text: unknown is said, never 0; versions are text."""
+def told(rows: pl.DataFrame) -> pl.DataFrame:
+    """What the tooltip says of THINNED, as text: unknown is said, never 0; versions are text."""
     changes = [
         f"+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}" if a is not None or r is not None else "unknown"
         for a, r in rows.select("records_added", "records_removed").iter_rows()

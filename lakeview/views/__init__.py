@@ -1,6 +1,7 @@
 """Views: snapshots and frames to frames that answer one question each. They know no format and no clock."""
 
 from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
+from lakeview.views.breaking import BREAKING, CLASSES, breaking, breaking_verdict
 from lakeview.views.clustering import (
     CLUSTERING,
     CLUSTERING_COURSE,
@@ -9,7 +10,14 @@ from lakeview.views.clustering import (
     clustering_course,
     depth_profile,
 )
-from lakeview.views.column_history import COLUMN_HISTORY, COLUMN_LIVES, SchemaVersion, column_history, column_lives
+from lakeview.views.column_history import (
+    COLUMN_HISTORY,
+    COLUMN_LIVES,
+    SchemaVersion,
+    blamed,
+    column_history,
+    column_lives,
+)
 from lakeview.views.column_loads import COLUMN_LOADS, SUDDEN, column_loads, null_shares_by_load, sudden_changes
 from lakeview.views.column_states import (
     COLUMN_STATES,
@@ -70,6 +78,16 @@ from lakeview.views.files import (
     file_sizes,
 )
 from lakeview.views.findings import findings, verdict
+from lakeview.views.lives import (
+    COHORTS,
+    FILE_LIVES,
+    LIVES_BY_COMMIT,
+    LifeFacts,
+    file_lives,
+    life_cohorts,
+    life_facts,
+    lives_by_commit,
+)
 from lakeview.views.load_trends import (
     LOAD_TREND,
     event_column,
@@ -161,12 +179,16 @@ from lakeview.views.units import (
     format_version,
     version_label,
 )
+from lakeview.views.writers import WRITERS, writer_marks, writers
 
 __all__ = [
     "ASIDES",
     "BRANCHES",
+    "BREAKING",
+    "CLASSES",
     "CLUSTERING",
     "CLUSTERING_COURSE",
+    "COHORTS",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
     "COLUMN_LOADS",
@@ -181,12 +203,14 @@ __all__ = [
     "EVENTS",
     "EXPLAINED",
     "FILES_KEPT",
+    "FILE_LIVES",
     "FILE_NEEDS",
     "FILE_PAGE",
     "FILE_SIZES",
     "FILE_VERDICTS",
     "HISTORY_COST",
     "LANES",
+    "LIVES_BY_COMMIT",
     "LOAD_TREND",
     "MOST_ROWS",
     "NEEDS",
@@ -217,11 +241,13 @@ __all__ = [
     "UNKNOWN",
     "VERSION_AGE",
     "VERSION_NEEDS",
+    "WRITERS",
     "BaseChoice",
     "Cadence",
     "Condition",
     "FileDifference",
     "FileFacts",
+    "LifeFacts",
     "ManifestFacts",
     "Origin",
     "ReadCost",
@@ -234,7 +260,10 @@ __all__ = [
     "WriteAmplification",
     "asides",
     "base_choices",
+    "blamed",
     "branches",
+    "breaking",
+    "breaking_verdict",
     "by_place",
     "cadence",
     "can_be_judged",
@@ -262,6 +291,7 @@ __all__ = [
     "explained",
     "file_difference",
     "file_facts",
+    "file_lives",
     "file_page",
     "file_sizes",
     "file_verdicts",
@@ -283,7 +313,10 @@ __all__ = [
     "history_cost",
     "lag_trend",
     "lane_marks",
+    "life_cohorts",
+    "life_facts",
     "line",
+    "lives_by_commit",
     "log_course",
     "manifest_facts",
     "missing_partitions",
@@ -332,4 +365,6 @@ __all__ = [
     "versions_behind",
     "where_text",
     "write_amplification",
+    "writer_marks",
+    "writers",
 ]

@@ -101,6 +101,13 @@ class _Lives:
         self.rows.append((key, *moment, kind, before, after))
 
 
+def blamed(history: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_HISTORY (or what else has a `version`) with `operation` and `writer` of the commit, from TIMELINE."""
+    return history.join(
+        commits.select("version", "operation", "writer"), on="version", how="left", maintain_order="left"
+    )
+
+
 def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
     """COLUMN_LIVES from the schemas of a table, oldest first; columns dropped and born again are two."""
     history = column_history(schemas)

@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.frames import UTC_MILLIS
 from lakeview.snapshot import Snapshot
+from lakeview.views.lives import went_on
 from lakeview.views.loads import elapsed
 from lakeview.views.units import version_label
 
@@ -242,8 +243,8 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     loads = commits.filter("data_change").select(
         pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")
     )
-    # a deletion vector makes a new stay of the same file: its rows were not written again
-    stays = lifetimes.filter(pl.col("deletion_vector").is_null() | ~pl.col("path").is_duplicated())
+    # a file that stays on with other deleted rows was not written again
+    stays = lifetimes.filter(~went_on(lifetimes))
     placed = stays.join(loads, on="added").join(known, on="path", how="left")
     gone = placed.filter(pl.col("partition_text").is_null())
     if not gone.is_empty():

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from lakeview.views.timeline import TIMELINE
 
-MOST_POINTS = 2000
+MOST_POINTS = 600
+MOST_FLOWS = 400
+MOST_MARKS = 600
+"""So many rows a panel, which is one for two pixels: with their tooltips all panels stay below 5,000 marks."""
 
 THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64()})
 """TIMELINE with how many commits a row stands for."""
@@ -35,7 +40,7 @@ def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS)
     return _whole(timeline[rows])
 
 
-def flow_sums(timeline: pl.DataFrame, limit: int = MOST_POINTS) -> pl.DataFrame:
+def flow_sums(timeline: pl.DataFrame, limit: int = MOST_FLOWS) -> pl.DataFrame:
     """THINNED: what was added and removed in each span of time, told at its last commit; null when unknown."""
     if timeline.height <= limit:
         return _whole(timeline)
@@ -50,17 +55,22 @@ def flow_sums(timeline: pl.DataFrame, limit: int = MOST_POINTS) -> pl.DataFrame:
     )
 
 
-def lane_marks(timeline: pl.DataFrame, limit: int = MOST_POINTS) -> pl.DataFrame:
+def lane_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
     """THINNED: one commit for each lane and span of time, those that stand out always apart."""
+    return thin_marks(timeline, ["lane", "suspicious"], limit)
+
+
+def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.DataFrame:
+    """THINNED: the last commit of each span of time for each of these columns' values, at most `limit`."""
     if timeline.height <= limit:
         return _whole(timeline)
+    spans = max(1, limit // timeline.select(by).n_unique())
     return (
-        _spans(timeline, limit // 5)
-        .group_by("span", "lane", "suspicious", maintain_order=True)
-        .agg(pl.exclude("span", "lane", "suspicious").last(), commits=pl.len().cast(pl.Int64))
+        _spans(timeline, spans)
+        .group_by("span", *by, maintain_order=True)
+        .agg(pl.exclude("span", *by).last(), commits=pl.len().cast(pl.Int64))
         .sort("timestamp", maintain_order=True)
         .select(THINNED.names())
-        .head(limit)
     )
 
 

@@ -111,8 +111,10 @@ def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:
 
 def test_a_deletion_vector_does_not_write_rows_again() -> None:
     story = Story().append(10, size=MIB).append(5)
-    stay = story.lifetimes().head(1).with_columns(deletion_vector=pl.lit("dv"), added=pl.lit(1, pl.Int64))
-    lifetimes = pl.concat([story.lifetimes(), stay])
+    before = story.lifetimes()
+    stay = before.head(1).with_columns(deletion_vector=pl.lit("dv"), added=pl.lit(1, pl.Int64))
+    ended = before.head(1).with_columns(removed=pl.lit(1, pl.Int64))
+    lifetimes = pl.concat([ended, before.tail(-1), stay])
     writes = views.partition_writes(story.files(), lifetimes, story.frame())
     assert writes["records"].sum() == 15
 

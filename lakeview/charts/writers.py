@@ -1,0 +1,53 @@
+"""Marks of commits to one lane a writer: who writes when, and what, by colour and shape."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.charts.timeline import marked, told
+
+LONGEST = 26
+ROW = 22
+
+
+def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: THINNED, as `writer_marks`
+    names the writers; [] where no commit has a time."""
+    known = marks.drop_nulls("timestamp")
+    if known.is_empty():
+        return []
+    p = palette(dark)
+    sums = known.group_by("writer").agg(pl.col("commits").sum()).sort("commits", "writer", descending=[True, False])
+    names = {name: _cut(name) for name in sums["writer"]}
+    if len(set(names.values())) < len(names):  # two that begin alike
+        names = {name: name for name in names}
+    rows = marked(known, told(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
+    y = alt.Y(
+        "lane_of:O",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=list(names.values())),
+        axis=alt.Axis(grid=True, tickBand="center", minExtent=150, maxExtent=190, labelLimit=180),
+    )
+    domain = time_domain(known["timestamp"])
+    said = (("version", "version"), ("committed", "committed, UTC"), ("operation", "operation"), ("writer", "writer"),
+            ("change", "rows added, removed"), ("note", "note"))  # fmt: skip
+    points = (
+        alt.Chart(rows)
+        .mark_point(filled=True, opacity=0.9)
+        .encode(
+            x=time_axis(domain, labels=True),
+            y=y,
+            color=alt.Color("color:N", scale=None),
+            shape=alt.Shape("shape:N", scale=None),
+            size=alt.Size("size:Q", scale=None),
+            tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in said],
+        )
+    )
+    return [finished(layered(points), p, height=ROW * len(names), width=width)]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
