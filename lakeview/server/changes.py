@@ -110,7 +110,8 @@ def _ready(
     first = asked.shared(start)
     historical = request is None or request.historical_metadata
     heading = first if historical else asked.shared(end)
-    chosen = chosen_format(asked_for, first, asked.shared(end).needed)
+    between = asked.source.needed_between(start, end, feed=request is not None)
+    chosen = chosen_format(asked_for, first, asked.shared(end).needed | between)
     wanted_changes = ChangesWanted(
         start,
         end,

@@ -9,7 +9,7 @@ from lakeview.server.catalogue import Place
 from lakeview.server.refusals import bad_parameter
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import Source
-from lakeview.server.sources import Opened, Sources
+from lakeview.server.sources import Sources
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,6 @@ class Asked:
 
     place: Place
     sources: Sources
-    opened: Opened
     source: Source
     latest: int
 
@@ -26,8 +25,7 @@ class Asked:
     def of(place: Place, sources: Sources) -> Asked:
         """Open the table and look for newer versions. Errors of `lakeview.errors`."""
         opened = sources.of(place.table)
-        source = sources.open(opened)
-        return Asked(place, sources, opened, source, source.refresh())
+        return Asked(place, sources, *sources.current(opened))
 
     @property
     def history_shared(self) -> bool:
@@ -59,7 +57,7 @@ class Asked:
 
     def shared(self, version: int) -> SharedVersion:
         """One version, loaded or remembered."""
-        return self.sources.version(self.opened, self.source, version)
+        return self.sources.version(self.source, version)
 
     def past(self, version: int) -> SharedVersion:
         """One version whose data files are all there still. 400 if some are gone."""

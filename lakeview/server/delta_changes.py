@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.change_plan import merged_nothing
+from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, Metadata, Protocol, RemoveFile
 from lakeview.delta.log.commits import Commit, only, vector_value
@@ -20,25 +20,88 @@ from lakeview.delta.log.paths import canonical_paths, decode_path
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.schema import Schema
-from lakeview.server.delta_lines import feed, heads, known, vector_action, vector_path
+from lakeview.server.delta_lines import (
+    feed,
+    heads,
+    known,
+    needed_features,
+    require_no_vector,
+    vector_action,
+    vector_path,
+)
 from lakeview.server.lines import Row, delta_row, parquet_row, rows_frame, servable
 from lakeview.server.refusals import bad_parameter
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.sharing.protocol import ResponseFormat, encode_line
+from lakeview.snapshot import TableProtocol
 
 _CHUNK = 128
+T = TypeVar("T")
 _Action = AddFile | RemoveFile | AddCDCFile
 
 
 def change_batches(table: DeltaTable, history: History, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
     """The lines of a range, oldest first. What can be refused is refused before the first batch is made."""
-    metadata = {v: m for v, m in history.properties().items() if wanted.start < v <= wanted.end}
-    protocols = {v: p for v, p in history.protocols().items() if wanted.start < v <= wanted.end}
+    metadata = _within(history.properties(), wanted.start, wanted.end)
+    protocols = _within(history.protocols(), wanted.start, wanted.end)
     if wanted.feed:
         _require_feed(table, metadata, wanted)
     _require_reader(table, protocols, wanted)
     times = dict(history.times().select("version", pl.col("timestamp").dt.epoch("ms")).iter_rows())
     return _Walk(table, wanted, metadata, protocols, times).batches()
+
+
+def needed_between(table: DeltaTable, history: History, start: int, end: int, *, feed: bool) -> frozenset[str]:
+    """Reader features that the changes of a range need, in lower case. Both ends may do without what lives only inside:
+    a column mapping that was dropped again, or a deletion vector that a compaction did away with."""
+    first = table.state(start)
+    protocols = {start: first.protocol, **_within(history.protocols(), start, end)}
+    documents = {start: first.metadata, **_within(history.properties(), start, end)}
+    found: frozenset[str] = frozenset()
+    for version in sorted({*protocols, *documents}):
+        protocol = table_protocol(protocols[max(v for v in protocols if v <= version)])
+        metadata = documents[max(v for v in documents if v <= version)]
+        schema = _schema(table, metadata, protocol)
+        found |= needed_features(protocol, metadata.properties, schema, vectors=False)
+    if any("deletionVectors" in (p.reader_features or ()) for p in protocols.values()) and _has_vectors(
+        table, start, end, feed=feed
+    ):
+        found |= {"deletionvectors"}
+    return found
+
+
+def _has_vectors(table: DeltaTable, start: int, end: int, *, feed: bool) -> bool:
+    return any(
+        not isinstance(action, AddCDCFile) and action.deletion_vector is not None
+        for chunk in _chunks(start, end)
+        for commit in table.log.commits(chunk)
+        for action in _told_actions(commit, feed=feed)
+    )
+
+
+def _within(told: Mapping[int, T], start: int, end: int) -> dict[int, T]:
+    return {v: value for v, value in told.items() if start < v <= end}
+
+
+def _schema(table: DeltaTable, metadata: Metadata, protocol: TableProtocol) -> Schema:
+    depth = table.storage.config.max_schema_depth
+    return table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
+
+
+def _chunks(start: int, end: int) -> Iterator[range]:
+    for chunk in range(start, end + 1, _CHUNK):
+        yield range(chunk, min(chunk + _CHUNK, end + 1))
+
+
+def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
+    """What a commit changed: "commits with cdc files give only those" to who asked for the feed."""
+    if feed and (recorded := list(cdc_actions(commit))):
+        return recorded
+    if feed and merged_nothing(commit):
+        return ()
+    adds = [a for _, a in only("add", [commit])]
+    removes = [a for _, a in only("remove", [commit])]
+    return [a for a in (*adds, *removes) if a.data_change]
 
 
 def _require_feed(table: DeltaTable, metadata: Mapping[int, Metadata], wanted: ChangesWanted) -> None:
@@ -80,10 +143,10 @@ class _Walk:
 
     def batches(self) -> Iterator[ChangeBatch]:
         wanted = self._wanted
-        for chunk in range(wanted.start, wanted.end + 1, _CHUNK):
+        for chunk in _chunks(wanted.start, wanted.end):
             rows: list[Row] = []
             between: list[tuple[int, bytes]] = []
-            for commit in self._table.log.commits(range(chunk, min(chunk + _CHUNK, wanted.end + 1))):
+            for commit in self._table.log.commits(chunk):
                 between += [(len(rows), line) for line in self._told(commit.version)]
                 rows += self._rows(commit)
             yield ChangeBatch(rows_frame(rows), tuple(between))
@@ -98,10 +161,7 @@ class _Walk:
         if wanted.metadata and version in self._metadata:
             state = self._table.state(version)
             found = self._metadata[version]
-            schema = table_schema(
-                found.schema_string, table_protocol(state.protocol), found.properties,
-                max_depth=self._table.storage.config.max_schema_depth,
-            )  # fmt: skip
+            schema = _schema(self._table, found, table_protocol(state.protocol))
             _, body = heads(state.protocol, found, schema, None)[wanted.response_format]
             yield encode_line("metaData", {**_dict(body), "version": version})
 
@@ -109,32 +169,24 @@ class _Walk:
         beside: dict[str, Any] = {"version": commit.version}
         if (time := self._times.get(commit.version)) is not None:
             beside["timestamp"] = time
-        recorded = [msgspec.json.decode(a.cdc, type=AddCDCFile) for a in commit.actions if _given(a.cdc)]
-        adds = [a for _, a in only("add", [commit])]
-        removes = [a for _, a in only("remove", [commit])]
-        actions: Sequence[_Action]
-        if self._wanted.feed and recorded:
-            actions = recorded
-        elif self._wanted.feed and merged_nothing(commit):
-            actions = ()
-        else:
-            actions = [a for a in (*adds, *removes) if a.data_change]
+        actions = _told_actions(commit, feed=self._wanted.feed)
         root = self._table.storage.root
         paths = canonical_paths([decode_path(a.path) for a in actions], root)
         found = [self._row(a, servable(p), beside) for a, p in zip(actions, paths, strict=True)]
         if self._partitions is not None:
-            self._learn(adds, root)
+            self._learn([a for _, a in only("add", [commit])], root)
         return found
 
     def _row(self, action: _Action, path: str, beside: Mapping[str, Any]) -> Row:
         wanted = self._wanted
         values = self._values(action, path)
+        vector = None if isinstance(action, AddCDCFile) else _vector(action.deletion_vector)
         if wanted.response_format is ResponseFormat.PARQUET:
+            require_no_vector(vector)
             body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": action.size or 0, **beside}
             if isinstance(action, AddFile) and action.stats is not None:
                 body["stats"] = action.stats
             return parquet_row(_PARQUET_KINDS[type(action)], path, body, wanted.scheme)
-        vector = None if isinstance(action, AddCDCFile) else _vector(action.deletion_vector)
         fields = {k: v for k, v in msgspec.to_builtins(action).items() if v is not None}
         fields |= {"partitionValues": values, "deletionVector": vector_action(vector)}
         return delta_row(_DELTA_KINDS[type(action)], path, known(fields), vector_path(vector), beside, wanted.scheme)
@@ -157,10 +209,6 @@ class _Walk:
 
 _PARQUET_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdf"}
 _DELTA_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdc"}
-
-
-def _given(raw: msgspec.Raw) -> bool:
-    return bytes(raw) not in (b"", b"null")
 
 
 def _vector(descriptor: DeletionVectorDescriptor | None) -> Mapping[str, Any] | None:

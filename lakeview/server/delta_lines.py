@@ -15,8 +15,9 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.vector_paths import vector_file
 from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType
 from lakeview.server.lines import Row, delta_row, parquet_row, servable
+from lakeview.server.refusals import unsupported
 from lakeview.sharing.protocol import CHANGE_FEED, FileFormat, MetadataLine, ProtocolLine, ResponseFormat
-from lakeview.snapshot import Snapshot
+from lakeview.snapshot import TableProtocol
 
 _FEED = "delta.enableChangeDataFeed"
 _ONLY_OF_THE_LOG = frozenset({"v2Checkpoint", "vacuumProtocolCheck", "catalogManaged", "catalogOwned-preview"})
@@ -36,19 +37,21 @@ def feed(metadata: Metadata) -> bool:
     return metadata.properties.get(_FEED, "").lower() == "true"
 
 
-def needed_features(snapshot: Snapshot, vectors: bool) -> frozenset[str]:
-    """What a client must implement beyond plain Parquet to read these files right."""
-    protocol = snapshot.protocol
+def needed_features(
+    protocol: TableProtocol, properties: Mapping[str, str], schema: Schema, *, vectors: bool
+) -> frozenset[str]:
+    """What a client must implement beyond plain Parquet to read files right that were written so; in lower case."""
     found = set(protocol.reader_features or ()) - _ONLY_OF_THE_LOG
-    if column_mapping_mode(protocol, snapshot.properties) == "none":
+    if column_mapping_mode(protocol, properties) == "none":
         found.discard("columnMapping")
     else:
         found.add("columnMapping")
-    if not vectors:
-        found.discard("deletionVectors")
-    types = set(_types(snapshot.schema))
+    found.discard("deletionVectors")
+    if vectors:
+        found.add("deletionVectors")
+    types = set(_types(schema))
     found = {f for f in found if f not in _OF_TYPES or not types.isdisjoint(_OF_TYPES[f])}
-    if not any(type_changes(f) for f in _fields(snapshot.schema.fields)):
+    if not any(type_changes(f) for f in _fields(schema.fields)):
         found -= {"typeWidening", "typeWidening-preview"}
     return frozenset(f.removesuffix("-preview").lower() for f in found)
 
@@ -157,6 +160,7 @@ def add_row(
     path = servable(row["key"])
     values = row["partition_values"] or {}
     if response_format is ResponseFormat.PARQUET:
+        require_no_vector(row["vector"])
         body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": row["size"], **beside}
         return parquet_row(kind, path, body if row["stats"] is None else {**body, "stats": row["stats"]}, scheme)
     tags = None if row["tags"] is None else msgspec.Raw(row["tags"].encode())
@@ -172,6 +176,13 @@ def add_row(
         "defaultRowCommitVersion": row["default_row_commit_version"],
     }
     return delta_row("add", path, known(action), vector_path(row["vector"]), beside, scheme)
+
+
+def require_no_vector(vector: object) -> None:
+    """400 for a deletion vector in parquet format, which has no word for it: deleted rows would come back. A table has
+    one there only if its protocol does not say so, as it has to."""
+    if vector is not None:
+        raise unsupported("Unsupported Delta Table Properties: files have deletion vectors that the protocol denies")
 
 
 def vector_action(vector: Mapping[str, Any] | None) -> dict[str, Any] | None:

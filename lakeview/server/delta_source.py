@@ -13,8 +13,9 @@ from lakeview.delta.log.history import History
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.schema import Schema
-from lakeview.server.delta_changes import change_batches
+from lakeview.server.delta_changes import change_batches, needed_between
 from lakeview.server.delta_lines import add_row, feed, heads, needed_features
+from lakeview.server.following import latest_of
 from lakeview.server.lines import rows_frame
 from lakeview.server.pruning import FileIndex
 from lakeview.server.refusals import bad_parameter, unsupported
@@ -46,8 +47,7 @@ class DeltaSource:
 
     def refresh(self) -> int:
         """Look for newer versions; the latest."""
-        self._table.refresh()
-        return self._table.latest_version
+        return latest_of(self._table)
 
     # -- versions and moments
 
@@ -123,7 +123,7 @@ class DeltaSource:
             version,
             None if snapshot.timestamp is None else milliseconds(snapshot.timestamp),
             snapshot.schema,
-            needed_features(snapshot, bool(vectors)),
+            needed_features(snapshot.protocol, snapshot.properties, snapshot.schema, vectors=bool(vectors)),
             heads(state.protocol, state.metadata, snapshot.schema, sizes),
             FileIndex(
                 lambda: adds().select("path", "records", "deleted_records"),
@@ -140,6 +140,10 @@ class DeltaSource:
         return {name: values[name].reverse() for name in columns}
 
     # -- changes
+
+    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
+        """Reader features that the changes of a range need, in lower case."""
+        return needed_between(self._table, self._history, start, end, feed=feed)
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
         """The lines of a range of versions, oldest first."""

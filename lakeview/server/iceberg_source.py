@@ -16,6 +16,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, DecimalType, MapType, PrimitiveType, StructType
 from lakeview.server.delta_lines import public_schema
+from lakeview.server.following import latest_of
 from lakeview.server.lines import parquet_row, rows_frame, servable
 from lakeview.server.pruning import FileIndex
 from lakeview.server.refusals import bad_parameter, unsupported
@@ -45,8 +46,7 @@ class IcebergSource:
 
     def refresh(self) -> int:
         """Look for newer versions; the latest."""
-        self._table.refresh()
-        return self._table.latest_version
+        return latest_of(self._table)
 
     def version_at(self, moment: datetime) -> int:
         """The version that was the latest at a moment. Refusal outside the table's life."""
@@ -74,6 +74,10 @@ class IcebergSource:
 
     def require_files(self, version: int) -> None:
         """Nothing to refuse: snapshots that expired are gone with their files."""
+
+    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:  # noqa: ARG002 (of no range)
+        """None: there are no changes."""
+        return frozenset()
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
         """Refused."""

@@ -47,7 +47,8 @@ class Source(Protocol):
         """Where its files lie."""
 
     def refresh(self) -> int:
-        """Look for newer versions; the latest."""
+        """Look for newer versions; the latest. CorruptTableError of the kind `another-table` if it has to be opened
+        anew."""
 
     def at(self, version: int) -> SharedVersion:
         """One version."""
@@ -63,6 +64,9 @@ class Source(Protocol):
 
     def require_files(self, version: int) -> None:
         """Refusal if data files of a past version are gone."""
+
+    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
+        """Reader features that the changes of a range need, in lower case: what lives only inside it among them."""
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
         """The lines of a range of versions, oldest first."""

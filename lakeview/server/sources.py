@@ -8,9 +8,11 @@ from typing import Any
 
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import open_table
+from lakeview.errors import CorruptTableError
 from lakeview.iceberg.table import IcebergTable
 from lakeview.server.cache import SizedCache
 from lakeview.server.delta_source import DeltaSource
+from lakeview.server.following import ANOTHER_TABLE
 from lakeview.server.iceberg_source import IcebergSource
 from lakeview.server.refusals import unsupported
 from lakeview.server.settings import Settings, TableEntry
@@ -35,7 +37,8 @@ class Sources:
 
     def __init__(self, settings: Settings) -> None:
         self._opened: dict[str, Opened] = {}
-        self._versions: SizedCache[tuple[str, int], SharedVersion] = SizedCache(settings.cache_bytes)
+        # by the open table, not by its id: one that lies elsewhere now, or was made anew, has the same id
+        self._versions: SizedCache[tuple[Source, int], SharedVersion] = SizedCache(settings.cache_bytes)
         self._lock = threading.Lock()
         self._settings = settings
 
@@ -62,6 +65,23 @@ class Sources:
                 opened.source = self._open(opened.entry)
             return opened.source
 
+    def current(self, opened: Opened) -> tuple[Source, int]:
+        """An open table and its latest version by now; blocks. One that was deleted and made anew is opened anew.
+
+        Errors of `lakeview.errors`.
+        """
+        source = self.open(opened)
+        try:
+            return source, source.refresh()
+        except CorruptTableError as error:
+            if error.kind != ANOTHER_TABLE:
+                raise
+        with opened.opening:
+            if opened.source is source:
+                opened.source = None
+        source = self.open(opened)
+        return source, source.refresh()
+
     def _open(self, entry: TableEntry) -> Source:
         table = open_table(entry.location, storage_options=_signing(entry) or None)
         if entry.view is not None:
@@ -73,13 +93,12 @@ class Sources:
                 return IcebergSource(table)
         raise unsupported(f"tables of format {table.format} cannot be shared")
 
-    def version(self, opened: Opened, source: Source, version: int) -> SharedVersion:
+    def version(self, source: Source, version: int) -> SharedVersion:
         """One version of an open table, loaded or remembered; blocks."""
-        key = (str(opened.entry.id), version)
-        found = self._versions.get(key)
-        if found is None or opened.source is not source:
+        found = self._versions.get((source, version))
+        if found is None:
             found = source.at(version)
-        self._versions.put(key, found)
+        self._versions.put((source, version), found)
         return found
 
 

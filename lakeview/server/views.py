@@ -21,6 +21,7 @@ from lakeview.expressions import check_columns, predicate
 from lakeview.schema import Field, Schema
 from lakeview.server.delta_lines import public_field
 from lakeview.server.delta_source import DeltaSource
+from lakeview.server.following import latest_of
 from lakeview.server.settings import TableEntry, ViewEntry
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
@@ -62,8 +63,7 @@ class ViewSource:
 
     def refresh(self) -> int:
         """Copy what is selected if the base has another version; the copy's latest version."""
-        self._base.refresh()
-        version = self._base.latest_version
+        version = latest_of(self._base)
         if self._copy is None or self._held() != version:
             try:
                 self._materialise(version)
@@ -79,7 +79,11 @@ class ViewSource:
     def _held(self) -> int | None:
         assert self._copy is not None
         known = dict(self._copy.snapshot().transactions.select("app_id", "version").iter_rows())
-        return known.get(_APPLICATION)
+        return known.get(self._application(self._base.latest_version))
+
+    def _application(self, version: int) -> str:
+        """Under which name the copy says what it holds: a base that was deleted and made anew has another id."""
+        return f"{_APPLICATION}-{self._base.snapshot(version).id}"
 
     def _materialise(self, version: int) -> None:
         schema = self._base.snapshot(version).schema
@@ -96,7 +100,7 @@ class ViewSource:
             if txn.schema != wanted:
                 txn.evolve(wanted)
             txn.overwrite(frame)
-            txn.set_transaction(_APPLICATION, version)
+            txn.set_transaction(self._application(version), version)
 
     # -- the copy's own answers
 
@@ -119,6 +123,10 @@ class ViewSource:
     def require_files(self, version: int) -> None:
         """Refusal if files of a past version are gone."""
         self._source.require_files(version)
+
+    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
+        """Reader features that the changes of a range of the copy need."""
+        return self._source.needed_between(start, end, feed=feed)
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
         """The lines of a range of the copy's versions."""

@@ -10,6 +10,8 @@ import pytest
 from tests.builders.actions import info, metadata, protocol, remove
 from tests.builders.feeds import FED, feed, ids_file, move, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory
+from tests.builders.mapped import field as mapped_field
+from tests.builders.mapped import mapped
 from tests.builders.vectors import deleting
 from tests.server.conftest import Api, lines
 from tests.server.shared_lake import TABLE
@@ -212,3 +214,60 @@ def test_a_commit_that_is_gone_refuses_the_range(api: Api, tmp_path: Path) -> No
     share(api, tmp_path, "gone")
     answer = api.get(TABLE.format("gone") + "/changes", startingVersion=1)
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_PARAMETER_VALUE")
+
+
+def test_a_vector_that_lives_only_inside_the_range_is_never_given_without_its_mask(api: Api, tmp_path: Path) -> None:
+    history = with_vectors(DeltaHistory(tmp_path / "brief"))
+    history.commit(*move(None, deleting(1)))
+    packed = ids_file(history, "g", 0, 2, 3, 4, data_change=False)
+    history.commit(remove("f", data_change=False, deletionVector=deleting(1)), packed)
+    share(api, tmp_path, "brief")
+    path = TABLE.format("brief") + "/changes"
+    assert api.get(path, startingVersion=3).status_code == 200  # neither end has a vector
+    refused = api.get(path, startingVersion=1)
+    assert (refused.status_code, refused.json()["errorCode"]) == (400, "UNSUPPORTED_OPERATION")
+    assert "the table uses deletionvectors, which needs responseformat=delta" in refused.json()["message"]
+    assert "deletionvectors" in api.refused("brief", startingVersion=1)[2]
+    found = changed(api, "brief", FORMATS, startingVersion=1)
+    assert [next(iter(line["file"]["deltaSingleAction"])) for line in found[2:]] == ["add", "add", "remove"]
+    both = {"delta-sharing-capabilities": "responseformat=delta,parquet;readerfeatures=deletionvectors"}
+    answer = api.get(path, startingVersion=1, headers=both)
+    assert answer.headers["delta-sharing-capabilities"] == "responseformat=delta"
+    assert "responseformat=parquet" in api.get(path, startingVersion=3, headers=both).headers.values()
+
+
+def test_a_mapping_that_lives_only_inside_the_range_needs_a_client_that_knows_it(api: Api, tmp_path: Path) -> None:
+    history = feed(DeltaHistory(tmp_path / "mapped_once"))
+    history.commit(ids_file(history, "a", 1))
+    up, named = mapped("name", mapped_field("id", "long", 1))
+    named["metaData"]["configuration"].update(FED)
+    history.commit(up, named)
+    history.commit(history.data("b", {"col-1": [2]}))
+    history.commit(metadata({"id": "long"}, properties=dict(FED)))
+    share(api, tmp_path, "mapped_once")
+    path = TABLE.format("mapped_once") + "/changes"
+    assert api.get(path, startingVersion=4).status_code == 200
+    answer = api.get(path, startingVersion=1)
+    assert "the table uses columnmapping" in answer.json()["message"]
+
+
+def test_a_vector_that_the_protocol_denies_is_refused_by_name(api: Api, tmp_path: Path) -> None:
+    history = feed(DeltaHistory(tmp_path / "denied"))
+    history.commit(ids_file(history, "f", 0, 1, 2, deletionVector=deleting(1)))
+    share(api, tmp_path, "denied")
+    for answer in (
+        api.post(TABLE.format("denied") + "/query", {}),
+        api.get(TABLE.format("denied") + "/changes", startingVersion=0),
+    ):
+        assert (answer.status_code, answer.json()["errorCode"]) == (400, "UNSUPPORTED_OPERATION")
+        assert answer.json()["message"].endswith("files have deletion vectors that the protocol denies")
+
+
+def test_a_change_file_that_cannot_be_read_is_the_tables_fault(api: Api, tmp_path: Path) -> None:
+    history = feed(DeltaHistory(tmp_path / "odd_cdc"))
+    history.commit({"cdc": {"path": 7}})
+    share(api, tmp_path, "odd_cdc")
+    answer = api.get(TABLE.format("odd_cdc") + "/changes", startingVersion=0)
+    assert (answer.status_code, answer.json()["message"]) == (
+        400, "the table is damaged and cannot be read (corrupt-commit)",
+    )  # fmt: skip

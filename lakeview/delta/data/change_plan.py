@@ -39,13 +39,14 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
 
     CorruptTableError for a cdc action that cannot be read.
     """
-    recorded = [(c.version, cdc) for c in commits for cdc in _cdc_actions(c)]
+    recorded = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
     aside = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
     inferred = _inferred(actions.filter(~pl.col("version").is_in(aside)))
     return pl.concat([_recorded(recorded), inferred]).sort("version", maintain_order=True)
 
 
-def _cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
+def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
+    """The change data files of a commit. CorruptTableError for an action that cannot be read."""
     for action in commit.actions:
         raw = bytes(action.cdc)
         if raw and raw != b"null":

@@ -64,6 +64,9 @@ class TableLog:
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
         self.tips: tuple[int, ...] = ()
         """Versions that were the latest until a refresh found newer ones, the last few."""
+        self.replaced = False
+        """Whether a refresh met none of the files that told of the latest version as they were: the table was deleted
+        and made anew, or its log put back from elsewhere. What was read before may be another table's."""
         self._listed, self._from = self._open()
         latest = self._listed.latest
         if latest is None:
@@ -92,6 +95,8 @@ class TableLog:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
             newer = self._list(self.latest)
+            if not any(f in newer for f in self._listed.files if f.version == self.latest):
+                self.replaced = True
             known = {f.name: f for f in self._listed.files}
             if any(known.get(f.name) != f for f in newer):
                 self._listed = _Listed(sorted((known | {f.name: f for f in newer}).values()))
