@@ -7,7 +7,7 @@ import json
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette
+from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette
 from lakeview.views import TARGET_HIGH, TARGET_LOW, format_bytes, format_count, format_percent
 
 NAMED_SHARE = 0.02
@@ -16,14 +16,19 @@ NAMED_SHARE = 0.02
 HEADROOM = 1.2
 
 
-def size_histogram(bins: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """Count above bytes, to be stacked: small files orange, the target sizes a band behind; [] without bins."""
+def size_histogram(
+    bins: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """Count above bytes, to be stacked: small files orange, the target sizes a band behind; [] without bins.
+
+    A click picks a bin by its label; the one that is picked stands out.
+    """
     if bins.is_empty():
         return []
     p = palette(dark)
     files_unit = count_unit(_largest(bins["files"]), "Files")
     bytes_unit = byte_unit(_largest(bins["bytes"]), "Bytes")
-    rows = _told(bins, p)
+    rows = _told(bins, p, picked)
     counts = rows.with_columns(
         value=bins["files"] / files_unit[0], said=pl.Series([format_count(n) for n in bins["files"]], dtype=pl.String)
     )
@@ -46,14 +51,21 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * HEADROOM], nice=False))
     tooltip = [alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP]
     base = alt.Chart(rows)
+    click = alt.selection_point(name=PICKED, fields=["label"], on="click", empty=False)
     named = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= NAMED_SHARE * top) | pl.col("small")))
     band = alt.Chart(rows.filter("target"))
     layers: list[AnyChart] = [
         band.mark_rect(color=p.band).encode(x=x),
-        base.mark_bar().encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
+        base.mark_bar().encode(
+            x=x,
+            y=y,
+            color=alt.Color("color:N", scale=None),
+            opacity=alt.Opacity("weight:Q", scale=None),
+            tooltip=tooltip,
+        ),
         alt.Chart(named).mark_text(baseline="bottom", dy=-2).encode(x=x, y=y, text="said:N"),
         # the whole column answers to the pointer, however low its bar is
-        base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip),
+        base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip).add_params(click),
     ]
     if not last:
         text = f"target {format_bytes(TARGET_LOW).split('.')[0]}\N{EN DASH}{format_bytes(TARGET_HIGH)}"
@@ -68,12 +80,13 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
 _TOOLTIP = (("label", "size"), ("files_said", "files"), ("bytes_said", "bytes"), ("share", "of all bytes"))
 
 
-def _told(bins: pl.DataFrame, p: Palette) -> pl.DataFrame:
+def _told(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
     whole = int(bins["bytes"].sum())
     return pl.DataFrame(
         {
             "label": bins["label"],
             "small": bins["small"],
+            "weight": [1.0 if picked in (None, label) else 0.45 for label in bins["label"]],
             "target": bins["target"],
             "color": bins.select(pl.when("small").then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))).to_series(),
             "files_said": [format_count(n, exact=True) for n in bins["files"]],

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 import streamlit as st
 
 from lakeview import views
 from lakeview.schema import leaf_name
-from lakeview.ui.components import byte_unit, frame, grid, tile
+from lakeview.ui.components import MAX_ROWS, byte_unit, frame, grid, tile
 from lakeview.ui.opened import Opened
 
 PAGE = 100
 ALL_PARTITIONS = "all partitions"
+ALL_SIZES = "all sizes"
 NO_COLUMN = "no column"
+FILE = "file"
 SORTS = {
     "smallest first": ("size", False),
     "largest first": ("size", True),
@@ -65,52 +69,93 @@ def tiles(facts: views.FileFacts) -> None:
         )
 
 
-def listing(now: Opened, live: pl.DataFrame) -> pl.DataFrame:
-    """Filters, pages and the table of files; returns the rows shown."""
-    partitions = live["partition_text"].drop_nulls().unique().sort().to_list()
+def picked_bin(bins: pl.DataFrame) -> str | None:
+    """The bin of sizes that the listing is narrowed to: by the widget, the URL, or a click on a bar."""
+    picked = st.session_state.get("sizes", st.query_params.get("sizes"))
+    return picked if picked in _labels(bins) else None
+
+
+def pick_bin(key: str) -> None:
+    """A click on a bar of the histogram narrows the listing to its bin; another on the same widens it again."""
+    for picked in st.session_state[key].get("selection", {}).values():
+        for row in picked if isinstance(picked, list) else ():
+            if isinstance(row, Mapping) and "label" in row:
+                st.session_state["sizes"] = row["label"]
+
+
+def _labels(bins: pl.DataFrame) -> list[str]:
+    return bins.filter(pl.col("files") > 0)["label"].to_list()
+
+
+def listing(now: Opened, live: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame:
+    """Filters, pages and the table of files; returns the rows shown. All of it is kept in the URL."""
+    partitions = live["partition_text"].drop_nulls().unique().sort().head(MAX_ROWS).to_list()
     columns = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
+    heading = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        heading = st.container(width="content")
-        st.space("stretch")
-        partition = None
-        if partitions:
-            picked = st.selectbox(
-                "Partition", [ALL_PARTITIONS, *partitions], key="partition", label_visibility="collapsed", width=170
-            )
-            partition = None if picked == ALL_PARTITIONS else picked
-        order = st.selectbox(
-            "Order", list(SORTS), key="order", bind="query-params", label_visibility="collapsed", width=150
-        )
-        column = st.selectbox(
-            "Statistics of",
-            [NO_COLUMN, *columns],
-            index=_first_told(now, columns),
-            format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
-            key="statistics-of",
-            label_visibility="collapsed",
-            width=190,
-            help="Shows this column's min, max and nulls in each file.",
-        )
+        partition, label, order, column = _filters(now, partitions, _labels(bins), columns)
     chosen = live if partition is None else live.filter(pl.col("partition_text") == partition)
-    pages = max(1, -(-chosen.height // PAGE))
+    chosen = chosen if label is None else views.files_in_bin(chosen, bins, label)
     heading.markdown(
-        f"**Files** &ensp; :small[:gray[{chosen.height:,} in {views.format_version(now.version)} · {order}]]"
+        f"**Files** &ensp; :small[:gray[{chosen.height:,} in {views.format_version(now.version)} · {order} · "
+        "choose a row to look into the file]]"
     )
-    number = st.pagination(pages, key=f"files-page-{partition}-{order}") if pages > 1 else 1
+    pages = max(1, -(-chosen.height // PAGE))
+    number = st.pagination(pages, key="files_page", bind="query-params") if pages > 1 else 1
     sort, descending = SORTS[order]
     rows = views.file_page(
-        live,
+        chosen,
         sort,
         descending,
-        (number - 1) * PAGE,
+        (min(number, pages) - 1) * PAGE,
         PAGE,
-        partition=partition,
         lifetimes=now.lifetimes,
-        statistics=None if column == NO_COLUMN else now.statistics_of([column]),
-        column=None if column == NO_COLUMN else column,
+        statistics=None if column is None else now.statistics_of([column]),
+        column=column,
     )
-    _table(rows, None if column == NO_COLUMN else column, partitioned=bool(partitions))
+    _table(rows, column, partitioned=bool(partitions))
     return rows
+
+
+def _filters(
+    now: Opened, partitions: list[str], labels: list[str], columns: list[str]
+) -> tuple[str | None, str | None, str, str | None]:
+    """Partition, bin of sizes, order, and the column whose range is shown."""
+    partition = None
+    if partitions:
+        picked = st.selectbox(
+            "Partition",
+            [ALL_PARTITIONS, *partitions],
+            key="partition",
+            bind="query-params",
+            label_visibility="collapsed",
+            width=170,
+        )
+        partition = None if picked == ALL_PARTITIONS else picked
+    label = st.selectbox(
+        "Sizes",
+        [ALL_SIZES, *labels],
+        key="sizes",
+        bind="query-params",
+        label_visibility="collapsed",
+        width=140,
+        help="A click on a bar of the picture chooses its sizes.",
+    )
+    order = st.selectbox(
+        "Order", list(SORTS), key="order", bind="query-params", label_visibility="collapsed", width=150
+    )
+    column = st.selectbox(
+        "Statistics of",
+        [NO_COLUMN, *columns],
+        index=_first_told(now, columns),
+        format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
+        key="statistics-of",
+        bind="query-params",
+        label_visibility="collapsed",
+        width=190,
+        help="Shows this column's min, max and nulls in each file.",
+    )
+    return partition, None if label == ALL_SIZES else label, order, None if column == NO_COLUMN else column
 
 
 def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
@@ -139,7 +184,28 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         "added": column.TextColumn("added by", width=96),
     }
     hidden = ([] if partitioned else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
-    frame(table, {name: kind for name, kind in shown.items() if name not in hidden}, key="files", height=460)
+    frame(
+        table,
+        {name: kind for name, kind in shown.items() if name not in hidden},
+        key="files",
+        height=460,
+        selection_mode="single-row",
+        on_select=lambda: _pick_row(rows["path"].to_list()),
+    )
+
+
+def _pick_row(paths: list[str]) -> None:
+    picked = st.session_state["files"]["selection"]["rows"]
+    if picked and picked[0] < len(paths):
+        choose(paths[picked[0]])
+
+
+def choose(path: str | None) -> None:
+    """Makes this the file that is looked into, in the URL; None for no file."""
+    if path is not None:
+        st.query_params[FILE] = path
+    elif FILE in st.query_params:
+        del st.query_params[FILE]
 
 
 def _first_told(now: Opened, columns: list[str]) -> int:

@@ -232,7 +232,7 @@ def file_list(found: list[Looked]) -> None:
     if wanted != "all":
         rows = verdicts.filter(pl.col("kept") if wanted == "read" else ~pl.col("kept"))
     pages = max(1, -(-rows.height // _PAGE))
-    number = st.pagination(pages, key="page", bind="query-params") if pages > 1 else 1
+    number = st.pagination(pages, key="files_page", bind="query-params") if pages > 1 else 1
     kinds = st.column_config
     shown = rows.sort("path").slice((number - 1) * _PAGE, _PAGE)
     unit, scale = byte_unit(shown["size"])

@@ -76,6 +76,7 @@ from lakeview.views.files import (
     file_facts,
     file_page,
     file_sizes,
+    files_in_bin,
 )
 from lakeview.views.findings import findings, verdict
 from lakeview.views.lives import (
@@ -111,6 +112,7 @@ from lakeview.views.partitions import (
     partition_skew,
     partition_writes,
 )
+from lakeview.views.physical import COLUMN_CHUNKS, ROW_GROUPS, column_chunks, logged_facts, row_groups
 from lakeview.views.preview import OPERATORS, PROFILE, Condition, profile, where_text
 from lakeview.views.pruning import (
     EXPLAINED,
@@ -189,6 +191,7 @@ __all__ = [
     "CLUSTERING",
     "CLUSTERING_COURSE",
     "COHORTS",
+    "COLUMN_CHUNKS",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
     "COLUMN_LOADS",
@@ -225,6 +228,7 @@ __all__ = [
     "PARTS",
     "PROFILE",
     "RIBBON",
+    "ROW_GROUPS",
     "RUNS",
     "SCHEMA_DIFF",
     "SCHEMA_TREE",
@@ -271,6 +275,7 @@ __all__ = [
     "clean_up_command",
     "clustering",
     "clustering_course",
+    "column_chunks",
     "column_history",
     "column_lives",
     "column_loads",
@@ -295,6 +300,7 @@ __all__ = [
     "file_page",
     "file_sizes",
     "file_verdicts",
+    "files_in_bin",
     "filter_columns",
     "filter_parts",
     "findings",
@@ -318,6 +324,7 @@ __all__ = [
     "line",
     "lives_by_commit",
     "log_course",
+    "logged_facts",
     "manifest_facts",
     "missing_partitions",
     "needs",
@@ -344,6 +351,7 @@ __all__ = [
     "retention_policy",
     "retention_ribbon",
     "row_difference",
+    "row_groups",
     "rows_trend",
     "rules_date",
     "runs_text",

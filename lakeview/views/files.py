@@ -104,6 +104,16 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def files_in_bin(files: pl.DataFrame, bins: pl.DataFrame, label: str) -> pl.DataFrame:
+    """The FILES that fall in the bin of FILE_SIZES with this label; none for a label that no bin has."""
+    ends = bins.filter(pl.col("label") == label).select("bin_low", "bin_high").rows()
+    if not ends:
+        return files.clear()
+    low, high = ends[0]
+    last = high == bins["bin_high"].max()  # the last one has no end
+    return files.filter((pl.col("size") >= low) & (pl.lit(last) | (pl.col("size") < high)))
+
+
 def file_facts(files: pl.DataFrame) -> FileFacts:
     """The figures of FILES."""
     small = pl.col("size") < SMALL_FILE_BYTES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import charts, views
-from lakeview.ui import beside, downloads, errors, files, opened, viewed
+from lakeview.ui import beside, downloads, errors, files, opened, physical, viewed
 from lakeview.ui.components import card, dark, finding_lines, nothing, stack
 
 now = opened.current()
@@ -23,13 +23,15 @@ else:
         with card(key="files-findings"):
             finding_lines(here, here="files")
     bins = views.file_sizes(live)
-    with card("Sizes, doubling bins", files.sizes_note(bins), key="sizes"):
-        stack(charts.size_histogram(bins, dark=dark()), key="sizes")
+    with card("Sizes, doubling bins", files.sizes_note(bins), key="sizes-card"):
+        panels = charts.size_histogram(bins, picked=files.picked_bin(bins), dark=dark())
+        stack(panels, key="sizes-picture", on_pick=files.pick_bin)
     files.tiles(views.file_facts(live))
     with card(key="files-card"):
-        page = files.listing(now, live)
+        page = files.listing(now, live, bins)
     downloads.offer("files on this page", page)
     downloads.offer("all files", live)
+    physical.detail(now, page)
 
 with errors.shown(here="files"):
     beside.delete_files(now)

@@ -1,0 +1,109 @@
+"""The files page: sizes, the listing with everything in the URL, and one file looked into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages import tables
+from tests.pages.app import open_page, text
+from tests.pages.tables import LogWriter, flights
+
+pytestmark = pytest.mark.app
+
+
+def table_with(app: AppTest, column: str) -> Any:
+    return next(frame.value for frame in app.dataframe if column in frame.value.columns)
+
+
+def test_the_listing_is_narrowed_and_ordered_by_a_link(good: Path) -> None:
+    app = open_page("files", good, partition="month=2", order="by path")
+    assert table_with(app, "file")["file"].to_list() == ["month=2/load-2.parquet"]
+    app = open_page("files", good, order="by path")
+    assert table_with(app, "file")["file"].to_list() == [f"month={m}/load-{m}.parquet" for m in (1, 2, 3)]
+
+
+def test_every_choice_of_the_listing_comes_from_the_link(good: Path) -> None:
+    chosen = {"partition": "month=3", "order": "largest first", "sizes": "<64 KiB", "statistics-of": "range of carrier"}
+    app = open_page("files", good, **chosen)
+    assert not app.exception
+    assert [app.selectbox(key=key).value for key in ("partition", "order", "sizes")] == list(chosen.values())[:3]
+    assert app.selectbox(key="statistics-of").value == "carrier"
+    assert table_with(app, "file")["minimum"].to_list() == ["AA"]
+
+
+def test_a_size_that_no_file_has_any_more_shows_all_files(good: Path) -> None:
+    app = open_page("files", good, sizes="8 GiB and so on")
+    assert not app.exception
+    assert len(table_with(app, "file")) == 3
+
+
+def test_no_file_is_looked_into_before_somebody_asks(good: Path) -> None:
+    app = open_page("files", good)
+    assert "Choose a row above, or a file here" in text(app)
+    assert not app.table
+
+
+def test_a_file_is_looked_into_by_a_link(good: Path) -> None:
+    app = open_page("files", good, file="month=2/load-2.parquet")
+    assert not app.exception
+    told = dict(app.table[0].value.itertuples(index=False, name=None))
+    assert told["rows, by its footer"] == "20"
+    assert told["rows, by the log"] == "20"
+    assert told["added by"] == "v2"
+    assert told["row groups"] == "1"
+    columns = table_with(app, "encodings")
+    assert sorted(columns["column"]) == ["carrier", "delay"]
+    assert columns["share"].sum() == pytest.approx(100)
+
+
+def test_a_file_is_chosen_beside_the_table_and_let_go_again(good: Path) -> None:
+    app = open_page("files", good)
+    app.selectbox(key="pick_file").set_value("month=1/load-1.parquet").run()
+    assert app.query_params["file"] == "month=1/load-1.parquet"
+    assert app.table
+    app.selectbox(key="pick_file").set_value("no file").run()
+    assert "file" not in app.query_params
+    assert not app.table
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        pytest.param("nobody.parquet", "is no file of this version of", id="not in the version"),
+        pytest.param("month=4/load-4.parquet", "is no file of this version of", id="removed since"),
+        pytest.param("/etc/passwd", "is no file of this version of", id="not of the table at all"),
+    ],
+)
+def test_a_link_to_another_file_is_refused_and_the_page_goes_on(good: Path, path: str, said: str) -> None:
+    app = open_page("files", good, file=path)
+    assert not app.exception
+    assert said in text(app)
+    assert len(table_with(app, "file")) == 3
+
+
+def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    app = open_page("files", tables.file_missing(tmp_path / "t"), file="month=1/load-1.parquet")
+    assert not app.exception
+    assert "is in the log and not in the store" in text(app)
+
+
+def test_a_file_of_another_kind_is_said_to_be_one(tmp_path: Path) -> None:
+    root = tables.good(tmp_path / "t")
+    file = root / "month=1" / "load-1.parquet"
+    file.write_bytes(b"Obj\x01" + bytes(file.stat().st_size - 4))
+    app = open_page("files", root, file="month=1/load-1.parquet")
+    assert not app.exception
+    assert "is an Avro file, and only of Parquet files can be told" in text(app)
+
+
+def test_many_files_come_by_page_and_the_page_is_in_the_link(tmp_path: Path) -> None:
+    table = LogWriter(tmp_path / "t", partitioned=False).create()
+    add = table.add("load", flights(1), 1)["add"]
+    table.commit("WRITE", *({"add": {**add, "path": f"part-{i:03}.parquet"}} for i in range(250)))
+    app = open_page("files", tmp_path / "t", order="by path", files_page="3")
+    assert not app.exception
+    assert table_with(app, "file")["file"].to_list() == [f"part-{i:03}.parquet" for i in range(200, 250)]
