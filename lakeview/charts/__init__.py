@@ -10,12 +10,12 @@ from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.lives import life_bands
 from lakeview.charts.partitions import partition_bars, partition_writes
-from lakeview.charts.physical import column_bars
 from lakeview.charts.pruning import clustering_bars, clustering_course_chart, depth_chart, read_bars
 from lakeview.charts.quality import TrendKind, load_trend_chart
 from lakeview.charts.retention import retention_curves
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.schema_diff import schema_diff_chart
+from lakeview.charts.sharing import reads_by_day_bars
 from lakeview.charts.theme import AnyChart, StackedChart, palette, stacked, words
 from lakeview.charts.timeline import timeline_charts
 from lakeview.charts.writers import writer_lanes
@@ -26,7 +26,6 @@ __all__ = [
     "TrendKind",
     "clustering_bars",
     "clustering_course_chart",
-    "column_bars",
     "column_lanes",
     "depth_chart",
     "history_cost_bars",
@@ -38,6 +37,7 @@ __all__ = [
     "partition_diff_chart",
     "partition_writes",
     "read_bars",
+    "reads_by_day_bars",
     "retention_curves",
     "ribbon_chart",
     "schema_diff_chart",

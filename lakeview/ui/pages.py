@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """One page. `file` is relative to app.py; `group` is its heading in the sidebar, "" above all groups."""
+    """One page. `file` is relative to app.py; `group` is its heading in the sidebar, "" above all groups; `of_table`:
+    whether it needs a table to be chosen."""
 
     group: str
     file: str
@@ -15,10 +16,11 @@ class PageEntry:
     question: str
     icon: str
     default: bool = False
+    of_table: bool = True
 
 
 PAGES: dict[str, PageEntry] = {
-    "start": PageEntry("", "pages/start/start.py", "Start", "", ":material/home:", default=True),
+    "start": PageEntry("", "pages/start/start.py", "Start", "", ":material/home:", default=True, of_table=False),
     "overview": PageEntry(
         "Understand",
         "pages/understand/overview.py",
@@ -88,5 +90,13 @@ PAGES: dict[str, PageEntry] = {
         "Health and retention",
         "What is wrong, what would a clean-up take, and who can still read it?",
         ":material/health_and_safety:",
+    ),
+    "sharing": PageEntry(
+        "Operate",
+        "pages/operate/sharing.py",
+        "Sharing",
+        "What is shared with me, what do I share, and who read what?",
+        ":material/share:",
+        of_table=False,
     ),
 }

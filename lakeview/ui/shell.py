@@ -29,7 +29,9 @@ def run() -> None:
     page = st.navigation(dict(groups))
     name = names[page.url_path]
     downloads.reset()
-    if PAGES[name].default:
+    if not PAGES[name].of_table:
+        if not PAGES[name].default:
+            title(name)
         with errors.shown(here=name):
             selection.current()
             page.run()

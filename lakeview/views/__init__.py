@@ -76,7 +76,6 @@ from lakeview.views.files import (
     file_facts,
     file_page,
     file_sizes,
-    files_in_bin,
 )
 from lakeview.views.findings import findings, verdict
 from lakeview.views.lives import (
@@ -112,7 +111,6 @@ from lakeview.views.partitions import (
     partition_skew,
     partition_writes,
 )
-from lakeview.views.physical import COLUMN_CHUNKS, ROW_GROUPS, column_chunks, logged_facts, row_groups
 from lakeview.views.preview import OPERATORS, PROFILE, Condition, profile, where_text
 from lakeview.views.pruning import (
     EXPLAINED,
@@ -160,6 +158,7 @@ from lakeview.views.row_difference import (
 )
 from lakeview.views.rules import COLUMN_RULES, CONSTRAINTS, column_rules, constraints
 from lakeview.views.schema_diff import SCHEMA_DIFF, diff_schemas
+from lakeview.views.sharing import READS, READS_BY_DAY, REQUESTS, reads, reads_by_day, recent_requests
 from lakeview.views.statistics_shift import (
     STATISTICS_SHIFT,
     statistics_shift,
@@ -191,7 +190,6 @@ __all__ = [
     "CLUSTERING",
     "CLUSTERING_COURSE",
     "COHORTS",
-    "COLUMN_CHUNKS",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
     "COLUMN_LOADS",
@@ -227,8 +225,10 @@ __all__ = [
     "PARTITION_WRITES",
     "PARTS",
     "PROFILE",
+    "READS",
+    "READS_BY_DAY",
+    "REQUESTS",
     "RIBBON",
-    "ROW_GROUPS",
     "RUNS",
     "SCHEMA_DIFF",
     "SCHEMA_TREE",
@@ -275,7 +275,6 @@ __all__ = [
     "clean_up_command",
     "clustering",
     "clustering_course",
-    "column_chunks",
     "column_history",
     "column_lives",
     "column_loads",
@@ -300,7 +299,6 @@ __all__ = [
     "file_page",
     "file_sizes",
     "file_verdicts",
-    "files_in_bin",
     "filter_columns",
     "filter_parts",
     "findings",
@@ -324,7 +322,6 @@ __all__ = [
     "line",
     "lives_by_commit",
     "log_course",
-    "logged_facts",
     "manifest_facts",
     "missing_partitions",
     "needs",
@@ -345,13 +342,15 @@ __all__ = [
     "read_cost",
     "readability",
     "readability_runs",
+    "reads",
+    "reads_by_day",
+    "recent_requests",
     "retained_course",
     "retention",
     "retention_curve",
     "retention_policy",
     "retention_ribbon",
     "row_difference",
-    "row_groups",
     "rows_trend",
     "rules_date",
     "runs_text",

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from lakeview.ui.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE_PAGES = [name for name, entry in PAGES.items() if not entry.default]
+TABLE_PAGES = [name for name, entry in PAGES.items() if entry.of_table]
 TIMEOUT = 30
 
 

@@ -1,0 +1,52 @@
+"""READS_BY_DAY to bars: what was given out each day, and what was refused."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, palette, time_axis
+from lakeview.views import counted, format_bytes, format_count
+
+
+def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """Two panels on one axis of at least one day: bytes given, then refused requests in orange."""
+    p = palette(dark)
+    largest = days["bytes"].max()
+    unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Given out by day")
+    rows = days.select(
+        pl.col("day").cast(pl.Datetime("ms")),
+        (pl.col("bytes") / unit).alias("given"),
+        "refused",
+        pl.Series("on", [f"{day:%Y-%m-%d}" for day in days["day"]], dtype=pl.String),
+        pl.Series("said", [format_bytes(b) for b in days["bytes"]], dtype=pl.String),
+        pl.Series("asked", [format_count(r, exact=True) for r in days["requests"]], dtype=pl.String),
+        pl.Series("who", [counted(r, "recipient") for r in days["recipients"]], dtype=pl.String),
+    )
+    tooltip = [
+        alt.Tooltip("on:N", title="day"),
+        alt.Tooltip("said:N", title="given out"),
+        alt.Tooltip("asked:N", title="requests"),
+        alt.Tooltip("refused:Q", title="refused"),
+        alt.Tooltip("who:N", title="by"),
+    ]
+    first, last = rows["day"].min(), rows["day"].max()
+    assert isinstance(first, datetime)
+    assert isinstance(last, datetime)
+    ends = first - timedelta(hours=18), last + timedelta(hours=18)
+    thick = max(2, min(24, 600 // rows.height))
+    panels: list[AnyChart] = []
+    for value, heading, color, height in (
+        ("given", title, p.blue, 110),
+        ("refused", "Refused requests by day", p.orange, 60),
+    ):
+        x = time_axis(ends, labels=value == "refused", field="day")
+        y = alt.Y(f"{value}:Q", title=None, scale=alt.Scale(nice=3))
+        # rules and not bars: bars on a time axis pad its domain, and the panels would slip
+        chart: alt.Chart = (
+            alt.Chart(rows).mark_rule(strokeWidth=thick, color=color).encode(x=x, y=y, y2=alt.datum(0), tooltip=tooltip)
+        )
+        panels.append(finished(chart, p, height=height, title=heading, width=width))
+    return panels

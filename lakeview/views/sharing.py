@@ -1,0 +1,88 @@
+"""The audit log of a sharing server to what was read: by whom, of which table, how much, and what was refused."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import polars as pl
+
+_MOMENT = pl.Datetime("us", "UTC")
+
+REQUESTS = pl.Schema(
+    {
+        "time": _MOMENT,
+        "recipient": pl.String(),
+        "action": pl.String(),
+        "share": pl.String(),
+        "schema": pl.String(),
+        "table": pl.String(),
+        "version": pl.Int64(),
+        "requests": pl.Int64(),
+        "bytes": pl.Int64(),
+        "status": pl.Int64(),
+    }
+)
+"""What the views here need of an audit log: rows of `requests` requests each. `action` is `file` where a file was
+read and not only told about; `bytes` of the answers; `status` as HTTP has them, from 400 on refused."""
+
+READS = pl.Schema(
+    {
+        "recipient": pl.String(),
+        "table": pl.String(),
+        "last": _MOMENT,
+        "version": pl.Int64(),
+        "requests": pl.Int64(),
+        "file_requests": pl.Int64(),
+        "bytes": pl.Int64(),
+        "refused": pl.Int64(),
+    }
+)
+"""One row a recipient and table, the latest first. `recipient` null: not recognised; `table`: share.schema.table, null
+for requests of none; `version`: the newest that was asked for; `bytes` of files and answers; `refused` requests."""
+
+READS_BY_DAY = pl.Schema(
+    {"day": pl.Date(), "requests": pl.Int64(), "refused": pl.Int64(), "bytes": pl.Int64(), "recipients": pl.Int64()}
+)
+"""One row a day, oldest first, days without a request as zeros; `recipients` who were recognised."""
+
+_REFUSED = 400
+
+
+def recent_requests(audit: pl.LazyFrame, *, now: datetime, days: int) -> pl.DataFrame:
+    """REQUESTS of the last so many days up to an aware moment; other columns of the log are not read."""
+    since = pl.lit(now - timedelta(days=days), _MOMENT)
+    return audit.select(list(REQUESTS)).filter(pl.col("time") >= since).collect()
+
+
+def reads(requests: pl.DataFrame) -> pl.DataFrame:
+    """READS of REQUESTS."""
+    named = pl.concat_str("share", "schema", "table", separator=".")  # null where one of them is
+    return (
+        requests.group_by("recipient", named.alias("table"))
+        .agg(
+            pl.col("time").max().alias("last"),
+            pl.col("version").max(),
+            pl.col("requests").sum(),
+            pl.col("requests").filter(action="file").sum().alias("file_requests"),
+            pl.col("bytes").sum(),
+            _refused(),
+        )
+        .sort("last", "table", descending=[True, False], nulls_last=True)
+        .select(READS.names())
+    )
+
+
+def reads_by_day(requests: pl.DataFrame) -> pl.DataFrame:
+    """READS_BY_DAY of REQUESTS, from their first day to their last."""
+    if requests.is_empty():
+        return pl.DataFrame(schema=READS_BY_DAY)
+    days = requests.group_by(pl.col("time").dt.date().alias("day")).agg(
+        pl.col("requests").sum(), _refused(), pl.col("bytes").sum(), pl.col("recipient").drop_nulls().n_unique()
+    )
+    every = days.select(pl.date_range(pl.col("day").min(), pl.col("day").max()).alias("day"))
+    found = every.join(days.rename({"recipient": "recipients"}), on="day", how="left", maintain_order="left")
+    return found.select("day", pl.col(READS_BY_DAY.names()[1:]).fill_null(0).cast(pl.Int64))
+
+
+def _refused() -> pl.Expr:
+    return pl.col("requests").filter(pl.col("status") >= _REFUSED).sum().alias("refused")

@@ -1,0 +1,177 @@
+"""The sharing page: what a profile opens, what our server shares and with whom, and what its audit log tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import lakeview as lv
+from lakeview.server.tokens import TokenFile
+from lakeview.server.told import Told
+from lakeview.ui import cache
+from lakeview.ui.sharing import TABS
+from tests.pages.app import TABLE_PAGES, open_page, text
+from tests.server.conftest import RunningServer, listening
+from tests.server.shared_lake import build, configuration, write_configuration
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server of ours, with an audit log that holds one read of `months` and one refusal."""
+    folder = tmp_path_factory.mktemp("shared-page")
+    build(folder / "lake")
+    document = configuration(folder / "lake", audit=str(folder / "audit"))
+    with listening(folder, folder / "lake", document) as found:
+        lv.open_table(f"{found.profile}#lake.default.months").scan().collect()
+        with pytest.raises(lv.errors.NotATableError):
+            lv.open_table(f"{found.profile}#other.default.Secret")
+        assert found.hub.audit is not None
+        found.hub.audit.flush()
+        yield found
+
+
+@pytest.fixture
+def configured(served: RunningServer, monkeypatch: pytest.MonkeyPatch) -> RunningServer:
+    monkeypatch.setenv("LAKEVIEW_SHARE", str(served.profile.parent / "server.yaml"))
+    return served
+
+
+def open_tab(number: int, **parameters: str) -> AppTest:
+    return open_page("sharing", tab=TABS[number], **parameters)
+
+
+def test_without_anything_the_page_says_how_to_begin() -> None:
+    assert "No profile is given" in text(open_tab(0))
+    for number in (1, 2):
+        app = open_tab(number)
+        assert "No sharing server is configured here" in text(app)
+        assert "lakeview share serve server.yaml" in app.code[0].value
+
+
+def test_a_profile_is_browsed_and_a_table_opened(served: RunningServer) -> None:
+    app = open_tab(0, profile=str(served.profile))
+    assert not app.exception
+    tables = app.dataframe[0].value
+    assert tables["table"].to_list() == ["months", "fed", "vectors", "mapped", "empty", "broken", "odd", "some"]
+    assert tables["address"][0] == f"{served.profile}#lake.default.months"
+    assert app.selectbox(key="share").options == ["lake"]
+    assert served.token not in text(app)
+    assert all(served.token not in str(t.value) for t in app.table)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("/nowhere/team.share", "There is no profile at /nowhere/team.share"),
+        ("{folder}/server.yaml", "is no profile"),
+        ("{folder}/wrong.share", "the bearer token is missing or not known here"),
+    ],
+)
+def test_a_profile_that_does_not_open_says_why(given: str, said: str, served: RunningServer) -> None:
+    wrong = served.profile.with_name("wrong.share")
+    wrong.write_text(served.profile.read_text().replace(served.token, "lvs_wrong"))
+    app = open_tab(0, profile=given.format(folder=served.profile.parent))
+    assert not app.exception
+    assert said.lower() in text(app).lower()
+    assert "lvs_" not in text(app)
+
+
+def test_what_is_shared_and_with_whom(configured: RunningServer) -> None:
+    app = open_tab(1)
+    assert not app.exception
+    shared = app.dataframe[0].value
+    assert shared["table"].to_list()[-1] == "Secret"
+    assert [shared[name][0] for name in ("share", "table", "recipients", "history")] == [
+        "lake", "months", "ann", "all versions",
+    ]  # fmt: skip
+    said = text(app)
+    assert "Files are shared whole" in said
+    assert "Minima and maxima are told" in said
+    recipients = app.dataframe[1].value
+    assert list(recipients["recipient"]) == ["ann", "bob"]
+    assert list(recipients["state"]) == ["reads", "no token"]
+    assert configured.token not in said
+
+
+def test_a_profile_is_made_by_command_unless_the_page_may_make_tokens(
+    configured: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_tab(1)
+    assert not app.get("download_button")
+    assert "lakeview share token create" in app.code[0].value
+    assert app.code[0].value.endswith("server.yaml ann --expires 90d --profile ann.share")
+    monkeypatch.setenv("LAKEVIEW_SHARE_TOKENS", "1")
+    button = open_tab(1).get("download_button")
+    assert [b.proto.label for b in button] == ["Make a token and download ann.share"]
+
+
+def test_a_new_profile_opens_the_share(served: RunningServer, tmp_path: Path) -> None:
+    """What the download gives; the page itself keeps nothing of it."""
+    told = Told.read(str(served.profile.parent / "server.yaml"))
+    document = json.loads(told.new_profile("bob", timedelta(days=30), cache.now))
+    assert document["bearerToken"].startswith("lvs_")
+    assert document["expirationTime"] > "20"
+    bobs = tmp_path / "bob.share"
+    bobs.write_text(json.dumps({**document, "endpoint": served.endpoint}))  # the port was given by the system
+    assert lv.open_table(f"{bobs}#other.default.Secret").latest_version == 4
+    assert served.hub.settings.tokens is not None
+    TokenFile(Path(served.hub.settings.tokens), cache.now).revoke("bob")
+
+
+def test_the_audit_log_is_read_when_somebody_asks(configured: RunningServer) -> None:
+    app = open_tab(2)
+    assert not app.dataframe
+    button = app.button(key="read-audit")
+    assert button.label.startswith("Read the audit log: at most 1 file, ")
+    button.click().run()
+    assert not app.exception
+    reads = app.dataframe[0].value
+    months = list(reads["table"]).index("lake.default.months")
+    assert reads["recipient"][months] == "ann"
+    assert reads["file_requests"][months] >= 6
+    assert reads["bytes"][months] > 0
+    assert sum(reads["refused"]) == 1
+
+
+def test_a_server_without_an_audit_log_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_configuration(tmp_path / "server.yaml", {"version": 1, "colour": "blue"})
+    monkeypatch.setenv("LAKEVIEW_SHARE", str(path))
+    assert "No audit log is kept" in text(open_tab(2))
+    shared = text(open_tab(1))
+    assert "Nothing is shared" in shared
+    assert "colour is not known here and has no effect" in shared
+
+
+def test_another_table_in_place_of_the_audit_log_is_told(
+    served: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"version": 1, "audit": str(served.lake / "months")}
+    monkeypatch.setenv("LAKEVIEW_SHARE", str(write_configuration(tmp_path / "server.yaml", document)))
+    app = open_tab(2)
+    app.button(key="read-audit").click().run()
+    assert "is no audit log of a sharing server: it has no column time" in text(app)
+
+
+def test_a_configuration_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEVIEW_SHARE", str(tmp_path / "gone.yaml"))
+    assert "There is no configuration file gone.yaml" in text(open_tab(1)).replace("there is", "There is")
+
+
+@pytest.mark.parametrize("name", ["months", "fed", "vectors", "mapped", "empty", "some"])
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_every_page_draws_a_table_of_our_server(page: str, name: str, served: RunningServer) -> None:
+    app = open_page(page, f"{served.profile}#lake.default.{name}")
+    assert not app.exception
+    assert served.token not in text(app)
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_every_page_says_that_a_shared_table_is_broken(page: str, served: RunningServer) -> None:
+    app = open_page(page, f"{served.profile}#lake.default.broken")
+    assert not app.exception
+    assert "the table is damaged and cannot be read" in text(app).lower()
