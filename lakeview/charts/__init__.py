@@ -10,6 +10,7 @@ from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.lives import life_bands
 from lakeview.charts.partitions import partition_bars, partition_writes
+from lakeview.charts.physical import column_bars
 from lakeview.charts.pruning import clustering_bars, clustering_course_chart, depth_chart, read_bars
 from lakeview.charts.quality import TrendKind, load_trend_chart
 from lakeview.charts.retention import retention_curves
@@ -26,6 +27,7 @@ __all__ = [
     "TrendKind",
     "clustering_bars",
     "clustering_course_chart",
+    "column_bars",
     "column_lanes",
     "depth_chart",
     "history_cost_bars",

@@ -76,6 +76,7 @@ from lakeview.views.files import (
     file_facts,
     file_page,
     file_sizes,
+    files_in_bin,
 )
 from lakeview.views.findings import findings, verdict
 from lakeview.views.lives import (
@@ -111,6 +112,7 @@ from lakeview.views.partitions import (
     partition_skew,
     partition_writes,
 )
+from lakeview.views.physical import COLUMN_CHUNKS, ROW_GROUPS, column_chunks, logged_facts, row_groups
 from lakeview.views.preview import OPERATORS, PROFILE, Condition, profile, where_text
 from lakeview.views.pruning import (
     EXPLAINED,
@@ -190,6 +192,7 @@ __all__ = [
     "CLUSTERING",
     "CLUSTERING_COURSE",
     "COHORTS",
+    "COLUMN_CHUNKS",
     "COLUMN_HISTORY",
     "COLUMN_LIVES",
     "COLUMN_LOADS",
@@ -229,6 +232,7 @@ __all__ = [
     "READS_BY_DAY",
     "REQUESTS",
     "RIBBON",
+    "ROW_GROUPS",
     "RUNS",
     "SCHEMA_DIFF",
     "SCHEMA_TREE",
@@ -275,6 +279,7 @@ __all__ = [
     "clean_up_command",
     "clustering",
     "clustering_course",
+    "column_chunks",
     "column_history",
     "column_lives",
     "column_loads",
@@ -299,6 +304,7 @@ __all__ = [
     "file_page",
     "file_sizes",
     "file_verdicts",
+    "files_in_bin",
     "filter_columns",
     "filter_parts",
     "findings",
@@ -322,6 +328,7 @@ __all__ = [
     "line",
     "lives_by_commit",
     "log_course",
+    "logged_facts",
     "manifest_facts",
     "missing_partitions",
     "needs",
@@ -351,6 +358,7 @@ __all__ = [
     "retention_policy",
     "retention_ribbon",
     "row_difference",
+    "row_groups",
     "rows_trend",
     "rules_date",
     "runs_text",
