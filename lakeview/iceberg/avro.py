@@ -23,6 +23,7 @@ import msgspec
 import polars as pl
 import polars_avro
 import pyarrow as pa
+from fastavro.schema import SchemaParseException
 from polars_avro._avro_rs import AvroSource
 
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
@@ -31,8 +32,9 @@ from lakeview.iceberg.avro_schema import blank_record, readable_schema
 MAGIC = b"Obj\x01"
 _SYNC = 16
 _MAX_INFLATED = 1 << 30
-_UNDECODED = (polars_avro.AvroError, pl.exceptions.PolarsError, SystemError, ValueError, OverflowError)
-"""What the fast reader raises; SystemError is what a decoding error looks like from outside its own package."""
+_UNDECODED = (polars_avro.AvroError, pl.exceptions.PolarsError, RuntimeError, SystemError, ValueError, OverflowError)
+"""What the fast reader raises; SystemError is what a decoding error looks like from outside its own package, and
+RuntimeError a decimal of more digits than any has."""
 _CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 
 
@@ -225,7 +227,7 @@ def read_joined(
     try:
         ours = Container({}, schema, sync, (Block(1, blank_record(schema, text)),))
         frame = _fast_frame(schema, sync, [part for c in containers for part in (c, ours)], columns)
-    except (*_UNDECODED, KeyError, TypeError, RecursionError):
+    except (*_UNDECODED, KeyError, TypeError):
         return None
     ends = [end - 1 for end in accumulate(c.records + 1 for c in containers)]
     if witness not in frame.columns or frame[witness].dtype != pl.String() or frame.height != ends[-1] + 1:
@@ -256,7 +258,7 @@ def _slow_frame(container: Container, path: str) -> pl.DataFrame:
     rows = read_records(container, path)
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise corrupt(path, str(error) or type(error).__name__) from error
 
 
@@ -269,11 +271,11 @@ def read_records(container: Container, path: str) -> list[dict[str, Any]]:
         ValueError,
         EOFError,
         TypeError,
-        IndexError,
-        KeyError,
-        OverflowError,
+        LookupError,
+        ArithmeticError,
         struct.error,
         RecursionError,
+        SchemaParseException,
     ) as error:
         raise corrupt(path, str(error) or type(error).__name__) from error
 

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 _MAX_DEPTH = 64
+_MAX_REPEATED = 4_000
+"""Types that a schema may come to by using a name again: records of two of the same double with every level."""
 _PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 _BLANKS = {"boolean": b"\0", "int": b"\0", "long": b"\0", "float": bytes(4), "double": bytes(8), "bytes": b"\0"}
 
@@ -72,16 +74,21 @@ class _Renamed:
         self._names = names
         self._known: dict[str, Any] = {}
         self._counter = 0
+        self._inside = 0  # names that stand for what is looked at now
+        self._repeated = 0
 
     def type(self, found: Any, depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise ValueError("its schema is nested too deep, or in itself")
+        self._repeated += bool(self._inside)
+        if self._repeated > _MAX_REPEATED:
+            raise ValueError("its schema uses the same types too often")
         if isinstance(found, list):
             branches = [self.type(b, depth + 1) for b in found]
             # Branches without bytes leave only the branch's number: BigQuery has a nullable record without fields.
             return "long" if all(b in ("null", None) for b in branches) and len(branches) > 1 else branches
         if isinstance(found, str):
-            return found if found in _PRIMITIVES else self.type(self._named(found), depth + 1)
+            return found if found in _PRIMITIVES else self._again(found, depth)
         match found["type"]:
             case "record":
                 self._remember(found)
@@ -93,24 +100,29 @@ class _Renamed:
                 return self._array(found, depth)
             case "map":
                 return {"type": "map", "values": self._with_bytes(self.type(found["values"], depth + 1))}
-            case "fixed" | "enum":
+            case "fixed":
                 self._remember(found)
                 self._counter += 1
-                return {k: v for k, v in found.items() if k not in ("namespace", "aliases")} | {
-                    "name": f"r{self._counter}"
-                }
+                return {**_plain_fixed(found), "name": f"r{self._counter}"}
+            case "enum":
+                self._remember(found)
+                self._counter += 1
+                return {"type": "enum", "name": f"r{self._counter}", "symbols": found["symbols"]}
             case list() | dict() as inner:
                 return self.type(inner, depth + 1)
-        return self.type(found["type"], depth + 1) if found["type"] not in _PRIMITIVES else _plain(found)
+        return self._again(found["type"], depth) if found["type"] not in _PRIMITIVES else _plain(found)
 
     def _remember(self, found: Any) -> None:
         for name in (found["name"], f"{found.get('namespace', '')}.{found['name']}"):
             self._known[name] = found
 
-    def _named(self, name: str) -> Any:
+    def _again(self, name: str, depth: int) -> Any:
         if name not in self._known:
             raise ValueError(f"its schema names the type {name[:80]}, which it does not have")
-        return self._known[name]
+        self._inside += 1
+        found = self.type(self._known[name], depth + 1)
+        self._inside -= 1
+        return found
 
     def _field(self, found: Any, depth: int) -> dict[str, Any]:
         field_id = found.get("field-id", self._names.get(found["name"]))
@@ -126,12 +138,37 @@ class _Renamed:
         return {"type": "array", "items": items}
 
     def _with_bytes(self, items: Any) -> Any:
-        if items in (None, "null"):  # any number of them would fit into no bytes at all
+        if not _takes_bytes(items):  # any number of them would fit into no bytes at all
             raise ValueError("its schema has lists of elements that take no bytes")
         return items
 
 
+def _takes_bytes(type_: Any) -> bool:
+    """Whether a value of a readable type takes a byte at least."""
+    match type_:
+        case None | "null" | {"type": "fixed", "size": 0}:
+            return False
+        case {"type": "record", "fields": fields}:
+            return any(_takes_bytes(f["type"]) for f in fields)
+    return True
+
+
+def _plain_fixed(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    size = found["size"]
+    if not isinstance(size, int) or not 0 <= size < 1 << 31:
+        raise ValueError(f"its schema has a type of {size!r} bytes")
+    kept = _plain(found)
+    return {"size": size, **(kept if isinstance(kept, Mapping) else {"type": "fixed"})}
+
+
 def _plain(found: Mapping[str, Any]) -> Any:
-    """A primitive with what changes how it is read."""
+    """A primitive, or a fixed, with what changes how it is read; meanings no reader has a type for are left out."""
+    match found.get("logicalType"):
+        case "duration":
+            return found["type"]
+        case "decimal":
+            precision, scale = found.get("precision"), found.get("scale", 0)
+            if not (isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 38):
+                return found["type"]
     kept = {k: found[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in found}
     return kept if len(kept) > 1 else found["type"]

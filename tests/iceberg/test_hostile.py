@@ -140,6 +140,24 @@ def nested(depth: int) -> Any:
 
 CYCLE = {"type": "record", "name": "a", "fields": [{"name": "x", "type": ["null", "a"]}]}
 NOTHINGS = {"type": "record", "name": "a", "fields": [{"name": "x", "type": {"type": "array", "items": "null"}}]}
+
+
+def doubling(levels: int) -> dict[str, Any]:
+    """Records of two of the record before: a name each, and twice as much to read with every level."""
+    found: dict[str, Any] = {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}
+    for i in range(1, levels):
+        fields = [{"name": "a", "type": found}, {"name": "b", "type": f"r{i - 1}"}]
+        found = {"type": "record", "name": f"r{i}", "fields": fields}
+    return found
+
+
+def column(type_: Any) -> dict[str, Any]:
+    """A record of one field."""
+    return {"type": "record", "name": "a", "fields": [{"name": "x", "type": type_}]}
+
+
+BLANK = {"type": "fixed", "name": "blank", "size": 0}
+LONG_DECIMAL = {"type": "fixed", "name": "d", "size": 20, "logicalType": "decimal", "precision": 3, "scale": 1}
 EMPTY = {"type": "record", "name": "a", "fields": [{"name": "x", "type": "null"}]}
 
 BROKEN: dict[str, bytes] = {
@@ -156,6 +174,15 @@ BROKEN: dict[str, bytes] = {
     "a text that is none": container((1, b"\x10" + b"\xff" * 8 + b"\x00")),
     "a cyclic schema": container((1, b"\0"), schema=CYCLE),
     "lists of nothing": container((1, b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f\0"), schema=NOTHINGS),
+    "records that double with each level": container((1, b"\0" * 64), schema=doubling(40)),
+    "lists of values without bytes": container(
+        (1, zigzag(2**40) + b"\0"), schema=column({"type": "array", "items": BLANK})
+    ),
+    "lists of records without bytes": container(
+        (1, zigzag(2**40) + b"\0"), schema=column({"type": "array", "items": {**column(BLANK), "name": "b"}})
+    ),
+    "values of a negative size": container((1, b"\0"), schema=column({**BLANK, "size": -1})),
+    "a decimal of more digits than any has": container((1, b"\x7f" * 20), schema=column(LONG_DECIMAL)),
     "records of nothing": container((2**40, b"\0"), schema=EMPTY),
     "a schema nested too deep": container((1, b"\0"), schema=nested(200)),
     "a schema that is no record": container((1, RECORD), schema="string"),
@@ -170,6 +197,22 @@ def test_a_file_that_is_no_whole_avro_file_is_corrupt(case: str) -> None:
         read(BROKEN[case])
     assert (caught.value.kind, caught.value.place) == ("corrupt-file", "x.avro")
     assert caught.value.fix
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 10**9}
+DURATION = {"type": "fixed", "name": "d", "size": 12, "logicalType": "duration"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "record", "value"),
+    [
+        pytest.param(DECIMAL, b"\x02\x05", b"\x05", id="a decimal of an absurd scale"),
+        pytest.param({**DECIMAL, "scale": "1"}, b"\x02\x05", b"\x05", id="a decimal of a scale that is none"),
+        pytest.param(DURATION, b"\xff" * 12, b"\xff" * 12, id="a duration"),
+    ],
+)
+def test_bytes_with_a_meaning_that_no_column_has_stay_bytes(type_: Any, record: bytes, value: bytes) -> None:
+    assert read(container((1, record), schema=column(type_))) == [{"x": value}]
 
 
 def test_a_codec_nobody_knows_is_named() -> None:
