@@ -1,4 +1,4 @@
-"""The timeline page's parts: its filters, the choice of one commit, the table of commits and one commit's drawer."""
+"""The timeline page's parts: the choice of one commit, the table of commits and one commit's drawer."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import viewed
+from lakeview.errors import LakeviewError
+from lakeview.ui import timeline_filters
 from lakeview.ui.components import MAX_ROWS, escape, facts, frame, link
 from lakeview.ui.opened import Opened
 from lakeview.ui.selection import link as selected
 
-MEASURES = ("rows", "bytes", "files")
-ALL_WRITERS = "all writers"
 COMMIT = "commit"
+BRANCHES = "Branches and tags"
 _PAGE = 200
 _CHOICES = 400
 _MAX_ACTIONS = 200
+_MAX_CHANGES = 5
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
     "risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
@@ -29,45 +30,10 @@ _STATE_WORDS = {
 }
 
 
-def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
-    """Measure, operations, writer and span, all kept in the URL: the measure, and the commits that pass."""
-    counts = dict(timeline["lane"].value_counts(sort=True).iter_rows())
-    bad = int(timeline["suspicious"].sum())
-    if bad:
-        counts["bad load"] = bad
-    writers = timeline["writer"].drop_nulls().unique(maintain_order=True).to_list()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        measure = st.segmented_control(
-            "Measure",
-            MEASURES,
-            default="rows",
-            required=True,
-            format_func=str.capitalize,
-            key="measure",
-            bind="query-params",
-            label_visibility="collapsed",
-        )
-        lanes = st.pills(
-            "Operations",
-            list(counts),
-            selection_mode="multi",
-            format_func=lambda lane: f"{lane} {counts.get(lane, 0):,}",
-            key="lanes",
-            label_visibility="collapsed",
-        )
-        st.space("stretch")
-        writer = st.selectbox("Writer", [ALL_WRITERS, *writers], key="writer", label_visibility="collapsed", width=150)
-        span = st.selectbox(
-            "Span",
-            list(viewed.SPANS),
-            format_func=lambda name: "all commits" if name == "all" else name,
-            key="span",
-            bind="query-params",
-            label_visibility="collapsed",
-            width=140,
-        )
-    shown = viewed.narrowed(timeline, lanes or [], None if writer == ALL_WRITERS else writer, span)
-    return measure or "rows", shown
+def tabs(now: Opened) -> list[str]:
+    """What the page tells; of branches only where the table has any."""
+    names = ["Commits", "Writers", "File lives"]
+    return names if now.refs.is_empty() else [*names, BRANCHES]
 
 
 def ribbon_key(runs: pl.DataFrame) -> None:
@@ -81,8 +47,11 @@ def ribbon_key(runs: pl.DataFrame) -> None:
 
 
 def pick_from_chart(key: str) -> None:
-    """A click on a mark of the chart chooses its version."""
-    for picked in st.session_state[key].get("selection", {}).values():
+    """A click on a mark of the chart chooses its version, a drag its span of time."""
+    selection = st.session_state[key].get("selection", {})
+    if timeline_filters.brushed(selection):
+        return
+    for picked in selection.values():
         if isinstance(picked, list):
             versions = [row["version"] for row in picked if isinstance(row, Mapping) and "version" in row]
             if versions:
@@ -219,14 +188,12 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
         }
         | _json_pairs(row["parameters"])
     )
+    before = told_before(timeline, version)
+    if told["schema_changed"] and before is not None:
+        _schema_change(now, before, version)
     with st.container(horizontal=True, vertical_alignment="center"):
-        before = told_before(timeline, version)
         if before is not None:
-            link(
-                "schema",
-                f"Compare with {views.format_version(before)}",
-                selected(version=version, base=before, tab="What changed"),
-            )
+            link("compare", f"Compare with {views.format_version(before)}", selected(version=version, base=before))
         link("data", "Preview its rows", selected(version=version))
     with st.expander("Metrics as the writer gave them", icon=":material/monitoring:"):
         metrics = _json_pairs(row["metrics"])
@@ -237,6 +204,22 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
     with st.expander("Raw actions", icon=":material/data_object:", on_change="rerun", key=f"raw-{version}") as raw:
         if raw.open:
             raw_actions(now, version)
+
+
+def _schema_change(now: Opened, before: int, version: int) -> None:
+    """What the commit changed of the schema, the first few changes in words, and a link to all of them."""
+    try:
+        changes = views.diff_schemas(now.snapshot_of(before).schema, now.snapshot_of(version).schema)
+    except LakeviewError as error:  # one of the two cannot be rebuilt
+        st.markdown(f":small[:gray[What it changed of the schema is unknown: {escape(error.message)}]]")
+        return
+    for change in changes.head(_MAX_CHANGES).iter_rows(named=True):
+        values = " \N{RIGHTWARDS ARROW} ".join(escape(text) for text in (change["before"], change["after"]) if text)
+        st.markdown(f":violet[:material/schema:] {change['change']} **{escape(change['column'])}** :gray[{values}]")
+    more = changes.height - _MAX_CHANGES
+    label = f"{views.counted(more, 'more change')}" if more > 0 else "What it breaks"
+    if not changes.is_empty():
+        link("schema", label, selected(version=version, base=before, tab="What changed"))
 
 
 def raw_actions(now: Opened, version: int) -> None:

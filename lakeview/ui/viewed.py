@@ -123,6 +123,15 @@ def _of_line(frame: pl.DataFrame, address: str, latest: int) -> pl.DataFrame:
     return frame.join(asides, on="version", how="anti", maintain_order="left")
 
 
+def checkpoints(now: Opened) -> pl.DataFrame:
+    """`version` of each checkpoint in the log; empty where it has none, or is not in sight."""
+    try:
+        found = upkept.log_files(now.address, now.latest)
+    except LakeviewError:  # the commits are told all the same
+        return pl.DataFrame(schema={"version": pl.Int64()})
+    return found.filter(pl.col("kind") == "checkpoint").select("version").drop_nulls().unique().sort("version")
+
+
 def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span: str | None) -> pl.DataFrame:
     """TIMELINE rows of these lanes (all if none is named), this writer and this span before the last commit."""
     if lanes:

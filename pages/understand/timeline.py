@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from lakeview import charts, views
-from lakeview.ui import beside, commits, downloads, errors, opened, viewed
+from lakeview.ui import beside, commits, downloads, errors, lives, opened, timeline_filters, viewed
 from lakeview.ui.components import card, dark, grid, nothing, stack
 
 now = opened.current()
 timeline = viewed.timeline(now)
+names = commits.tabs(now)
+tabs = dict(zip(names, st.tabs(names, key="tab", bind="query-params", on_change="rerun"), strict=True))
 
-with errors.shown(here="timeline"):
-    now.check_readable()
+if tabs["Commits"].open:
+    with tabs["Commits"]:
+        with errors.shown(here="timeline"):
+            now.check_readable()
+        if timeline.is_empty():
+            with card():
+                nothing("Nothing is told about commits.", "They were cleaned up, or are not shared.", "overview")
+        else:
+            measure, shown = timeline_filters.controls(timeline)
+            downloads.offer("commits", shown)
+            if shown.is_empty():
+                with card():
+                    nothing("No commit passes these filters.", "Choose more operations, another writer or more time.")
+            else:
+                chosen = commits.chosen(now, shown)
+                ribbon = viewed.ribbon(now)
+                with card(key="timeline-card"):
+                    panels = charts.timeline_charts(
+                        shown,
+                        viewed.events(now),
+                        ribbon,
+                        dark=dark(),
+                        measure=measure,
+                        version=chosen,
+                        brush=True,
+                        checkpoints=viewed.checkpoints(now),
+                    )
+                    commits.ribbon_key(views.readability_runs(ribbon))
+                    stack(panels, key="timeline", on_pick=commits.pick_from_chart)
+                with grid(400):
+                    listed = card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True)
+                    opened_one = card(stretch=True, key="drawer")
+                with opened_one:
+                    commits.picker(shown, chosen)
+                    commits.drawer(now, timeline, chosen)
+                with listed:
+                    commits.commit_table(shown, chosen)
 
-if timeline.is_empty():
-    with card():
-        nothing("Nothing is told about commits.", "They were cleaned up, or are not shared.", "overview")
-else:
-    measure, shown = commits.controls(timeline)
-    downloads.offer("commits", shown)
-    if shown.is_empty():
-        with card():
-            nothing("No commit passes these filters.", "Choose more operations, another writer or a longer span.")
-    else:
-        chosen = commits.chosen(now, shown)
-        ribbon = viewed.ribbon(now)
-        with card(key="timeline-card"):
-            panels = charts.timeline_charts(
-                shown, viewed.events(now), ribbon, dark=dark(), measure=measure, version=chosen
-            )
-            commits.ribbon_key(views.readability_runs(ribbon))
-            stack(panels, key="timeline", on_pick=commits.pick_from_chart)
-        with grid(400):
-            listed = card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True)
-            opened_one = card(stretch=True, key="drawer")
-        with opened_one:
-            commits.picker(shown, chosen)
-            commits.drawer(now, timeline, chosen)
-        with listed:
-            commits.commit_table(shown, chosen)
+if tabs["Writers"].open:
+    with tabs["Writers"], errors.shown(here="timeline"):
+        lives.writers(now, timeline)
 
-with errors.shown(here="timeline"):
-    beside.branches(now)
+if tabs["File lives"].open:
+    with tabs["File lives"], errors.shown(here="timeline"):
+        lives.lives(now, timeline)
+
+if commits.BRANCHES in tabs and tabs[commits.BRANCHES].open:
+    with tabs[commits.BRANCHES], errors.shown(here="timeline"):
+        beside.branches(now)

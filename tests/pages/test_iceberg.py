@@ -106,7 +106,7 @@ def table_with(app: AppTest, column: str) -> Any:
 
 
 def test_branches_and_tags_are_on_the_timeline(branched: str) -> None:
-    app = open_page("timeline", branched)
+    app = open_page("timeline", branched, tab="Branches and tags")
     assert not app.exception
     assert "**Branches and tags**" in text(app)
     found = table_with(app, "ahead")

@@ -1,0 +1,155 @@
+"""The timeline's tabs of writers and of files' lives: the tiles, pictures and tables of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.ui import cache, downloads
+from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, byte_unit, card, dark, frame, grid, nothing, stack, tile
+from lakeview.ui.opened import Opened
+
+_LIVES_NOTE = "one band for what came and went together; blue lives, gray was rewritten, orange removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """What is told of the lives of files: COHORTS, their figures, and LIVES_BY_COMMIT."""
+
+    cohorts: pl.DataFrame
+    facts: views.LifeFacts
+    commits: pl.DataFrame
+
+
+def writers(now: Opened, timeline: pl.DataFrame) -> None:
+    """Who writes what, how often and with which engine: a lane and a row for each writer."""
+    told = views.writers(timeline, now.history)
+    downloads.offer("writers", told)
+    with card("Who writes when", "one lane a writer, colours and shapes as on the timeline", key="writer-lanes"):
+        stack(charts.writer_lanes(views.writer_marks(timeline), dark=dark()), key="writers")
+    with card("Writers", f"{views.counted(told.height, 'writer')} · as the commits name them"):
+        _writer_table(told)
+
+
+def _writer_table(told: pl.DataFrame) -> None:
+    column = st.column_config
+    unit, scale = byte_unit(told["bytes_added"].drop_nulls())
+    rows = told.head(MAX_ROWS).select(
+        pl.col("writer").fill_null("not recorded"),
+        "engines",
+        "commits",
+        "append",
+        "change",
+        "maintenance",
+        "records_added",
+        share=pl.col("share") * 100,
+        schema_changes="schema",
+        unusual="suspicious",
+        bytes_added=pl.col("bytes_added") / scale,
+        usual=_ages(told["usual_gap_ms"].head(MAX_ROWS)),
+        since=pl.col("first").dt.strftime("%Y-%m-%d"),
+        last=pl.col("last").dt.strftime("%Y-%m-%d %H:%M"),
+    )
+    shown = {
+        "writer": column.TextColumn("writer", width=150),
+        "engines": column.TextColumn("engine", width=190),
+        "commits": column.NumberColumn("commits", format="localized", width=66),
+        "share": column.ProgressColumn("of all, %", format="%.1f", min_value=0, max_value=100, width=90),
+        "usual": column.TextColumn("usually every", width=92, help="the median time between two of its commits"),
+        "append": column.NumberColumn("append", format="localized", width=62),
+        "change": column.NumberColumn("change", format="localized", width=62),
+        "schema_changes": column.NumberColumn("schema", format="localized", width=62),
+        "maintenance": column.NumberColumn("maint.", format="localized", width=62),
+        "unusual": column.NumberColumn("unusual", format="localized", width=64, help="loads that stand out"),
+        "records_added": column.NumberColumn("rows +", format="localized", width=92),
+        "bytes_added": column.NumberColumn(f"written, {unit}", format="%.1f", width=92),
+        "since": column.TextColumn("since", width=84),
+        "last": column.TextColumn("last, UTC", width=116),
+    }
+    frame(rows, shown, key="writers-table", unknown="unknown", height=20 * ROW_HEIGHT)
+
+
+def lives(now: Opened, timeline: pl.DataFrame) -> None:
+    """How long what each commit wrote stayed: tiles, a picture of bands, and one row a commit."""
+    told = _lives(now.address, now.latest, now.ref, timeline)
+    downloads.offer("file lives by commit", told.commits)
+    if told.cohorts.is_empty():
+        with card():
+            nothing("No file was ever part of this table.", "Nothing was written to it so far.", "overview")
+        return
+    _life_tiles(told.facts, views.write_amplification(timeline.filter(pl.col("lane") != "aside")))
+    last = timeline["timestamp"].drop_nulls().max()
+    with card("Lives of files", _LIVES_NOTE, key="file-lives"):
+        stack(charts.life_bands(told.cohorts, last, dark=dark()), key="lives")  # type: ignore[arg-type]  # a moment
+    with card("What lives of each commit", f"{views.counted(told.commits.height, 'commit')} that wrote files"):
+        _life_table(told.commits)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _lives(address: str, latest: int, ref: str | None, _timeline: pl.DataFrame) -> Lives:
+    each = views.file_lives(cache.lifetimes(address, latest, ref), _timeline)
+    return Lives(views.life_cohorts(each), views.life_facts(each), views.lives_by_commit(each, _timeline))
+
+
+def _life_tiles(facts: views.LifeFacts, written: views.WriteAmplification) -> None:
+    with grid(186):
+        tile("Files ever", f"{facts.files:,}", f"{facts.live_files:,} live")
+        tile("Bytes ever", views.format_bytes(facts.bytes), f"{views.format_bytes(facts.live_bytes)} live")
+        tile(
+            "Churn",
+            views.format_percent(facts.churn),
+            help="The share of all bytes ever written that is no longer part of the table.",
+        )
+        tile(
+            "Median life",
+            "nothing removed" if facts.median_life is None else views.format_age(facts.median_life),
+            help="Of the files that were removed, from the commit that added them to the one that removed them.",
+        )
+        tile(
+            "Write amplification",
+            views.UNKNOWN if written.ratio is None else f"{written.ratio:.2f}",
+            None if written.maintenance is None else f"{views.format_bytes(written.maintenance)} by maintenance",
+            help="Bytes written by all commits for each byte of new data.",
+        )
+
+
+def _life_table(commits: pl.DataFrame) -> None:
+    column = st.column_config
+    pages = max(1, -(-commits.height // MAX_ROWS))
+    page = st.pagination(pages, key="lives-page") if pages > 1 else 1
+    part = commits.slice((page - 1) * MAX_ROWS, MAX_ROWS)
+    unit, scale = byte_unit(part["bytes"])
+    rows = part.select(
+        "operation",
+        "writer",
+        "files",
+        "live_files",
+        version=views.version_label("version"),
+        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+        size=pl.col("bytes") / scale,
+        live=pl.when(pl.col("bytes") > 0).then(pl.col("live_bytes") / pl.col("bytes") * 100),
+        life=_ages(part["median_life_ms"]),
+        ended=views.version_label("ended_in"),
+    )
+    shown = {
+        "version": column.TextColumn("version", width=96),
+        "committed": column.TextColumn("committed, UTC", width=120),
+        "operation": column.TextColumn("operation", width=120),
+        "writer": column.TextColumn("writer", width=130),
+        "files": column.NumberColumn("files", format="localized", width=70),
+        "size": column.NumberColumn(f"bytes, {unit}", format="%.1f", width=86),
+        "live_files": column.NumberColumn("live files", format="localized", width=70),
+        "live": column.ProgressColumn("live bytes, %", format="%.0f", min_value=0, max_value=100, width=110),
+        "life": column.TextColumn("median life", width=100, help="of its files that were removed"),
+        "ended": column.TextColumn("most went in", width=96),
+    }
+    frame(rows, shown, key="lives-table", height=14 * ROW_HEIGHT)
+
+
+def _ages(milliseconds: pl.Series) -> pl.Series:
+    texts = [None if ms is None else views.format_age(timedelta(milliseconds=ms)) for ms in milliseconds]
+    return pl.Series(texts, dtype=pl.String)
