@@ -14,6 +14,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.discovery import create_table, open_table
 from lakeview.errors import LakeviewError, NotATableError
 from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.server.audit_upkeep import tend
 
 AUDIT = pl.Schema(
     {
@@ -102,7 +103,10 @@ class AuditLog:
                 known.bytes += entry.bytes
 
     def flush(self) -> int:
-        """Write what waits as one commit; how many rows. What cannot be written stays for the next time."""
+        """Write what waits as one commit; how many rows. What cannot be written stays for the next time.
+
+        Now and then what was written before is put together and what is old removed: `lakeview.server.audit_upkeep`.
+        """
         with self._writing:
             with self._lock:
                 waiting = [*self._entries, *self._files.values()]
@@ -119,6 +123,8 @@ class AuditLog:
                         _LOG.error("%d entries of the audit log are lost", lost)
                         del self._entries[:lost]
                 return 0
+            if tend(self._opened(), self._clock):
+                self._table = None  # it has listed what is gone now
             return len(waiting)
 
     def _opened(self) -> DeltaTable:

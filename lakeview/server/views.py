@@ -64,6 +64,8 @@ class ViewSource:
     def refresh(self) -> int:
         """Copy what is selected if the base has another version; the copy's latest version."""
         version = latest_of(self._base)
+        if self._copy is not None and self._held() != version:
+            self._copy.refresh()  # another process of this server may have copied it
         if self._copy is None or self._held() != version:
             try:
                 self._materialise(version)
@@ -97,6 +99,8 @@ class ViewSource:
         if self._copy is None:
             self._copy = create_table(self._address, wanted, engine="lakeview share")
         with self._copy.transaction("WRITE", parameters={"mode": "Overwrite"}) as txn:
+            if self._held() == version:  # a transaction begins with the latest version: another process was first
+                return
             if txn.schema != wanted:
                 txn.evolve(wanted)
             txn.overwrite(frame)
