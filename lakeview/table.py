@@ -79,8 +79,9 @@ class Table(Protocol):
     def refs(self) -> pl.DataFrame:
         """REFS: branches and tags; empty for a table that has one line of versions."""
 
-    def ref_lifetimes(self, ref: str) -> pl.DataFrame:
-        """LIFETIMES along the versions of a branch or tag; VersionNotFoundError if there is none of this name."""
+    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES along the versions of a branch or tag, with `columns` as `lifetimes`; VersionNotFoundError if there
+        is none of this name."""
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
         """SCHEMAS along the versions of a branch or tag; VersionNotFoundError if there is none of this name."""
@@ -121,6 +122,13 @@ class Table(Protocol):
 
         InvalidRequestError for a file the version has not, UnsupportedTableError for one that is no Parquet file."""
 
+    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
+        """The rows that a version has and another one, `base`, has not (insert), and the reverse (delete), from their
+        files alone: the later one's columns, then `_change_type`. A row that was only copied is given both ways."""
+
+    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before."""
+
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the log breaks or leaves odd, worst first; works on tables that do not open. `now`: an aware moment by
         which files too young to be judged are left out."""
@@ -137,7 +145,7 @@ class OneLine:
         """REFS, empty."""
         return pl.DataFrame(schema=REFS)
 
-    def ref_lifetimes(self, ref: str) -> pl.DataFrame:
+    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
         """VersionNotFoundError: there are no refs."""
         raise _no_ref(ref)
 

@@ -14,6 +14,7 @@ import polars as pl
 from lakeview.delta.data.change_range import change_scan, commit_range
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.ends import end_difference
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.lifetimes import with_statistics
 from lakeview.delta.data.partition_values import partition_fields
@@ -31,6 +32,7 @@ from lakeview.delta.log.readability import readable_versions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
+from lakeview.difference import Difference
 from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns, predicate
 from lakeview.footers import listed_size, physical_file
@@ -192,6 +194,19 @@ class DeltaTable(OneLine):
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
         return self._changes(start, end).plan()
 
+    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
+        """The rows that a version (the latest without one) has and `base` has not (insert), and the reverse (delete).
+
+        The later version's columns, then `_change_type`. Only files that one of the two has alone are read: a row that
+        was copied from one to another is given twice, once each way. VersionNotFoundError, InvalidRequestError where
+        the type of a column changed between. Collecting raises DataFileMissingError for a file of the two.
+        """
+        return self._difference(base, version).rows(self.storage)
+
+    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
+        return self._difference(base, version).plan()
+
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
@@ -287,6 +302,13 @@ class DeltaTable(OneLine):
             state.table_protocol, state.properties, self.address, by_number=certain, published=self._log.latest
         )
         return state
+
+    def _difference(self, base: int, version: int | None) -> Difference:
+        ends = [self._state(base), self._state(version)]
+        for state in ends:
+            self._require_parquet(state)
+        first, last = ((state, self._schema(state)) for state in ends)
+        return end_difference(first, last, self.address)
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> ChangeScan:
         def times() -> pl.DataFrame:

@@ -13,6 +13,7 @@ import polars as pl
 
 from lakeview.change_columns import change_schema
 from lakeview.config import Config, settings
+from lakeview.difference import Difference, difference
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
@@ -202,10 +203,14 @@ class IcebergTable:
         """REFS, main first."""
         return refs.refs(self._state.metadata)
 
-    def ref_lifetimes(self, ref: str) -> pl.DataFrame:
-        """LIFETIMES of the data files along a branch, or up to a tag; VersionNotFoundError."""
+    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`.
+
+        VersionNotFoundError, InvalidRequestError.
+        """
         state = self._state
-        return state.history.lifetimes(refs.ref_named(state.metadata, ref, self.address).snapshot_id)
+        head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
+        return state.history.lifetimes(head, None if columns is None else asked_leaves(state.metadata.schema, columns))
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
         """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
@@ -332,6 +337,21 @@ class IcebergTable:
         found, schema = self._steps(state, start, end)
         return plan_frame(change_tasks(found, schema, self._tasks_of(state)))
 
+    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
+        """The rows that a snapshot (the current one without it) has and `base` has not (insert), and the reverse
+        (delete): of any two snapshots, whatever branch they are of.
+
+        The columns of the one that was made later, then `_change_type`. Only files that one of the two has alone are
+        read: a row that was copied from one to another is given twice, once each way. VersionNotFoundError; collecting
+        raises as `scan`.
+        """
+        state = self._state
+        return self._difference(state, base, version).rows(state.storage)
+
+    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
+        return self._difference(self._state, base, version).plan()
+
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the metadata and the manifests contradict, worst first. Costs every manifest and one listing."""
         if now is not None:
@@ -351,6 +371,14 @@ class IcebergTable:
 
     def _tasks_of(self, state: State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
         return lambda entry, schema: self._scan(state, entry, schema).tasks(None)
+
+    def _difference(self, state: State, base: int, version: int | None) -> Difference:
+        ends = [self._chosen(state, base), self._chosen(state, version)]
+        order = {entry.snapshot_id: place for place, entry in enumerate(history.in_order(state.metadata))}
+        _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
+        tasks = self._tasks_of(state)
+        sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]
+        return difference(sides[0], sides[1], schema)
 
     def _steps(self, state: State, start: int | datetime, end: int | datetime | None) -> tuple[list[Step], Schema]:
         """Each snapshot of a range with the one before it, oldest first, and the schema at its end."""

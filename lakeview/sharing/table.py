@@ -250,6 +250,15 @@ class SharedTable(OneLine):
         """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
         return self._changes(start, end).scan.plan()
 
+    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
+        """The `changes` of the commits after `base` up to a version (the latest without one): a server shares no other
+        way that needs no more files. InvalidRequestError unless `base` comes first, errors as `changes`."""
+        return self.changes(*self._after(base, version))
+
+    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
+        return self.changes_plan(*self._after(base, version))
+
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What is known without a log: the profile, whether the table opens, whether its history is shared."""
         found: list[Finding] = []
@@ -326,6 +335,16 @@ class SharedTable(OneLine):
             while len(self._states) > _KEPT_STATES:
                 del self._states[next(iter(self._states))]
         return self._states[head.version]
+
+    def _after(self, base: int, version: int | None) -> tuple[int, int]:
+        last = self._latest if version is None else version
+        if base >= last:
+            raise InvalidRequestError(
+                f"a shared table is compared forwards only, and version {base} does not come before {last}",
+                fix="give the earlier version as the base",
+                kind="bad-range",
+            )
+        return base + 1, last
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> SharedChanges:
         check_range(start, end, self._latest, self.address)

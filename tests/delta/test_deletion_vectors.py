@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import lakeview as lv
 from lakeview.config import Config
-from lakeview.delta.data.deletion_vectors import DeletionVector, Difference
+from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.vector_paths import file_of, z85_decoded
 from lakeview.delta.table import DeltaTable
+from lakeview.difference import Without
 from lakeview.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
 from lakeview.rows import read_task
 from lakeview.storage import Storage, open_storage
@@ -201,8 +202,8 @@ def test_rows_that_one_vector_deletes_and_another_does_not(history: DeltaHistory
     before, after = (DeletionVector.of(_columns(deleting(*rows))) for rows in ([1, 2], [2, 3, 4]))
     assert before is not None
     assert after is not None
-    assert list(Difference(after, before).bitmap(storage)) == [3, 4]
-    assert list(Difference(before, after).bitmap(storage)) == [1]
+    assert list(Without(after, before).bitmap(storage)) == [3, 4]
+    assert list(Without(before, after).bitmap(storage)) == [1]
 
 
 def test_writing_beside_deletion_vectors_is_refused_by_name(history: DeltaHistory) -> None:

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lakeview.casts import Match
 from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
-from lakeview.delta.data.deletion_vectors import DeletionVector, Difference
+from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
+from lakeview.difference import Without
 from lakeview.errors import CorruptTableError, DataFileMissingError
 from lakeview.expressions import Bounds, Path, may_match, parse
 from lakeview.frames import CHANGES_PLAN
@@ -81,7 +82,7 @@ class ChangeScan:
 
 def _selected(file: Mapping[str, Any]) -> RowPositions | None:
     wanted, without = DeletionVector.of(file["selected"]), DeletionVector.of(file["without"])
-    return wanted if wanted is None or without is None else Difference(wanted, without)
+    return wanted if wanted is None or without is None else Without(wanted, without)
 
 
 def _held(files: pl.DataFrame, field: Field) -> pl.Series:

@@ -13,7 +13,6 @@ import pyroaring
 from lakeview.delta.log.vector_paths import names_a_place, vector_file, z85_decoded
 from lakeview.errors import DataFileMissingError
 from lakeview.roaring import corrupt_vector, position_bitmap
-from lakeview.rows import RowPositions
 from lakeview.storage import Storage
 
 _NUMBER = struct.Struct(">i")
@@ -126,16 +125,3 @@ def _missing(path: str, what: str) -> DataFileMissingError:
         what, place=path,
         fix="restore it, or read another version: without it deleted rows cannot be told from live ones",
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The rows that one deletion vector deletes and another does not. Implements `lakeview.rows.RowPositions`."""
-
-    vector: RowPositions
-    without: RowPositions
-
-    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
-        """The positions, read when called; errors as `DeletionVector.bitmap`."""
-        found: pyroaring.BitMap64 = self.vector.bitmap(storage) - self.without.bitmap(storage)
-        return found
