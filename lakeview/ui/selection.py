@@ -6,6 +6,7 @@ that names a table always wins over the session.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
@@ -42,8 +43,7 @@ def current() -> Selection:
     url = st.query_params
     if TABLE not in url:
         last = remembered()
-        for key, value in last.parameters().items():
-            url[key] = value
+        _write(last.parameters())
         return last
     selection = Selection(url[TABLE])
     st.session_state[_REMEMBERED] = selection
@@ -64,11 +64,7 @@ def select(
     """Makes this the selection, in the URL and in the session."""
     selection = Selection(table, version, base, ref)
     st.session_state[_REMEMBERED] = selection
-    for key in (TABLE, VERSION, BASE, REF):
-        if key in st.query_params and key not in selection.parameters():
-            del st.query_params[key]
-    for key, value in selection.parameters().items():
-        st.query_params[key] = value
+    _write(selection.parameters())
 
 
 def select_text(
@@ -76,11 +72,8 @@ def select_text(
 ) -> None:
     """Makes what somebody typed the selection; `current()` of the next run says what is wrong with it, if anything."""
     st.session_state.pop(_REMEMBERED, None)
-    for key, value in {TABLE: table, VERSION: version, BASE: base, REF: ref}.items():
-        if value is not None:
-            st.query_params[key] = str(value)
-        elif key in st.query_params:
-            del st.query_params[key]
+    given = {TABLE: table, VERSION: version, BASE: base, REF: ref}
+    _write({key: str(value) for key, value in given.items() if value is not None})
 
 
 def select_version(version: int | None) -> None:
@@ -112,6 +105,45 @@ def link(**changes: object) -> dict[str, str]:
 def permalink() -> str:
     """The address of exactly this view: page, selection and whatever else the page keeps in the URL."""
     return f"{st.context.url or ''}?{urlencode(st.query_params.to_dict(), quote_via=quote, safe='/:')}"
+
+
+def hold(key: str, default: str | Sequence[str], options: Collection[str] | None = None) -> Callable[[], None]:
+    """Keeps a widget's state in the link under its key, for widgets whose labels are not their values: `bind` writes
+    the labels. Called before the widget is drawn, which gets the key, no default, and what is returned as `on_change`.
+
+    What the link says is taken where it is one of the options; the default is not written.
+    """
+    st.session_state[key] = _held(key, default, options)
+
+    def write() -> None:
+        chosen = st.session_state[key]
+        state = chosen if isinstance(chosen, str) else list(chosen or ())
+        if state and state != (default if isinstance(default, str) else list(default)):
+            st.query_params[key] = state
+        elif key in st.query_params:
+            del st.query_params[key]
+
+    return write
+
+
+def _held(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
+    known = [said for said in st.query_params.get_all(key) if options is None or said in options]
+    if isinstance(default, str):
+        return known[-1] if known else default
+    return known or list(default)
+
+
+def _write(parameters: Mapping[str, str]) -> None:
+    """Makes these the URL's table, version, base and ref, all at once: each message to the browser is a step that its
+    back button would have to go, and one that says nothing new could undo what a widget has just written."""
+    url = st.query_params
+    if {key: url[key] for key in (TABLE, VERSION, BASE, REF) if key in url} == parameters:
+        return
+    for key in (TABLE, VERSION, BASE, REF):
+        if key in url and key not in parameters:
+            del url[key]
+    if parameters:
+        url.update(parameters)
 
 
 def _version(text: str | None) -> int | None:

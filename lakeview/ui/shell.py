@@ -66,10 +66,13 @@ def _table_page(name: str, page: st.Page) -> None:
             with body:
                 nothing("No table is chosen.", "Choose one above, or open the demo lake.", "start", "Start")
         return
+    header.notice(found)
     with body:
-        header.notice(found)
-        header.old_version(found)
-        with errors.shown(here=name):
+        # each in a place of its own: a line above that comes and goes would move every widget of the page, and the
+        # browser forgets that a widget which moved writes the link
+        with st.container():
+            header.old_version(found)
+        with st.container(gap="small"), errors.shown(here=name):
             page.run()
     if slot is not None:
         with slot:

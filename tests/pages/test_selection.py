@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.state.query_params import QueryParams
+from streamlit.testing.v1 import AppTest
 
-from lakeview.ui import cache
+from lakeview.ui import cache, selection
 from lakeview.ui.pages import PAGES
 from tests.pages import tables
 from tests.pages.app import open_page, text
@@ -118,3 +120,57 @@ def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
     app = open_page("files", good)
     app.button(key="refresh").click().run()
     assert "v6 is still the latest" in text(app)
+
+
+HELD = """
+import streamlit as st
+from lakeview.ui import selection
+
+write = selection.hold("lanes", [], ["a", "b"])
+st.pills("Lanes", ["a", "b"], format_func=str.title, selection_mode="multi", key="lanes", on_change=write)
+write = selection.hold("writer", "all", ["all", "li"])
+st.selectbox("Writer", ["all", "li"], key="writer", on_change=write)
+"""
+
+
+def test_states_that_are_not_their_labels_are_held_in_the_link() -> None:
+    app = AppTest.from_string(HELD).run()
+    assert dict(app.query_params) == {}
+    app.selectbox(key="writer").set_value("li").run()
+    app.pills(key="lanes").set_value(["b"]).run()
+    assert not app.exception
+    assert dict(app.query_params) == {"lanes": "b", "writer": "li"}
+    app.selectbox(key="writer").set_value("all").run()
+    assert "writer" not in app.query_params
+
+
+@pytest.mark.parametrize(
+    ("said", "lanes", "writer"),
+    [
+        ({"lanes": ["a", "b"], "writer": ["li"]}, ["a", "b"], "li"),
+        ({"lanes": ["c"], "writer": ["nobody"]}, [], "all"),
+        ({"lanes": ["b", "c"]}, ["b"], "all"),
+    ],
+    ids=["what the link says", "what is no option is left out", "the rest stands"],
+)
+def test_a_link_sets_the_states_it_holds(said: dict[str, list[str]], lanes: list[str], writer: str) -> None:
+    app = AppTest.from_string(HELD)
+    for key, values in said.items():
+        app.query_params[key] = values
+    app.run()
+    assert not app.exception
+    assert app.pills(key="lanes").value == lanes
+    assert app.selectbox(key="writer").value == writer
+
+
+def test_an_unchanged_selection_is_not_written_again(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("overview", good)
+    written: list[object] = []
+    monkeypatch.setattr(selection, "_write", lambda parameters: written.append(dict(parameters)))
+    app.run()
+    assert written == [{"table": str(good), "version": "6"}]
+    monkeypatch.undo()
+    sent: list[object] = []
+    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: sent.append(dict(self)))
+    app.run()
+    assert sent == []
