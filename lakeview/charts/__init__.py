@@ -7,6 +7,7 @@ from lakeview.charts.compare import (
     shift_chart,
 )
 from lakeview.charts.cost_of_history import history_cost_bars
+from lakeview.charts.distributions import distribution_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.lives import life_bands
 from lakeview.charts.partitions import partition_bars, partition_writes
@@ -30,6 +31,7 @@ __all__ = [
     "column_bars",
     "column_lanes",
     "depth_chart",
+    "distribution_bars",
     "history_cost_bars",
     "life_bands",
     "load_trend_chart",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -14,9 +13,11 @@ import streamlit as st
 from lakeview import views
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import PrimitiveType, leaf_name
-from lakeview.ui import cache, selection
+from lakeview.ui import budget, cache, querying, rows
+from lakeview.ui.budget import Cost
 from lakeview.ui.components import escape, frame, nothing
 from lakeview.ui.opened import Opened
+from lakeview.ui.query_worker import Request as Query
 
 NOTE = "nothing is read before you press the button; its price comes from the log"
 TREND_NOTE = (
@@ -24,7 +25,7 @@ TREND_NOTE = (
 )
 LIMITS = (50, 100, 500, 1_000)
 VERSION, MOMENT = "this version", "at a moment"
-_READ = "_read"
+TABS = ("Rows", "SQL", "Changes", "Nulls over time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,6 @@ class Request:
     version: int
     where: str | None
     limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a request would read at most: files and bytes kept, and how many files there are."""
-
-    files: int
-    size: int
-    all_files: int
 
 
 def request(now: Opened) -> Request:
@@ -60,7 +52,9 @@ def request(now: Opened) -> Request:
     version = now.version
     if moment is not None:
         version = cache.snapshot_at(now.address, moment).version
-        st.markdown(f":small[:gray[v{version} was the latest at {views.format_moment(moment)} UTC]]")
+        st.markdown(
+            f":small[:gray[{views.format_version(version)} was the latest at {views.format_moment(moment)} UTC]]"
+        )
     typed = st.text_input(
         "Where, in SQL",
         key="where",
@@ -92,14 +86,24 @@ def _simple_filter(now: Opened) -> str | None:
     """One filter by choosing: a column, a comparison, a value."""
     kinds = {leaf_name(path): field.type for path, field in now.snapshot.schema.leaves()}
     column = st.selectbox(
-        "Only where", list(kinds), index=None, key="filter-column", placeholder="no filter", width=180
+        "Only where",
+        list(kinds),
+        index=None,
+        key="filter-column",
+        bind="query-params",
+        placeholder="no filter",
+        width=180,
     )
     if column is None:
         return None
-    operator = st.selectbox("Comparison", views.OPERATORS, key="filter-operator", label_visibility="hidden", width=130)
+    operator = st.selectbox(
+        "Comparison", views.OPERATORS, key="filter-operator", bind="query-params", label_visibility="hidden", width=130
+    )
     if operator in ("is null", "is not null"):
         return views.where_text([views.Condition(column, operator)])
-    text = st.text_input("Value", key="filter-value", label_visibility="hidden", placeholder="value", width=180)
+    text = st.text_input(
+        "Value", key="filter-value", bind="query-params", label_visibility="hidden", placeholder="value", width=180
+    )
     if not text:
         return None
     kind = kinds[column]
@@ -169,9 +173,8 @@ def _say_plan(plan: pl.DataFrame) -> None:
     )
 
 
-def read_button(wanted: Request, price: Cost) -> bool:
+def read_button(wanted: Request, price: Cost, allowed: budget.Budget) -> bool:
     """The button with its price; True if these rows were asked for, now or earlier in this session."""
-    key = (selection.remembered().table, wanted)
     if price.all_files == 0:
         nothing(
             f"{views.format_version(wanted.version)} holds no rows.",
@@ -182,43 +185,29 @@ def read_button(wanted: Request, price: Cost) -> bool:
     if price.files == 0:
         nothing("No file can hold such rows.", "The log alone says so: nothing needs to be read.")
         return False
-    bound = "reads at most" if wanted.where is None else "reads"
-    if st.button(
-        f"Read rows: {bound} {views.counted(price.files, 'file')}, {views.format_bytes(price.size)}",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="read",
-    ):
-        st.session_state[_READ] = key
-    return bool(st.session_state.get(_READ) == key)
+    if wanted.where is None:  # the first files hold rows enough
+        allowed = replace(allowed, size=price.size)
+    return budget.button("Read rows", wanted, price, allowed, key="read", at_most=wanted.where is None)
 
 
-def rows(now: Opened, wanted: Request) -> pl.DataFrame:
-    """The first rows of the request."""
-    with st.spinner("Reading rows", show_time=True):
-        return _rows(now.address, wanted.version, wanted.where, wanted.limit)
+def found_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataFrame:
+    """The first rows of the request: those of the first files, or those a filter keeps, which may read them all."""
+    if wanted.where is None:
+        with st.spinner("Reading rows", show_time=True):
+            return _first_rows(now.address, wanted.version, wanted.limit)
+    return budget.rows(Query(now.address, wanted.version, wanted.limit, querying.MEMORY, where=wanted.where), allowed)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _rows(address: str, version: int, where: str | None, limit: int) -> pl.DataFrame:
+def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
     scan = cache.table(address).scan(version)
     if unreadable := cache.snapshot(address, version).schema.unreadable:
         scan = scan.drop(unreadable)
-    if where is None:
-        return scan.head(limit).collect()
-    try:
-        return scan.filter(pl.sql_expr(where)).head(limit).collect()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        said = str(error).strip().splitlines()
-        raise InvalidRequestError(
-            f"the rows cannot be filtered by {where}: {said[0] if said else 'it is no condition'}",
-            fix="compare each column with a value of its own type",
-            place="where",
-        ) from error
+    return scan.head(limit).collect()
 
 
 def show_rows(now: Opened, found: pl.DataFrame, wanted: Request) -> None:
-    """The rows, 64-bit whole numbers kept exact, maps as JSON text, other nested values as they are."""
+    """The rows, and which they are."""
     if found.is_empty():
         st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
         return
@@ -227,77 +216,7 @@ def show_rows(now: Opened, found: pl.DataFrame, wanted: Request) -> None:
     where = f" where {escape(wanted.where)}" if wanted.where else ""
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     st.markdown(f"**Rows of {views.format_version(wanted.version)}** &ensp; :small[:gray[{more}{where}{without}]]")
-    wide = [name for name, type_ in found.schema.items() if type_ in (pl.Int64, pl.UInt64)]
-    too_wide = [name for name in wide if _beyond_browser(found[name])]
-    maps = [name for name, type_ in found.schema.items() if _holds_maps(type_)]
-    shown = found.with_columns(
-        *(found[name].cast(pl.String) for name in too_wide), *(_map_text(found[name]) for name in maps)
-    )
-    frame(shown, {name: _column(type_) for name, type_ in shown.schema.items()}, key="rows", height=420)
-
-
-def _column(type_: pl.DataType) -> object | None:
-    """How a browser shows a type that it would show wrongly by itself."""
-    if type_ == pl.Date():
-        return st.column_config.DateColumn(format="YYYY-MM-DD")
-    if isinstance(type_, pl.Datetime):
-        return st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss.SSS", timezone=type_.time_zone)
-    if type_.is_integer():
-        return st.column_config.NumberColumn(format="%d")
-    return None
-
-
-def _holds_maps(type_: pl.DataType) -> bool:
-    """Whether a type is a map, or holds one at some level."""
-    match type_:
-        case pl.Map():
-            return True
-        case pl.List(inner=pl.DataType() as inner):
-            return _holds_maps(inner)
-        case pl.Struct(fields=fields):
-            return any(_holds_maps(f.dtype) for f in fields if isinstance(f.dtype, pl.DataType))
-    return False
-
-
-def _map_text(values: pl.Series) -> pl.Series:
-    """Values with maps in them as JSON text: on the way to the browser pandas makes lists of pairs of them."""
-    texts = [None if v is None else json.dumps(_jsonable(v), ensure_ascii=False) for v in values.to_list()]
-    return pl.Series(values.name, texts, dtype=pl.String)
-
-
-def _jsonable(value: object) -> object:
-    match value:
-        case dict():
-            return {str(k): _jsonable(v) for k, v in value.items()}
-        case list():
-            return [_jsonable(v) for v in value]
-        case None | bool() | int() | float() | str():
-            return value
-    return str(value)
-
-
-def _beyond_browser(values: pl.Series) -> bool:
-    """A browser's numbers are exact up to 2**53; what is larger is shown as text."""
-    low, high = values.min(), values.max()
-    return any(isinstance(v, int) and abs(v) > 2**53 for v in (low, high))
-
-
-def show_profile(profile: pl.DataFrame) -> None:
-    """What can be said of each column in the rows read, and only of those."""
-    column = st.column_config
-    st.markdown("**These rows, column by column** &ensp; :small[:gray[of the rows above, not of the table]]")
-    frame(
-        profile.with_columns(null=pl.col("null_share") * 100),
-        {
-            "column": column.TextColumn("column", width=180),
-            "type": column.TextColumn("type", width=160),
-            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=120),
-            "distinct": column.NumberColumn("distinct", format="localized", width=80),
-            "min_text": column.TextColumn("min", width=170),
-            "max_text": column.TextColumn("max", width=170),
-        },
-        key="profile",
-    )
+    rows.table(found, key="rows")
 
 
 def nulls_note(now: Opened) -> str:

@@ -2,6 +2,7 @@
 
 from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
 from lakeview.views.breaking import BREAKING, CLASSES, breaking, breaking_verdict
+from lakeview.views.changes import CHANGE_COSTS, change_costs
 from lakeview.views.clustering import (
     CLUSTERING,
     CLUSTERING_COURSE,
@@ -65,6 +66,7 @@ from lakeview.views.cost_of_history import (
     retained_course,
     write_amplification,
 )
+from lakeview.views.distributions import DISTRIBUTIONS, distributions
 from lakeview.views.events import EVENTS, events
 from lakeview.views.files import (
     FILE_PAGE,
@@ -130,6 +132,7 @@ from lakeview.views.pruning import (
     read_cost,
 )
 from lakeview.views.quality import freshness, quality_findings
+from lakeview.views.query import QUERY_TABLE, Query, query, sources_refused
 from lakeview.views.readability import (
     RIBBON,
     RUNS,
@@ -188,6 +191,7 @@ __all__ = [
     "ASIDES",
     "BRANCHES",
     "BREAKING",
+    "CHANGE_COSTS",
     "CLASSES",
     "CLUSTERING",
     "CLUSTERING_COURSE",
@@ -204,6 +208,7 @@ __all__ = [
     "CURVE",
     "DEPTHS",
     "DISTINCT",
+    "DISTRIBUTIONS",
     "EVENTS",
     "EXPLAINED",
     "FILES_KEPT",
@@ -228,6 +233,7 @@ __all__ = [
     "PARTITION_WRITES",
     "PARTS",
     "PROFILE",
+    "QUERY_TABLE",
     "READS",
     "READS_BY_DAY",
     "REQUESTS",
@@ -258,6 +264,7 @@ __all__ = [
     "LifeFacts",
     "ManifestFacts",
     "Origin",
+    "Query",
     "ReadCost",
     "Retention",
     "RetentionPolicy",
@@ -275,6 +282,7 @@ __all__ = [
     "by_place",
     "cadence",
     "can_be_judged",
+    "change_costs",
     "check_condition",
     "clean_up_command",
     "clustering",
@@ -294,6 +302,7 @@ __all__ = [
     "diff_schemas",
     "difference_tiles",
     "distinct_values",
+    "distributions",
     "event_column",
     "events",
     "example_filters",
@@ -345,6 +354,7 @@ __all__ = [
     "profile",
     "protocol_origins",
     "quality_findings",
+    "query",
     "range_trend",
     "read_cost",
     "readability",
@@ -366,6 +376,7 @@ __all__ = [
     "sentence",
     "settings_difference",
     "simulate",
+    "sources_refused",
     "spec_use",
     "spread_evenly",
     "state_points",

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakeview.ui.compare import BUDGETS
 from tests.builders.actions import struct
 from tests.builders.history import DeltaHistory
 from tests.pages import tables
@@ -140,3 +141,91 @@ def test_the_limit_holds(limit: int, tmp_path: Path) -> None:
     app = open_page("data", tmp_path / "wide", limit=str(limit))
     app.button(key="read").click().run()
     assert app.dataframe[0].value.shape[0] == limit
+
+
+def test_values_lie_as_the_pictures_and_their_twin_say(good: Path) -> None:
+    app = open_page("data", good, columns="carrier")
+    app.button(key="read").click().run()
+    assert not app.exception
+    twin = next(f.value for f in app.dataframe if "label" in f.value)
+    assert list(zip(twin["label"], twin["count"], strict=True)) == [("AA", 21), ("B6", 21), ("UA", 18)]
+
+
+def test_what_the_rows_stand_for_is_said(good: Path) -> None:
+    app = open_page("data", good)
+    app.button(key="read").click().run()
+    assert "of all rows" in text(app)
+    app = open_page("data", good, limit="50")
+    app.button(key="read").click().run()
+    assert "of the 50 rows above, which are no random sample of the table" in text(app)
+
+
+def test_sql_is_priced_and_answered(good: Path) -> None:
+    query = "SELECT carrier, count(*) AS n FROM flights WHERE month = 2 GROUP BY carrier ORDER BY carrier"
+    app = open_page("data", good, tab="SQL", sql=query)
+    assert app.button(key="run").label.startswith("Run: reads at most 1 file, ")
+    app.button(key="run").click().run()
+    assert not app.exception
+    assert app.dataframe[0].value["n"].to_list() == [7, 7, 6]
+
+
+def test_a_query_of_all_files_is_priced_so(good: Path) -> None:
+    app = open_page("data", good, tab="SQL", sql="select month from t where not_there = 3")
+    assert app.button(key="run").label.startswith("Run: reads at most 3 files, ")
+    app.button(key="run").click().run()
+    assert 'unable to find column "not_there"' in text(app)
+    assert app.button(key="run").label
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("drop table t", "DROP is no SELECT"),
+        ("select * from read_csv('/etc/passwd')", "read_csv would open files of its own"),
+        ("select * from other", "there is no table other here"),
+    ],
+)
+def test_what_is_no_select_of_this_table_is_refused(query: str, said: str, good: Path) -> None:
+    app = open_page("data", good, tab="SQL", sql=query)
+    assert not app.exception
+    assert said in text(app)
+    assert "run" not in [button.key for button in app.button]
+
+
+def test_no_query_says_what_to_write(good: Path) -> None:
+    assert "SELECT * FROM t LIMIT 100" in text(open_page("data", good, tab="SQL"))
+
+
+def test_more_than_the_budget_is_not_read(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BUDGETS, "256 MiB", 100)
+    app = open_page("data", good, tab="SQL", sql="select 1 as one from t", budget="256 MiB")
+    assert app.button(key="run").disabled
+    app = open_page("data", good, where="month = 2", budget="256 MiB")
+    assert app.button(key="read").disabled
+
+
+def test_changes_are_told_by_the_log_before_they_are_read(good: Path) -> None:
+    app = open_page("data", good, tab="Changes", commits="last 5 commits")
+    assert not app.exception
+    told = app.dataframe[0].value
+    assert told["version"].to_list() == ["v6", "v5", "v3", "v2"]
+    assert told["rows"].fillna(-1).to_list() == [-1, 60, 20, 20]  # what was removed is not counted in this log
+    assert app.button(key="read-changes").label.startswith("Read changed rows: reads at most 4 files, ")
+    app.button(key="read-changes").click().run()
+    assert not app.exception
+    assert set(app.dataframe[1].value["_commit_version"]) <= {"v2", "v3", "v5", "v6"}
+
+
+def test_changes_since_the_version_compared_with(good: Path) -> None:
+    app = open_page("data", good, tab="Changes", base="4", commits="since the version compared with")
+    assert app.dataframe[0].value["version"].to_list() == ["v6", "v5"]
+
+
+def test_a_base_that_comes_later_has_no_changes(good: Path) -> None:
+    app = open_page("data", good, tab="Changes", version="2", base="4", commits="since the version compared with")
+    assert "No commit leads to this version" in text(app)
+
+
+def test_a_commit_that_touched_no_row_says_so(good: Path) -> None:
+    app = open_page("data", good, tab="Changes", version="4")
+    assert "No row changed" in text(app)

@@ -1,0 +1,81 @@
+"""DISTRIBUTIONS of one column to bars: a histogram of bins, or the most frequent values one under the other."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette
+from lakeview.views import format_count, format_percent
+
+HEIGHT = 110
+LABEL_CHARACTERS = 18
+
+
+def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
+    """The rows of DISTRIBUTIONS of one column; null and NaN in gray, told in the title too."""
+    p = palette(dark)
+    shown = rows.with_columns(
+        position=pl.int_range(pl.len()),
+        said=pl.Series([format_count(n, exact=True) for n in rows["count"]], dtype=pl.String),
+        part=pl.Series([format_percent(s) for s in rows["share"]], dtype=pl.String),
+        color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
+        short=pl.when(pl.col("label").str.len_chars() > LABEL_CHARACTERS)
+        .then(pl.col("label").str.head(LABEL_CHARACTERS - 1) + pl.lit("\N{HORIZONTAL ELLIPSIS}"))
+        .otherwise("label"),
+    )
+    bins = shown.filter(pl.col("kind") == "bin")
+    title = alt.TitleParams(_title(rows), frame="bounds", dx=0, limit=260)
+    if bins.height:
+        return finished(_histogram(bins, p), p, height=HEIGHT, title=title, width=width)
+    return finished(_bars(shown, p), p, height=max(HEIGHT, 18 * shown.height), title=title, width=width)
+
+
+def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
+    """Bars side by side; only the first and the last say where they begin."""
+    sides: tuple[tuple[pl.DataFrame, Literal["left", "right"], int], ...] = (
+        (bins.head(1), "left", -6),
+        (bins.tail(1), "right", 6),
+    )
+    x = alt.X("position:O", axis=alt.Axis(title=None, labels=False, domain=True))
+    y = alt.Y("count:Q", axis=alt.Axis(title=None, tickCount=2, format="~s", minExtent=34, maxExtent=34))
+    tooltip = [alt.Tooltip("label:N", title="from"), *_TOOLTIP]
+    base = alt.Chart(bins)
+    labels = [
+        alt.Chart(end)
+        .mark_text(align=side, baseline="top", dy=5, dx=shift)
+        .encode(x=x, y=alt.value(HEIGHT), text="short:N")
+        for end, side, shift in sides
+    ]
+    return layered(
+        base.mark_bar(color=p.blue).encode(x=x, y=y, tooltip=tooltip),
+        # the whole column answers to the pointer, however low its bar is
+        base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip),
+        *(labels if bins.height > 1 else labels[:1]),
+    )
+
+
+def _bars(shown: pl.DataFrame, p: Palette) -> AnyChart:
+    y = alt.Y("position:O", axis=alt.Axis(title=None, labels=False, domain=False, minExtent=0, maxExtent=0))
+    x = alt.X("count:Q", axis=None)
+    tooltip = [alt.Tooltip("label:N", title="value"), *_TOOLTIP]
+    base = alt.Chart(shown)
+    return layered(
+        base.mark_bar(height=15, opacity=0.45).encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
+        base.mark_text(align="left", dx=4, color=p.text).encode(x=alt.value(0), y=y, text="short:N"),
+        base.mark_text(align="right", color=p.text).encode(x=alt.value("width"), y=y, text="part:N"),
+        base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip),
+    )
+
+
+_TOOLTIP = (alt.Tooltip("said:N", title="rows"), alt.Tooltip("part:N", title="of these rows"))
+
+
+def _title(rows: pl.DataFrame) -> str:
+    aside = [
+        f"{format_percent(share)} {label}"
+        for label, share in rows.filter(pl.col("kind").is_in(["null", "nan"])).select("label", "share").iter_rows()
+    ]
+    return " · ".join([rows["column"][0], *aside])

@@ -1,0 +1,111 @@
+"""A query in a process of its own: rows, errors as the table tells them, and a budget that ends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+
+import pytest
+
+from lakeview.errors import DataFileMissingError, InvalidRequestError, LakeviewError
+from lakeview.ui import query_worker, querying
+from lakeview.ui.query_worker import Request
+from tests.pages import tables
+
+
+def request(root: Path, **asked: Any) -> Request:
+    defaults: dict[str, Any] = {"address": str(root), "version": 6, "limit": 100, "memory": querying.MEMORY}
+    return Request(**defaults | asked)
+
+
+def ask(root: Path, *, seconds: float = 60, **asked: Any) -> Any:
+    return querying.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None)
+
+
+def test_a_query_gives_rows(good: Path) -> None:
+    rows = ask(good, sql="select month, count(*) as n from flights group by month order by month", names=("flights",))
+    assert rows.rows() == [(1, 20), (2, 20), (3, 20)]
+
+
+def test_rows_a_filter_keeps_up_to_the_limit(good: Path) -> None:
+    rows = ask(good, where="month = 2", limit=7)
+    assert rows["month"].to_list() == [2] * 7
+
+
+def test_changes_of_commits(good: Path) -> None:
+    rows = ask(good, start=5, limit=1_000)
+    assert rows["_change_type"].value_counts().sort("_change_type").rows() == [("delete", 60), ("insert", 60)]
+
+
+def test_who_waits_is_told_how_far_it_is(good: Path) -> None:
+    seen: list[querying.Progress] = []
+    querying.run(request(good, where="month = 2"), seconds=60, on_wait=seen.append)
+    assert all(progress.begun for progress in seen)
+    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"sql": "select nope from t"}, 'the query cannot be run: unable to find column "nope"'),
+        ({"sql": "drop table t"}, "DROP is no SELECT"),
+        ({"where": "delay > 'x'"}, "the rows cannot be filtered by delay > 'x'"),
+    ],
+)
+def test_what_cannot_be_run_says_why(asked: dict[str, Any], said: str, good: Path) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        ask(good, **asked)
+    assert said in refused.value.message
+    assert refused.value.fix
+
+
+def test_an_error_of_the_table_arrives_as_it_is(tmp_path: Path) -> None:
+    root = tables.file_missing(tmp_path / "flights")
+    with pytest.raises(DataFileMissingError, match=r"load-1\.parquet") as missing:
+        ask(root, where="month = 1")
+    assert missing.value.fix
+
+
+def test_a_query_that_takes_too_long_is_ended(good: Path) -> None:
+    cross = ", ".join(f"t t{i}" for i in range(9))  # 60 to the power of 9 rows
+    with pytest.raises(InvalidRequestError, match=r"stopped after 0\.5 seconds") as stopped:
+        ask(good, sql=f"select count(*) from {cross} where t0.delay + t8.delay = 7", seconds=0.5)
+    assert stopped.value.kind == "over-budget"
+
+
+def test_a_query_that_takes_too_much_memory_ends_alone(tmp_path: Path) -> None:
+    table = tables.LogWriter(tmp_path / "wide").create()
+    table.commit("WRITE", table.add("load", tables.flights(1, 6_000), 1))
+    text = "select a.month, array_agg(b.carrier) as c, array_agg(b.delay) as d from t a cross join t b group by a.month"
+    with pytest.raises(InvalidRequestError, match=r"it needed more than the 700 MiB there are") as ended:
+        ask(tmp_path / "wide", version=1, sql=text, memory=700 << 20)
+    assert ended.value.kind == "over-budget"
+
+
+def test_whoever_stops_waiting_ends_it(good: Path) -> None:
+    class Gone(BaseException):
+        pass
+
+    def leave(_: querying.Progress) -> None:
+        raise Gone
+
+    with pytest.raises(Gone):
+        querying.run(request(good, sql="select * from t"), seconds=60, on_wait=leave)
+    assert ask(good, sql="select count(*) as n from t").item() == 60
+
+
+def test_queries_wait_for_a_place(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = BoundedSemaphore(1)
+    place.acquire()
+    monkeypatch.setattr(querying, "_PLACES", place)
+    seen: list[querying.Progress] = []
+    with pytest.raises(InvalidRequestError, match="other queries were running"):
+        querying.run(request(good, sql="select 1"), seconds=0.1, on_wait=seen.append)
+    assert [progress.begun for progress in seen] == [False]
+
+
+def test_an_answer_too_large_to_show_is_refused(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_worker, "MAX_RESULT_BYTES", 100)
+    with pytest.raises(LakeviewError, match="more than the 100 B that can be shown"):
+        query_worker.answer(request(good, sql="select * from t"), lambda _: None)

@@ -1,0 +1,44 @@
+"""Rows as a browser shows them: whatever they hold, it is text or a number that is right."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview.ui.rows import as_shown
+
+VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
+    "a small whole number": (7, pl.Int64(), 7),
+    "a number no browser can hold": (2**60 + 1, pl.Int64(), "1152921504606846977"),
+    "one without a sign": (2**64 - 1, pl.UInt64(), "18446744073709551615"),
+    "NaN": (math.nan, pl.Float64(), "nan"),
+    "infinity": (-math.inf, pl.Float64(), "-inf"),
+    "bytes": (b"\x00<b>", pl.Binary(), "003c623e"),
+    "many bytes": (b"\x01" * 2_000, pl.Binary(), "01" * 1_000 + "\N{HORIZONTAL ELLIPSIS}"),
+    "HTML": ("<script>x</script>", pl.String(), "<script>x</script>"),
+    "control characters": ("a\x00\x1b[31m\u202eb", pl.String(), "a\x00\x1b[31m\u202eb"),
+    "a long text": ("x" * 20_000, pl.String(), "x" * 10_000 + "\N{HORIZONTAL ELLIPSIS}"),
+    "a list": ([2**60, None], pl.List(pl.Int64), "[1152921504606846976, null]"),
+    "a struct": (
+        {"a": math.nan, "b": b"\xff"},
+        pl.Struct({"a": pl.Float64, "b": pl.Binary}),
+        '{"a": "nan", "b": "ff"}',
+    ),
+    "a date": (date(2026, 3, 1), pl.Date(), date(2026, 3, 1)),
+}
+
+
+@pytest.mark.parametrize(("value", "type_", "expected"), VALUES.values(), ids=list(VALUES))
+def test_a_value_is_shown_as_it_is(value: Any, type_: pl.DataType, expected: Any) -> None:
+    for name in ("a", "^x$", "", "<b>"):
+        shown = as_shown(pl.DataFrame({name: pl.Series([value, None], dtype=type_)}))
+        assert shown.columns == [name]
+        assert shown[name].to_list() == [expected, None]
+
+
+def test_no_rows_are_shown_as_none() -> None:
+    assert as_shown(pl.DataFrame(schema={"a": pl.Int64(), "b": pl.Float64(), "c": pl.List(pl.Int8)})).shape == (0, 3)
