@@ -36,7 +36,7 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = 
     assert isinstance(first, datetime)
     assert isinstance(last, datetime)
     ends = first - timedelta(hours=18), last + timedelta(hours=18)
-    thick = max(2, min(24, 600 // rows.height))
+    thick = max(2, min(24, 360 // rows.height))
     panels: list[AnyChart] = []
     for value, heading, color, height in (
         ("given", title, p.blue, 110),

@@ -14,7 +14,7 @@ from lakeview.errors import InvalidRequestError
 from lakeview.findings import Finding, Severity
 from lakeview.server import require_extra
 from lakeview.ui import cache, downloads
-from lakeview.ui.components import card, dark, escape, finding_lines, frame, grid, link, nothing, stack, tile
+from lakeview.ui.components import byte_unit, card, dark, escape, finding_lines, frame, grid, link, nothing, stack, tile
 from lakeview.ui.sharing import choose
 
 if TYPE_CHECKING:
@@ -119,11 +119,11 @@ def shares(told: Told) -> None:
                 frame(
                     tokens.reverse(),
                     {
-                        "recipient": column.TextColumn("recipient", width=120),
-                        "id": column.TextColumn("id", width=120),
-                        "state": column.TextColumn("state", width=70),
-                        "created": column.DatetimeColumn("created, UTC", format="YYYY-MM-DD HH:mm", width=125),
-                        "expires": column.DatetimeColumn("expires, UTC", format="YYYY-MM-DD HH:mm", width=125),
+                        "recipient": column.TextColumn("recipient", width=80),
+                        "id": column.TextColumn("id", width=102),
+                        "state": column.TextColumn("state", width=65),
+                        "created": column.DatetimeColumn("created, UTC", format="YYYY-MM-DD HH:mm", width=118),
+                        "expires": column.DatetimeColumn("expires, UTC", format="YYYY-MM-DD HH:mm", width=118),
                     },
                     key="tokens",
                 )
@@ -196,9 +196,15 @@ def audit(told: Told) -> None:
     with card("By day", "bytes of files and answers; orange: refused, because a token, a grant or a URL did not hold"):
         stack(charts.reads_by_day_bars(by_day, dark=dark()), key="reads-by-day")
     column = st.column_config
+    unit, size = byte_unit(reads["bytes"])
     with card("Who read what", "one row a recipient and table, the latest first"):
         frame(
-            reads.with_columns(pl.col("recipient").fill_null("not recognised"), views.version_label("version")),
+            reads.with_columns(
+                pl.col("recipient").fill_null("not recognised"),
+                pl.col("table").fill_null("none, or a list"),
+                views.version_label("version"),
+                pl.col("bytes") / size,
+            ),
             {
                 "recipient": column.TextColumn("recipient", width=130),
                 "table": column.TextColumn("table", width=240),
@@ -206,7 +212,7 @@ def audit(told: Told) -> None:
                 "version": column.TextColumn("newest version", width=110),
                 "requests": column.NumberColumn("requests", format="localized", width=90),
                 "file_requests": column.NumberColumn("of files", format="localized", width=80),
-                "bytes": column.NumberColumn("bytes", format="bytes", width=100),
+                "bytes": column.NumberColumn(f"bytes, {unit}", format="%.2f", width=100),
                 "refused": column.NumberColumn("refused", format="localized", width=80),
             },
             key="reads",

@@ -1,0 +1,80 @@
+"""The audit log of a sharing server to who read what, and how much on which day; and the picture of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import polars as pl
+import pytest
+import vl_convert
+
+from lakeview import charts, views
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+def requests(*rows: tuple[timedelta, str | None, str, str | None, int, int, int]) -> pl.DataFrame:
+    """Age, recipient, action, table of lake.default, requests, bytes, status."""
+    told = [
+        {
+            "time": NOON - age, "recipient": who, "action": action, "share": table and "lake",
+            "schema": table and "default", "table": table, "version": 7 if action == "query" else None,
+            "requests": count, "bytes": size, "status": status,
+        }
+        for age, who, action, table, count, size, status in rows
+    ]  # fmt: skip
+    return pl.DataFrame(told, schema=views.REQUESTS)
+
+
+SEEN = requests(
+    (timedelta(days=3), "ann", "query", "trips", 1, 400, 200),
+    (timedelta(days=3), "ann", "file", "trips", 4, 9000, 200),
+    (timedelta(hours=1), "ann", "file", "trips", 2, 1000, 403),
+    (timedelta(hours=2), "bob", "list", None, 1, 50, 200),
+    (timedelta(days=1), None, "list", None, 3, 90, 401),
+)
+
+
+def test_reads_are_added_up_by_recipient_and_table() -> None:
+    found = views.reads(SEEN)
+    assert found.schema == views.READS
+    assert found.drop("last").rows() == [
+        ("ann", "lake.default.trips", 7, 7, 6, 10400, 2),
+        ("bob", None, None, 1, 0, 50, 0),
+        (None, None, None, 3, 0, 90, 3),
+    ]
+    assert found["last"][0] == NOON - timedelta(hours=1)
+
+
+def test_days_without_a_request_are_told_as_such() -> None:
+    found = views.reads_by_day(SEEN)
+    assert found.schema == views.READS_BY_DAY
+    assert found.rows() == [
+        (date(2026, 11, 19), 5, 0, 9400, 1),
+        (date(2026, 11, 20), 0, 0, 0, 0),
+        (date(2026, 11, 21), 3, 3, 90, 0),
+        (date(2026, 11, 22), 3, 2, 1050, 2),
+    ]
+
+
+def test_nothing_asked_is_nothing_read() -> None:
+    nothing = pl.DataFrame(schema=views.REQUESTS)
+    assert views.reads(nothing).equals(pl.DataFrame(schema=views.READS))
+    assert views.reads_by_day(nothing).equals(pl.DataFrame(schema=views.READS_BY_DAY))
+
+
+def test_only_the_last_days_are_read_and_only_what_is_needed() -> None:
+    log = SEEN.with_columns(hints=pl.lit("month = 3"))
+    found = views.recent_requests(log.lazy(), now=NOON, days=1)
+    assert found.schema == views.REQUESTS
+    assert found.height == 3
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_two_panels_share_their_days_and_compile(dark: bool) -> None:
+    given, refused = (chart.to_dict() for chart in charts.reads_by_day_bars(views.reads_by_day(SEEN), dark=dark))
+    assert given["encoding"]["x"]["scale"] == refused["encoding"]["x"]["scale"]
+    assert given["title"] == "Given out by day, KiB"
+    assert refused["encoding"]["y"]["field"] == "refused"
+    for spec in (given, refused):
+        assert vl_convert.vegalite_to_svg({**spec, "width": 700}).startswith("<svg")
