@@ -16,6 +16,7 @@ from lakeview.ui.opened import Opened
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 FILES_NOTE = "added right, removed left, log scale"
 SHIFT_NOTE = "null share, %: ring before, dot after; from statistics alone"
+ROWS_NOTE = "from the files that only one of the two has; copies that a rewrite made are no difference"
 SETTINGS_NOTE = "properties, protocol and features"
 _GLYPHS = {"added": "+ added", "dropped": "\N{MINUS SIGN} dropped", "changed": "~ changed", "same": "= same"}
 _READ = "_compared_rows"
@@ -187,42 +188,31 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What comparing rows reads: the commits between (None where the base does not come first), and their files."""
+    """What comparing rows reads: files, and their bytes."""
 
-    start: int | None
     files: int
     size: int
-    source: str
 
 
 def price(now: Opened, pair: Pair) -> Price:
-    """What reading the rows of all commits between the two versions costs, by the log."""
-    between = views.commits_between(viewed.timeline(now), pair.before.version, pair.after.version)
-    if between.is_empty() or between["version"][-1] != pair.after.version:
-        return Price(None, 0, 0, "")
-    start = int(between["version"][0])
-    plan = _plan(now.address, start, pair.after.version)
-    sources = plan["source"].unique().sort().to_list()
-    words = {"feed": "the change feed", "derived": "files and deletion vectors"}
-    return Price(start, plan.height, int(plan["size"].sum()), " and ".join(words.get(s, s) for s in sources))
+    """What reading the files that only one of the two versions has costs, by the log."""
+    plan = _plan(now.address, pair.before.version, pair.after.version)
+    return Price(plan.height, int(plan["size"].sum()))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _plan(address: str, start: int, end: int) -> pl.DataFrame:
-    return cache.table(address).changes_plan(start, end)
+def _plan(address: str, base: int, version: int) -> pl.DataFrame:
+    return cache.table(address).difference_plan(base, version)
 
 
 def rows_button(pair: Pair, cost: Price) -> bool:
     """Budget and button with its price; True once asked for in this session."""
-    if cost.start is None:
-        nothing("Rows are compared forwards only.", "Choose a base that comes before the version shown.")
-        return False
     if cost.files == 0:
-        nothing("No row changed.", "The commits between wrote and removed none.")
+        nothing("No row changed.", "Both versions have the same files and deletes.")
         return False
     key = (selection.remembered().table, pair.before.version, pair.after.version)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":small[:gray[from {cost.source}; copies that a rewrite made are no difference]]", width="stretch")
+        st.markdown(f":small[:gray[{ROWS_NOTE}]]", width="stretch")
         budget = st.selectbox(
             "Budget", list(BUDGETS), key="budget", bind="query-params", label_visibility="collapsed", width=110
         )
@@ -240,15 +230,15 @@ def rows_button(pair: Pair, cost: Price) -> bool:
     return fits and bool(st.session_state.get(_READ) == key)
 
 
-def rows(now: Opened, pair: Pair, cost: Price) -> views.RowDifference:
+def rows(now: Opened, pair: Pair) -> views.RowDifference:
     """The difference in rows."""
     with st.spinner("Comparing rows", show_time=True):
-        return _rows(now.address, cost.start or 0, pair.after.version)
+        return _rows(now.address, pair.before.version, pair.after.version)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def _rows(address: str, start: int, end: int) -> views.RowDifference:
-    return views.row_difference(cache.table(address).changes(start, end))
+def _rows(address: str, base: int, version: int) -> views.RowDifference:
+    return views.row_difference(cache.table(address).difference(base, version))
 
 
 def rows_table(found: views.RowDifference) -> None:

@@ -16,9 +16,9 @@ _SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """`gained` and `lost` rows of the later version against the earlier, exact; `read` rows of changes looked at.
+    """`gained` and `lost` rows of a version against its base, exact; `read` rows looked at.
 
-    `rows`: at most MOST_ROWS of them, with `_difference`: how often more (or less) the later version has each.
+    `rows`: at most MOST_ROWS of them, with `_difference`: how often more (or less) the version has each.
     """
 
     gained: int
@@ -28,9 +28,9 @@ class RowDifference:
 
 
 def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifference:
-    """What CHANGES add up to. A row that a rewrite deleted and wrote again is no difference.
+    """What CHANGES add up to, or what `table.difference` gives. A row that a rewrite copied is no difference.
 
-    Reads all of `changes`: the caller knows the price (`changes_plan`).
+    Reads all of `changes`: the caller knows the price (`difference_plan`, `changes_plan`).
     """
     names = [name for name in changes.collect_schema().names() if name not in CHANGES]
     sign = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)

@@ -44,6 +44,6 @@ with errors.shown(here="compare"):
         with card("Rows"), errors.shown(here="compare"):
             cost = compare.price(now, pair)
             if compare.rows_button(pair, cost):
-                difference = compare.rows(now, pair, cost)
+                difference = compare.rows(now, pair)
                 downloads.offer("row difference", difference.rows)
                 compare.rows_table(difference)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.actions import remove
+from tests.builders.feeds import ids_file
+from tests.builders.history import DeltaHistory
 from tests.pages.app import open_page, text
 
 pytestmark = pytest.mark.app
@@ -39,10 +42,28 @@ def test_rows_have_a_price_and_are_read_on_demand(good: Path) -> None:
     assert "exact, of 40 rows read" in text(app)
 
 
-def test_a_base_that_comes_later_is_compared_without_rows(good: Path) -> None:
-    app = open_page("compare", good, version="1", base="4")
+def test_a_base_may_come_later(good: Path) -> None:
+    app = open_page("compare", good, version="1", base="3")
+    app.button(key="compare-rows").click().run()
     assert not app.exception
-    assert "Rows are compared forwards only." in text(app)
+    assert ":green[**+0**] rows, :orange[**\N{MINUS SIGN}40**]" in text(app)
+
+
+def test_files_of_the_versions_between_need_not_be_there(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long"})
+    history.commit(ids_file(history, "a", 1)).commit(remove("a"), ids_file(history, "b", 1, 2))
+    history.commit(remove("b"), ids_file(history, "c", 1, 2, 3))
+    history.remove("b")
+    app = open_page("compare", tmp_path / "t", version="3", base="1")
+    app.button(key="compare-rows").click().run()
+    assert not app.exception
+    assert ":green[**+2**] rows" in text(app)
+
+
+def test_versions_of_the_same_files_have_no_rows_to_compare(good: Path) -> None:
+    app = open_page("compare", good, version="6", base="4")
+    assert not app.exception
+    assert "No row changed." in text(app)
 
 
 def test_a_price_above_the_budget_is_not_paid(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
