@@ -45,32 +45,37 @@ def _writer_table(told: pl.DataFrame) -> None:
         "append",
         "change",
         "maintenance",
-        "records_added",
-        share=pl.col("share") * 100,
+        rows=_at_least(told.head(MAX_ROWS)),
         schema_changes="schema",
         unusual="suspicious",
         bytes_added=pl.col("bytes_added") / scale,
         usual=_ages(told["usual_gap_ms"].head(MAX_ROWS)),
-        since=pl.col("first").dt.strftime("%Y-%m-%d"),
         last=pl.col("last").dt.strftime("%Y-%m-%d %H:%M"),
     )
     shown = {
-        "writer": column.TextColumn("writer", width=150),
-        "engines": column.TextColumn("engine", width=190),
+        "writer": column.TextColumn("writer", width=130),
+        "engines": column.TextColumn("engine", width=170),
         "commits": column.NumberColumn("commits", format="localized", width=66),
-        "share": column.ProgressColumn("of all, %", format="%.1f", min_value=0, max_value=100, width=90),
         "usual": column.TextColumn("usually every", width=92, help="the median time between two of its commits"),
         "append": column.NumberColumn("append", format="localized", width=62),
         "change": column.NumberColumn("change", format="localized", width=62),
         "schema_changes": column.NumberColumn("schema", format="localized", width=62),
         "maintenance": column.NumberColumn("maint.", format="localized", width=62),
         "unusual": column.NumberColumn("unusual", format="localized", width=64, help="loads that stand out"),
-        "records_added": column.NumberColumn("rows +", format="localized", width=92),
+        "rows": column.TextColumn("rows +", width=92, alignment="right", help="≥: some commits do not tell"),
         "bytes_added": column.NumberColumn(f"written, {unit}", format="%.1f", width=92),
-        "since": column.TextColumn("since", width=84),
         "last": column.TextColumn("last, UTC", width=116),
     }
     frame(rows, shown, key="writers-table", unknown="unknown", height=20 * ROW_HEIGHT)
+
+
+def _at_least(told: pl.DataFrame) -> pl.Series:
+    """The rows each writer added as text, a lower bound marked."""
+    texts = [
+        None if records is None else f"{records:,}" if exact else f"\N{GREATER-THAN OR EQUAL TO} {records:,}"
+        for records, exact in told.select("records_added", "records_exact").iter_rows()
+    ]
+    return pl.Series(texts, dtype=pl.String)
 
 
 def lives(now: Opened, timeline: pl.DataFrame) -> None:

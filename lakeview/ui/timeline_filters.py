@@ -20,7 +20,7 @@ ALL_WRITERS = "all writers"
 BAD_LOAD = "bad load"
 LANES, WRITER, FROM, TO = "lanes", "writer", "from", "to"
 _MOST_WRITERS = 400
-_MINUTE = timedelta(minutes=1)
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
@@ -39,16 +39,7 @@ def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
         lanes = _lanes(timeline)
         st.space("stretch")
         writer = _writer(timeline)
-        span = st.selectbox(
-            "Span",
-            list(viewed.SPANS),
-            format_func=lambda name: "all commits" if name == "all" else name,
-            key="span",
-            bind="query-params",
-            label_visibility="collapsed",
-            width=140,
-        )
-        first, last = _range(timeline)
+        span, first, last = _time(timeline)
     shown = viewed.narrowed(timeline, lanes, writer, span)
     if first is not None and last is not None:
         shown = shown.filter(pl.col("timestamp").is_between(first, last + _MINUTE, closed="left"))
@@ -100,34 +91,41 @@ def _writer(timeline: pl.DataFrame) -> str | None:
     return None if chosen == ALL_WRITERS else chosen
 
 
-def _range(timeline: pl.DataFrame) -> tuple[datetime | None, datetime | None]:
-    """The range of time chosen, None without one; the twin of a drag over the chart."""
+def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None]:
+    """The span before the last commit, and the range of time, None without one: the twin of a drag over the chart."""
     moments = timeline["timestamp"].drop_nulls().sort().to_list()
     if not moments or moments[-1] - moments[0] < 2 * _MINUTE:
-        return None, None
-    earliest, latest = _whole(moments[0]), _whole(moments[-1]) + _MINUTE
+        return "all", None, None
+    step = _HOUR if moments[-1] - moments[0] > timedelta(days=2) else _MINUTE
+    earliest, latest = _whole(moments[0], step), _whole(moments[-1], step) + step
     first, last = _moment(FROM), _moment(TO)
     chosen = first is not None and last is not None and first <= last
     begin = min(max(first or earliest, earliest), latest) if chosen else earliest
     end = max(min(last or latest, latest), begin) if chosen else latest
     st.session_state["range"] = (begin.replace(tzinfo=None), end.replace(tzinfo=None))
-    label = f"{views.format_moment(begin)} to {views.format_moment(end)}" if chosen else "any time"
+    dates = f"{views.format_date(begin)} to {views.format_date(end)}" if chosen else ""
+    span = st.query_params.get("span", "all")
+    label = dates or (span if span in viewed.SPANS and span != "all" else "all time")
     with st.popover(label, icon=":material/date_range:", help="or drag over the first chart"):
+        span = st.segmented_control(
+            "Before the last commit", list(viewed.SPANS), default="all", required=True, key="span", bind="query-params"
+        )
         st.slider(
             "Commits from and to, UTC",
             earliest.replace(tzinfo=None),
             latest.replace(tzinfo=None),
             key="range",
-            step=timedelta(hours=1) if latest - earliest > timedelta(days=2) else _MINUTE,
+            step=step,
             format="YYYY-MM-DD HH:mm",
             on_change=lambda: _keep_range(*(moment.replace(tzinfo=UTC) for moment in st.session_state["range"])),
         )
         st.button("Any time", key="any-time", on_click=_forget_range, disabled=not chosen)
-    return (begin, end) if chosen else (None, None)
+    return span or "all", begin if chosen else None, end if chosen else None
 
 
-def _whole(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(second=0, microsecond=0)
+def _whole(moment: datetime, step: timedelta) -> datetime:
+    minute = moment.astimezone(UTC).replace(second=0, microsecond=0)
+    return minute.replace(minute=0) if step == _HOUR else minute
 
 
 def _moment(name: str) -> datetime | None:

@@ -20,6 +20,7 @@ WRITERS = pl.Schema(
         "other": pl.Int64(),
         "suspicious": pl.Int64(),
         "records_added": pl.Int64(),
+        "records_exact": pl.Boolean(),
         "bytes_added": pl.Int64(),
         "bytes_removed": pl.Int64(),
         "first": UTC_MILLIS,
@@ -28,7 +29,8 @@ WRITERS = pl.Schema(
     }
 )
 """One row a writer, the most commits first; `writer` null for commits that name nobody. `engines` with their versions,
-as recorded; commits by lane; sums null where a commit does not tell; `usual_gap_ms`: the median time between its
+as recorded; commits by lane; `records_added`: of the commits that tell, a lower bound without `records_exact`; sums of
+bytes null where a commit does not tell; `usual_gap_ms`: the median time between its
 commits, null with fewer than five of them."""
 
 MOST_LANES = 12
@@ -52,8 +54,10 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
         known.group_by("writer")
         .agg(
             *((pl.col("lane") == lane).sum().alias(lane) for lane in _LANES),
-            *(whole(name) for name in ("records_added", "bytes_added", "bytes_removed")),
+            *(whole(name) for name in ("bytes_added", "bytes_removed")),
+            pl.when(pl.col("records_added").is_not_null().any()).then(pl.col("records_added").sum()),
             pl.col("suspicious").sum(),
+            records_exact=pl.col("records_added").is_not_null().all(),
             engines=pl.col("named").drop_nulls().unique(maintain_order=True).str.join(", ").replace("", None),
             commits=pl.len(),
             first=pl.col("timestamp").min(),

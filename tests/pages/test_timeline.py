@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+import streamlit as st
+
+from lakeview.ui import timeline_filters
 from tests.pages.app import open_page, text
 
 
@@ -62,3 +67,86 @@ def test_a_commit_that_the_filters_hide_gives_way_to_the_newest_shown(good: Path
     app.selectbox(key="writer").set_value("li").run()
     assert not app.exception
     assert "v6 · DELETE" in text(app)
+
+
+def test_every_filter_is_kept_in_the_url_and_a_link_sets_it(good: Path) -> None:
+    app = open_page("timeline", good)
+    app.pills(key="lanes").set_value(["schema", "append"]).run()
+    app.selectbox(key="writer").set_value("li").run()
+    assert app.query_params["lanes"] == "schema,append"
+    assert app.query_params["writer"] == "li"
+    linked = open_page("timeline", good, lanes="append,schema", writer="li", span="last 7 days")
+    assert linked.dataframe[0].value["version"].to_list() == ["v4"]
+    app.pills(key="lanes").set_value([]).run()
+    app.selectbox(key="writer").set_value("all writers").run()
+    assert "lanes" not in app.query_params
+    assert "writer" not in app.query_params
+
+
+def test_words_of_a_link_that_are_no_filter_filter_nothing(good: Path) -> None:
+    app = open_page("timeline", good, lanes="nothing", writer="nobody", **{"from": "yesterday", "to": "9"})
+    assert not app.exception
+    assert len(app.dataframe[0].value) == 7
+
+
+def at(day: int, hour: int = 6) -> datetime:
+    """A moment of March as the slider has them: in UTC, without saying so."""
+    return datetime(2026, 3, day, hour, tzinfo=UTC).replace(tzinfo=None)
+
+
+def test_a_range_of_time_in_a_link_narrows_commits_and_sets_the_slider(good: Path) -> None:
+    app = open_page("timeline", good, **{"from": "2026-03-02T06:00", "to": "2026-03-04T06:00"})
+    assert app.dataframe[0].value["version"].to_list() == ["v3", "v2", "v1"]
+    assert app.slider(key="range").value == (at(2), at(4))
+
+
+def test_the_slider_writes_its_range_to_the_url_and_any_time_takes_it_away(good: Path) -> None:
+    app = open_page("timeline", good)
+    app.slider(key="range").set_range(at(5), at(7, 7)).run()
+    assert (app.query_params["from"], app.query_params["to"]) == ("2026-03-05T06:00", "2026-03-07T07:00")
+    assert app.dataframe[0].value["version"].to_list() == ["v6", "v5", "v4"]
+    app.button(key="any-time").click().run()
+    assert "from" not in app.query_params
+    assert len(app.dataframe[0].value) == 7
+
+
+def test_the_drawer_of_a_schema_change_says_what_changed(good: Path) -> None:
+    said = text(open_page("timeline", good, commit="4"))
+    assert "added **cancelled**" in said
+    assert "added" not in text(open_page("timeline", good, commit="5"))
+
+
+def test_the_writers_tab_says_who_writes_what(good: Path) -> None:
+    app = open_page("timeline", good, tab="Writers")
+    assert not app.exception
+    rows = app.dataframe[0].value.set_index("writer")
+    assert rows["commits"].to_dict() == {"ingest": 5, "li": 2}
+    assert rows.loc["ingest", "append"] == 4
+    assert rows.loc["ingest", "engines"] == "a test"
+    assert rows.loc["ingest", "rows"] == "120"
+
+
+def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
+    app = open_page("timeline", good, tab="File lives")
+    assert not app.exception
+    assert {m.label: m.value for m in app.metric}["Files ever"] == "4"
+    rows = app.dataframe[0].value.set_index("version")
+    assert rows["live_files"].to_dict() == {"v5": 0, "v3": 1, "v2": 1, "v1": 1}
+    assert rows.loc["v5", "ended"] == "v6"
+    assert rows.loc["v5", "life"] == "1 day"
+
+
+@pytest.mark.parametrize("tab", ["Commits", "Writers", "File lives"])
+@pytest.mark.parametrize("kind", ["empty", "silent", "unsupported", "corrupt"])
+def test_every_tab_draws_or_says_what_is_wrong(tab: str, kind: str, request: pytest.FixtureRequest) -> None:
+    assert not open_page("timeline", request.getfixturevalue(kind), tab=tab).exception
+
+
+def test_a_drag_over_the_chart_is_a_range_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, str] = {}
+    monkeypatch.setattr(st, "query_params", kept)
+    first, last = (datetime(2026, 3, day, 6, tzinfo=UTC).timestamp() * 1000 for day in (2, 4))
+    assert timeline_filters.brushed({"brushed": {"timestamp": [last, first]}})
+    assert kept == {"from": "2026-03-02T06:00", "to": "2026-03-04T06:00"}
+    assert not timeline_filters.brushed({"brushed": {}})
+    assert not timeline_filters.brushed({"picked": [{"version": "3"}]})

@@ -161,7 +161,7 @@ def test_commits_that_name_nobody_are_a_writer_of_their_own() -> None:
     story = Story().append(1, engine=None).append(None, engine=None)
     line = views.timeline(story.frame(), story.lifetimes())
     row = views.writers(line, story.frame()).row(0, named=True)
-    assert (row["writer"], row["engines"], row["records_added"]) == (None, None, None)
+    assert (row["writer"], row["engines"], row["records_added"], row["records_exact"]) == (None, None, 1, False)
     assert views.writer_marks(line)["writer"].unique().to_list() == ["not recorded"]
 
 
