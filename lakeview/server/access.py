@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+from starlette.datastructures import Headers
 
 from lakeview.server.catalogue import BEARER
 from lakeview.server.hub import Hub
@@ -24,12 +25,14 @@ class Caller:
     token_id: str
 
 
-def caller_of(hub: Hub, headers: Mapping[str, str], client: str) -> Caller:
+def caller_of(hub: Hub, headers: Headers, client: str) -> Caller:
     """The recipient whose token a request shows, counted against its rate.
 
     401 without a token that is known and live, 403 for a recipient that is blocked, 429 for too many requests.
     """
-    kind, _, token = headers.get("authorization", "").partition(" ")
+    # a proxy may have looked at another of several than we would: none of them counts
+    shown = headers.getlist("authorization")
+    kind, _, token = (shown[0] if len(shown) == 1 else "").partition(" ")
     if hub.failures.spent(client):
         hub.failures.take(client)
     try:
