@@ -9,6 +9,7 @@ from lakeview.charts.compare import (
 from lakeview.charts.cost_of_history import history_cost_bars
 from lakeview.charts.distributions import distribution_bars
 from lakeview.charts.files import size_histogram
+from lakeview.charts.lake import lake_bars
 from lakeview.charts.lives import life_bands
 from lakeview.charts.partitions import partition_bars, partition_writes
 from lakeview.charts.physical import column_bars
@@ -33,6 +34,7 @@ __all__ = [
     "depth_chart",
     "distribution_bars",
     "history_cost_bars",
+    "lake_bars",
     "life_bands",
     "load_trend_chart",
     "null_heatmap",

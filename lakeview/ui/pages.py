@@ -99,4 +99,12 @@ PAGES: dict[str, PageEntry] = {
         ":material/share:",
         of_table=False,
     ),
+    "lake": PageEntry(
+        "Operate",
+        "pages/operate/lake.py",
+        "Lake",
+        "Which of all these tables needs attention?",
+        ":material/water:",
+        of_table=False,
+    ),
 }

@@ -81,6 +81,7 @@ from lakeview.views.files import (
     files_in_bin,
 )
 from lakeview.views.findings import findings, verdict
+from lakeview.views.lake import LAKE, LakeEntry, LakeState, lake, lake_entry, lake_failure, lake_sentence
 from lakeview.views.lives import (
     COHORTS,
     FILE_LIVES,
@@ -218,6 +219,7 @@ __all__ = [
     "FILE_SIZES",
     "FILE_VERDICTS",
     "HISTORY_COST",
+    "LAKE",
     "LANES",
     "LIVES_BY_COMMIT",
     "LOAD_TREND",
@@ -261,6 +263,8 @@ __all__ = [
     "Condition",
     "FileDifference",
     "FileFacts",
+    "LakeEntry",
+    "LakeState",
     "LifeFacts",
     "ManifestFacts",
     "Origin",
@@ -331,6 +335,10 @@ __all__ = [
     "gap_trend",
     "history_cost",
     "lag_trend",
+    "lake",
+    "lake_entry",
+    "lake_failure",
+    "lake_sentence",
     "lane_marks",
     "life_cohorts",
     "life_facts",

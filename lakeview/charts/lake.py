@@ -1,0 +1,78 @@
+"""LAKE to bars: how large each table is, and which ones need somebody."""
+
+from __future__ import annotations
+
+import json
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.views import LakeState, format_age, format_bytes, format_count
+
+MOST_BARS = 24
+_GLYPHS = {
+    LakeState.BROKEN: "\N{MULTIPLICATION X} ",
+    LakeState.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} ",
+    LakeState.FINE: "\N{CHECK MARK} ",
+}
+_MOST_CHARACTERS = 28
+
+
+def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """The largest tables that were read, one bar each; [] if none was. A glyph before the name says what its colour
+    does."""
+    p = palette(dark)
+    known = tables.drop_nulls("bytes")
+    top = known.sort("bytes", descending=True).head(MOST_BARS)
+    if top.is_empty():
+        return []
+    largest = top["bytes"].max()
+    unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Live bytes")
+    colours = {LakeState.BROKEN: p.red, LakeState.ATTENTION: p.orange, LakeState.FINE: p.blue}
+    states = [LakeState(state) for state in top["state"]]
+    rows = pl.DataFrame(
+        {
+            "position": list(range(top.height)),
+            "short": [_GLYPHS[s] + _short(name) for s, name in zip(states, top["name"], strict=True)],
+            "table": top["name"],
+            "value": top["bytes"] / unit,
+            "said": [format_bytes(size) for size in top["bytes"]],
+            "rows": [format_count(n) for n in top["records"]],
+            "files": [format_count(n, exact=True) for n in top["files"]],
+            "age": [format_age(age) for age in top["age"]],
+            "verdict": top["verdict"],
+            "color": [colours[state] for state in states],
+        }
+    )
+    labels = [str(name) for name in rows["short"]]
+    y = alt.Y(
+        "position:O",
+        axis=alt.Axis(title=None, labelExpr=f"{_array(labels)}[datum.value]", minExtent=190, maxExtent=190),
+    )
+    x = alt.X("value:Q", axis=alt.Axis(title=None, labels=False, grid=False, domain=False))
+    tooltip = [alt.Tooltip(f"{n}:N", title=n) for n in ("table", "rows", "files", "age", "verdict")]
+    tooltip.insert(1, alt.Tooltip("said:N", title="live bytes"))
+    base = alt.Chart(rows)
+    more = f", the largest {MOST_BARS} of {known.height:,}" if known.height > MOST_BARS else ""
+    return [
+        finished(
+            layered(
+                base.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),
+                base.mark_text(align="left", dx=5).encode(x=x, y=y, text="said:N"),
+            ),
+            p,
+            height=max(20 * rows.height, 40),
+            title=alt.TitleParams(f"{title}{more}", frame="bounds", dx=0),
+            width=width,
+        )
+    ]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MOST_CHARACTERS else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _MOST_CHARACTERS :]}"
+
+
+def _array(texts: list[str]) -> str:
+    """Texts as an array in Vega's expressions, which read JSON."""
+    return json.dumps(texts, ensure_ascii=False)

@@ -1,0 +1,255 @@
+"""The lake page's parts: which root, a reading of its tables that goes on while one looks at it, and one table."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+import lakeview as lv
+from lakeview import charts, config, views
+from lakeview.errors import LakeviewError
+from lakeview.ui import cache, downloads, selection, tables
+from lakeview.ui.components import MAX_ROWS, byte_unit, dark, escape, frame, link, nothing, stack
+from lakeview.ui.pages import PAGES
+
+ROOT, TABLE = "root", "lake-table"
+_GOING = "_lake_going"
+NOTE = "one log a table, its newest version and its commits; statistics and data are not read"
+READ_AT_ONCE = 4
+BUDGETS = (50, 200, 1_000)
+PATIENCE = 2.0
+"""Seconds that the first picture waits for the reading, so that a small lake is shown at once."""
+
+STATES = {
+    views.LakeState.UNREADABLE: "\N{MULTIPLICATION X} unreadable",
+    views.LakeState.BROKEN: "\N{MULTIPLICATION X} broken",
+    views.LakeState.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} attention",
+    views.LakeState.FINE: "\N{CHECK MARK} fine",
+    views.LakeState.UNREAD: "\N{MIDDLE DOT} not read",
+}
+
+
+class Survey:
+    """The tables below a root, read one after the other by a few threads; what is read can be looked at meanwhile."""
+
+    def __init__(self, root: str, most: int) -> None:
+        self.asked = cache.now()
+        found = lv.find_tables(root)
+        self._entries = [views.LakeEntry(r["name"], r["address"], r["format"]) for r in found.iter_rows(named=True)]
+        self._left = min(len(self._entries), most)
+        self.reads = self._left
+        self._done = threading.Event()
+        if not self._left:
+            self._done.set()
+        pool = ThreadPoolExecutor(READ_AT_ONCE, thread_name_prefix="lake")
+        for position in range(self._left):
+            pool.submit(self._read, position)
+        pool.shutdown(wait=False)
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for the end of the reading, at most so long; whether it has ended."""
+        return self._done.wait(seconds)
+
+    @property
+    def left(self) -> int:
+        """How many tables are still to be read."""
+        return self._left
+
+    def tables(self) -> pl.DataFrame:
+        """LAKE as far as it is known."""
+        return views.lake(list(self._entries))
+
+    def _read(self, position: int) -> None:
+        entry = self._entries[position]
+        try:
+            self._entries[position] = read(entry, self.asked)
+        finally:
+            with _COUNTING:
+                self._left -= 1
+            if not self._left:
+                self._done.set()
+
+
+_COUNTING = threading.Lock()
+
+
+def read(entry: views.LakeEntry, now: datetime) -> views.LakeEntry:
+    """One table's log, and what it says; a table that cannot be read says why."""
+    try:
+        # not through the cache: a lake holds more tables than it, and their snapshots are not needed again
+        table = lv.open_table(entry.address)
+        return views.lake_entry(entry, table.snapshot(), versions=table.versions(), commits=table.history(), now=now)
+    except LakeviewError as error:
+        return views.lake_failure(entry, error)
+
+
+@st.cache_resource(ttl=300, max_entries=8, show_spinner=False)
+def survey(root: str, most: int) -> Survey:
+    """The reading of a root, begun at most every five minutes; errors of its listing are raised."""
+    return Survey(root, most)
+
+
+def chosen_root() -> str | None:
+    """The root in the URL, typed or chosen; the first one offered if none is named. None if there is none at all."""
+    offered = _offered()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        root = st.text_input(
+            "Root",
+            value=next(iter(offered), ""),
+            key=ROOT,
+            bind="query-params",
+            placeholder="a folder, an address in a store, catalog://name/",
+            width=420,
+        )
+        if len(offered) > 1:
+            st.selectbox(
+                "Offered roots",
+                offered,
+                index=None,
+                key="offered-root",
+                placeholder="choose one",
+                on_change=_take_offered,
+                width=260,
+            )
+        st.selectbox("Tables read at most", BUDGETS, index=1, key="read-at-most", bind="query-params", width=150)
+        if st.button("Read again", icon=":material/refresh:", key="read-again"):
+            survey.clear()
+            cache.found_tables.clear()
+    return root.strip() or None
+
+
+def _take_offered() -> None:
+    chosen = st.session_state["offered-root"]
+    if chosen is not None:
+        st.session_state[ROOT] = chosen
+
+
+def _offered() -> list[str]:
+    settings = config.settings()
+    demo = [settings.demo] if tables.demo_tables() else []
+    return list(dict.fromkeys([*settings.roots, *demo]))
+
+
+def surveyed(root: str) -> Survey:
+    """The reading of a root as it stands after a short wait."""
+    found = survey(root, int(st.session_state["read-at-most"]))
+    if not found.wait(0):
+        with st.spinner("Reading logs"):
+            found.wait(PATIENCE)
+    return found
+
+
+def progressive(found: Survey) -> None:
+    """The tables as far as they are read, drawn again every second until all are."""
+
+    @st.fragment(run_every=None if found.left == 0 else 1.0)
+    def draw() -> None:
+        if found.left:
+            st.progress(1 - found.left / found.reads, f"{found.reads - found.left:,} of {found.reads:,} logs read")
+        elif st.session_state.pop(_GOING, None):
+            st.rerun()  # the whole page: the clock stops, and the download has all of it
+        st.session_state[_GOING] = found.left > 0
+        _drawn(found.tables())
+
+    draw()
+
+
+def _drawn(found: pl.DataFrame) -> None:
+    st.markdown(f"**{views.lake_sentence(found)}**")
+    shown = _filtered(found)
+    if shown.is_empty():
+        nothing("No table passes these filters.", "Choose another state, or less of a name.")
+        return
+    pictures = charts.lake_bars(shown, dark=dark())
+    _table(shown)
+    if pictures:
+        stack(pictures, key="lake-sizes")
+    _one(shown)
+
+
+def _filtered(found: pl.DataFrame) -> pl.DataFrame:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        states = [state.value for state in views.LakeState if state.value in set(found["state"])]
+        kept = st.pills("State", states, selection_mode="multi", key="state", bind="query-params")
+        part = st.text_input("Name holds", key="name", bind="query-params", width=200)
+    if kept:
+        found = found.filter(pl.col("state").is_in(kept))
+    return found.filter(pl.col("name").str.contains(part, literal=True)) if part else found
+
+
+def _table(found: pl.DataFrame) -> None:
+    column = st.column_config
+    unit, size = byte_unit(found["bytes"].drop_nulls())
+    rows = found.head(MAX_ROWS)
+    frame(
+        rows.with_columns(
+            pl.col("state").replace_strict({state.value: text for state, text in STATES.items()}),
+            pl.col("format").str.to_titlecase(),
+            views.version_label("version"),
+            said=pl.coalesce("finding", "verdict"),
+            bytes=pl.col("bytes") / size,
+            last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
+        ),
+        {
+            "state": column.TextColumn("state", width=96),
+            "name": column.TextColumn("table", width=180),
+            "format": column.TextColumn("format", width=66),
+            "said": column.TextColumn("what to look at", width=330),
+            "version": column.TextColumn("latest", width=90),
+            "records": column.NumberColumn("rows", format="localized", width=100),
+            "bytes": column.NumberColumn(f"live, {unit}", format="%.2f", width=90),
+            "files": column.NumberColumn("files", format="localized", width=76),
+            "last": column.TextColumn("last commit", width=190),
+        },
+        key="lake",
+        unknown="unknown",
+        selection_mode="single-row",
+        on_select=lambda: _pick(rows["name"].to_list()),
+    )
+    if found.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {found.height:,}; the download has all]]")
+
+
+def _rhythm(row: Mapping[str, Any]) -> str | None:
+    """`3 days ago, usually every 1 day: late`."""
+    if row["age"] is None:
+        return None
+    usual = "" if row["usual"] is None else f", usually every {views.format_age(row['usual'])}"
+    return f"{views.format_age(row['age'])} ago{usual}{': late' if row['late'] else ''}"
+
+
+def _pick(names: list[str]) -> None:
+    picked = st.session_state["lake"]["selection"]["rows"]
+    if picked:
+        st.session_state[TABLE] = names[picked[0]]
+
+
+def _one(found: pl.DataFrame) -> None:
+    """One table, chosen above or here: what is said of it, and a link into each page."""
+    names = found["name"].head(MAX_ROWS).to_list()
+    if st.session_state.get(TABLE) not in names:
+        st.session_state.pop(TABLE, None)
+    name = st.selectbox("Table", names, index=None, key=TABLE, bind="query-params", placeholder="choose one to open")
+    if name is None:
+        return
+    row = found.row(names.index(name), named=True)
+    for text in (row["verdict"], row["finding"]):
+        if text:
+            st.markdown(escape(text))
+    address = row["address"]
+    with st.container(horizontal=True, gap="small"):
+        for page, entry in PAGES.items():
+            if entry.of_table:
+                link(page, None, selection.Selection(address).parameters())
+
+
+def download(found: pl.DataFrame) -> None:
+    """Offers the list as files."""
+    if st.button("Download", icon=":material/download:", key="download"):
+        downloads.dialog("lake", {"tables": found})

@@ -1,0 +1,110 @@
+"""The lake page: every table below a root, each read on its own; what cannot be read is listed with its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lakeview.ui import lake
+from lakeview.ui.pages import PAGES
+from tests.builders.history import DeltaHistory
+from tests.pages import tables
+from tests.pages.app import open_page, text
+from tests.pages.test_hostile_text import LIVE
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    below = tmp_path_factory.mktemp("lake")
+    for build in (tables.good, tables.empty, tables.silent, tables.corrupt, tables.unsupported):
+        (below / "silver").mkdir(exist_ok=True)
+        build(below / "silver" / build.__name__)
+    return below
+
+
+def read(root: Path | str, **parameters: str) -> AppTest:
+    """The page once all logs are read."""
+    app = open_page("lake", root=str(root), **parameters)
+    assert lake.survey(str(root), int(parameters.get("read-at-most", "200"))).wait(30)
+    return app.run()
+
+
+def listed(app: AppTest) -> Any:
+    return app.dataframe[0].value
+
+
+def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None:
+    app = read(root)
+    assert not app.exception
+    rows = listed(app)
+    assert sorted(rows["name"]) == [f"silver/{n}" for n in ("corrupt", "empty", "good", "silent", "unsupported")]
+    assert set(rows["name"][:2]) == {"silver/corrupt", "silver/unsupported"}
+    assert "5 tables: 2 unreadable" in text(app)
+
+
+def test_an_unreadable_table_says_why(root: Path) -> None:
+    rows = lake.Survey(str(root), 200)
+    assert rows.wait(30)
+    told = dict(rows.tables().select("name", "verdict").iter_rows())
+    assert "timeTurner" in told["silver/unsupported"]
+    assert told["silver/corrupt"]
+
+
+def test_only_so_many_logs_are_read(root: Path) -> None:
+    found = lake.Survey(str(root), 2)
+    assert found.wait(30)
+    assert found.left == 0
+    assert found.tables()["state"].to_list().count("not read") == 3
+
+
+def test_states_and_names_narrow_the_list(root: Path) -> None:
+    assert set(listed(read(root, state="unreadable"))["name"]) == {"silver/corrupt", "silver/unsupported"}
+    assert list(listed(read(root, name="goo"))["name"]) == ["silver/good"]
+    assert "No table passes these filters" in text(read(root, name="nowhere"))
+
+
+def test_a_chosen_table_links_into_every_page(root: Path) -> None:
+    app = read(root, **{"lake-table": "silver/good"})
+    assert not app.exception
+    titles = [entry.title for entry in PAGES.values() if entry.of_table]
+    labels = [link.label for link in app.page_link]
+    assert all(any(title in label for label in labels) for title in titles)
+
+
+def test_a_root_without_tables_says_so(tmp_path: Path) -> None:
+    assert "No table was found below this root" in text(open_page("lake", root=str(tmp_path)))
+
+
+def test_no_root_says_what_to_type() -> None:
+    app = open_page("lake")
+    assert not app.exception
+    assert "No root is named" in text(app)
+
+
+def test_a_root_outside_the_allowed_ones_is_refused(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEVIEW_ROOTS", str(tmp_path))
+    app = open_page("lake", root=str(root))
+    assert not app.exception
+    assert "outside-roots" in text(app)
+    assert not app.dataframe
+
+
+def test_the_configured_root_is_the_first_one_shown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEVIEW_ROOTS", str(root))
+    app = open_page("lake")
+    assert not app.exception
+    assert app.text_input(key="root").value == str(root)
+    assert "5 tables" in text(app)
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    evil = "![m](x) [l](x) :red[r] $e$ `c`"
+    DeltaHistory(tmp_path / evil).create({"a": "long"})
+    app = read(tmp_path, **{"lake-table": evil})
+    assert not app.exception
+    assert [value for value in (m.value for m in app.markdown) if LIVE.search(value)] == []
