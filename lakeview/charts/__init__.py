@@ -11,6 +11,7 @@ from lakeview.charts.distributions import distribution_bars
 from lakeview.charts.files import size_histogram
 from lakeview.charts.lake import lake_bars
 from lakeview.charts.lives import life_bands
+from lakeview.charts.partition_maps import partition_calendar, partition_course, partition_heatmap, partition_treemap
 from lakeview.charts.partitions import partition_bars, partition_writes
 from lakeview.charts.physical import column_bars
 from lakeview.charts.pruning import clustering_bars, clustering_course_chart, depth_chart, read_bars
@@ -40,7 +41,11 @@ __all__ = [
     "null_heatmap",
     "palette",
     "partition_bars",
+    "partition_calendar",
+    "partition_course",
     "partition_diff_chart",
+    "partition_heatmap",
+    "partition_treemap",
     "partition_writes",
     "read_bars",
     "reads_by_day_bars",

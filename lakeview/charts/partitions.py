@@ -43,26 +43,28 @@ def partition_bars(
     """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
 
     Of more than MOST_BARS partitions those with most bytes are shown, and the title says so. What needs attention is
-    orange: late ones (PARTITION_ARRIVALS) with their lag, and many times the files of the others.
+    orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a cross, and those with many
+    times the files of the others.
     """
     if sizes.is_empty():
         return []
     p = palette(dark)
+    there = sizes.filter(pl.col("files") > 0)
     shown = sizes
     if sizes.height > MOST_BARS:
         largest = sizes.with_row_index("place").sort("bytes", descending=True).head(MOST_BARS)
         shown = largest.sort("place").drop("place")
-    rows = _told(shown, arrivals, p, of=sizes)
+    rows = _told(shown, arrivals, p, of=there)
     more = f"; the {MOST_BARS} largest of {sizes.height:,}" if sizes.height > MOST_BARS else ""
     x, labelled = (_axis(shown["partition_text"], labels=last) for last in (False, True))
     measure = "bytes" if shown["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
     divisor, title = unit(_number(shown[measure].max()), "Bytes" if measure == "bytes" else "Rows")
     bars = rows.with_columns(value=shown[measure] / divisor)
-    median = _number(sizes[measure].median()) / divisor
+    median = _number(there[measure].median()) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
-        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB), x, p, width),
+        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
         _file_counts(rows.with_columns(value=shown["files"]), labelled, p, width),
     ]
 
@@ -197,6 +199,7 @@ def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
     if arrivals is not None:
         late = arrivals.filter("late").select("partition_text", "note")
     words = shown.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
+    words = words.set(shown["files"] == 0, "✕")
     many = shown["files"] >= OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
     attention = many & (shown["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(

@@ -1,14 +1,20 @@
-"""The partitions page's parts: figures of skew, notes, writes over time, and the table."""
+"""The partitions page's parts: figures of skew and cadence, the picture by number of keys, one partition's life."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import polars as pl
 import streamlit as st
 
-from lakeview import views
-from lakeview.ui import tables, viewed
-from lakeview.ui.components import MAX_ROWS, byte_unit, frame, grid, tile
+from lakeview import charts, views
+from lakeview.ui import cache, downloads, tables, viewed
+from lakeview.ui.components import MAX_ROWS, byte_unit, dark, frame, grid, nothing, stack, tile
 from lakeview.ui.opened import Opened
+
+PARTITION = "partition"
+MOST_DAY_BARS = 45
+"""More days than this are a calendar."""
 
 
 def short_name(now: Opened) -> str:
@@ -16,10 +22,16 @@ def short_name(now: Opened) -> str:
     return tables.label(now.name).rpartition(" / ")[2]
 
 
-def tiles(sizes: pl.DataFrame, skew: views.Skew) -> None:
-    """Four figures: how many, the median, the largest and the one with most files, against their siblings."""
+def tiles(now: Opened, sizes: pl.DataFrame, skew: views.Skew) -> None:
+    """How many, how even, and what comes next: figures against their siblings."""
     with grid(220):
-        tile("Partitions", f"{skew.partitions:,}", f"{int(sizes['files'].sum()):,} files")
+        half = views.half_of_the_bytes(sizes)
+        tile(
+            "Partitions",
+            f"{skew.partitions:,}",
+            f"{int(sizes['files'].sum()):,} files",
+            beside=f"{half:,} hold half of the bytes" if half else None,
+        )
         tile("Median", views.format_bytes(skew.median_bytes), views.counted(skew.median_files, "file"))
         tile(
             "Largest",
@@ -35,6 +47,161 @@ def tiles(sizes: pl.DataFrame, skew: views.Skew) -> None:
             beside=skew.most_files,
             help="The partition with the most files, against the median.",
         )
+        _next_tile(views.expected_partition(now.snapshot, sizes, viewed.arrivals(now), cache.now()))
+
+
+def _next_tile(expected: views.Expected | None) -> None:
+    """Which partition comes next, and whether it is overdue; nothing where no cadence is known."""
+    if expected is None:
+        return
+    overdue = expected.overdue
+    tile(
+        "Next partition",
+        expected.partition.partition("=")[2],
+        f"due {views.format_moment(expected.due)}" if overdue is None else f"{views.format_age(overdue)} overdue",
+        help="By the usual step between the first writes of partitions.",
+        attention=overdue is not None,
+    )
+
+
+def picture(now: Opened, sizes: pl.DataFrame) -> None:
+    """The partitions by how many keys they have: a calendar, bars with gaps, a heatmap or a treemap."""
+    snapshot = now.snapshot
+    in_time = views.time_partitions(snapshot, sizes)
+    kind = views.partition_kind(snapshot)
+    arrivals = viewed.arrivals(now)
+    if in_time is not None:
+        steps = in_time[1]
+        if _is_map(now, sizes):
+            stack(charts.partition_calendar(steps, dark=dark()), key="partition-map", on_pick=pick)
+            return
+        bars = charts.partition_bars(views.with_gaps(sizes, steps), arrivals=arrivals, dark=dark())
+        stack(bars, key="partition-sizes")
+    elif kind == "pair":
+        cells = views.partition_cells(snapshot, sizes)
+        if cells.is_empty():
+            stack(charts.partition_bars(sizes, arrivals=arrivals, dark=dark()), key="partition-sizes")
+            return
+        keys = views.partition_keys(sizes["partition_text"], snapshot.partition_columns)
+        first, second = snapshot.partition_columns
+        across = (first, second) if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else (second, first)
+        stack(charts.partition_heatmap(cells, across, dark=dark()), key="partition-map", on_pick=pick)
+    elif kind == "many":
+        rects = views.partition_rects(snapshot, sizes)
+        stack(charts.partition_treemap(rects, dark=dark()), key="partition-map", on_pick=pick)
+    else:
+        stack(charts.partition_bars(sizes, arrivals=arrivals, dark=dark()), key="partition-sizes")
+
+
+def pick(key: str) -> None:
+    """A click on a partition of the picture opens its history."""
+    for picked in st.session_state[key].get("selection", {}).values():
+        for row in picked if isinstance(picked, list) else ():
+            if isinstance(row, Mapping) and "partition" in row:
+                _choose(str(row["partition"]))
+
+
+def _choose(partition: str) -> None:
+    st.query_params[PARTITION] = partition
+
+
+def map_note(now: Opened, sizes: pl.DataFrame) -> str:
+    """What the picture counts, and what a click does."""
+    missing = len(views.missing_partitions(now.snapshot))
+    gaps = f"{missing:,} missing in between; " if missing else ""
+    if not _is_map(now, sizes):
+        return f"{gaps}{sizes_note(sizes)}"
+    return f"{gaps}bytes, from the log; a click opens the partition's history below"
+
+
+def _is_map(now: Opened, sizes: pl.DataFrame) -> bool:
+    """Whether the picture is a calendar, a heatmap or a treemap, and no row of bars."""
+    kind = views.partition_kind(now.snapshot)
+    in_time = views.time_partitions(now.snapshot, sizes)
+    if in_time is not None:
+        return in_time[0] == "day" and in_time[1].height > MOST_DAY_BARS
+    return kind == "many" or (kind == "pair" and not views.partition_cells(now.snapshot, sizes).is_empty())
+
+
+def history(now: Opened, sizes: pl.DataFrame) -> None:
+    """One partition's life: what it held after each commit that touched it, and these commits."""
+    names = sizes["partition_text"].drop_nulls().to_list()
+    chosen = st.query_params.get(PARTITION)
+    shown = _most_files(sizes) if chosen is None or chosen not in names else chosen
+    _picker(sizes, shown)
+    if chosen is not None and chosen not in names:
+        nothing(f"{chosen} is no partition of {views.format_version(now.version)}.", "Another one is shown.")
+    told = views.partition_history(now.snapshot.files, now.lifetimes, viewed.timeline(now), shown)
+    downloads.offer("history of one partition", told)
+    if told.is_empty():
+        nothing(
+            "The log no longer tells when it was written.", "The commits that wrote it were cleaned up.", "timeline"
+        )
+        return
+    stack(charts.partition_course(told, dark=dark()), key="partition-course")
+    _history_table(told)
+
+
+def _most_files(sizes: pl.DataFrame) -> str:
+    return str(sizes.drop_nulls("partition_text").sort("files", descending=True)["partition_text"][0])
+
+
+def _picker(sizes: pl.DataFrame, shown: str) -> None:
+    largest = sizes.drop_nulls("partition_text")
+    if largest.height > MAX_ROWS:
+        largest = largest.sort("bytes", descending=True).head(MAX_ROWS)
+    options = list(dict.fromkeys([*largest["partition_text"].to_list(), shown]))
+    st.session_state["pick_partition"] = shown
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**One partition** &ensp; :small[:gray[when it was written, and by whom]]", width="content")
+        st.space("stretch")
+        st.selectbox(
+            "Partition",
+            options,
+            key="pick_partition",
+            on_change=lambda: _choose(st.session_state["pick_partition"]),
+            label_visibility="collapsed",
+            width=260,
+        )
+
+
+def _history_table(told: pl.DataFrame) -> None:
+    kinds = st.column_config
+    unit, scale = byte_unit(told["bytes"])
+    rows = told.reverse().select(
+        "operation",
+        "writer",
+        "files_added",
+        "files_removed",
+        "records_added",
+        "records_removed",
+        "files",
+        "records",
+        version=views.version_label("version"),
+        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+        size=pl.col("bytes") / scale,
+    )
+    if rows.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} commits; the download has all]]")
+    frame(
+        rows,
+        {
+            "version": kinds.TextColumn("version", width=90),
+            "committed": kinds.TextColumn("committed, UTC", width=120),
+            "operation": kinds.TextColumn("operation", width=100),
+            "writer": kinds.TextColumn("writer", width=120),
+            "files_added": kinds.NumberColumn("files +", format="localized", width=60),
+            "files_removed": kinds.NumberColumn("files \N{MINUS SIGN}", format="localized", width=60),
+            "records_added": kinds.NumberColumn("rows +", format="localized", width=90),
+            "records_removed": kinds.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=90),
+            "files": kinds.NumberColumn("files then", format="localized", width=80),
+            "records": kinds.NumberColumn("rows then", format="localized", width=100),
+            "size": kinds.NumberColumn(f"size then, {unit}", format="%.1f", width=100),
+        },
+        key="partition-history",
+        unknown="unknown",
+        height=12 * 28,
+    )
 
 
 def sizes_note(sizes: pl.DataFrame) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 import polars as pl
 
@@ -12,6 +12,7 @@ from lakeview.frames import UTC_MILLIS
 from lakeview.snapshot import Snapshot
 from lakeview.views.lives import went_on
 from lakeview.views.loads import elapsed
+from lakeview.views.partition_keys import partition_keys, sequence
 from lakeview.views.units import version_label
 
 PARTITION_SIZES = pl.Schema(
@@ -57,6 +58,26 @@ PARTITION_ARRIVALS = pl.Schema(
 )
 """One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
 came before them all."""
+
+PARTITION_HISTORY = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "operation": pl.String(),
+        "writer": pl.String(),
+        "files_added": pl.Int64(),
+        "files_removed": pl.Int64(),
+        "bytes_added": pl.Int64(),
+        "bytes_removed": pl.Int64(),
+        "records_added": pl.Int64(),
+        "records_removed": pl.Int64(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+    }
+)
+"""One row a commit that added files to a partition or took some, oldest first; the last three are what it held then.
+Records are null where a file does not tell, and from there on."""
 
 LATE_TIMES = 1.5
 """A partition is late when it came after a later one by this many usual steps between partitions."""
@@ -135,24 +156,23 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
 
 
 def missing_partitions(snapshot: Snapshot) -> list[str]:
-    """Partitions that are not there between two that are, for one key of whole numbers, days or months.
+    """Partitions that are not there between two that are, for one key of whole numbers, years, months, days or hours.
 
-    Whole numbers count one by one; dates and texts like 2026-08 or 2026-08-15 step by month or day. Nothing is called
-    missing where more than half of the sequence is: then it is none. At most MOST_MISSING.
+    Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
+    sequence is: then it is none. At most MOST_MISSING.
     """
     if len(snapshot.partition_columns) != 1 or snapshot.files.is_empty():
         return []
-    key = snapshot.partition_columns[0]
-    values = _typed_values(snapshot.files).to_series(0).drop_nulls().unique().sort()
-    numbered = _numbered(values)
-    if numbered is None:
+    name = snapshot.partition_columns[0]
+    found = sequence(partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0))
+    if found is None:
         return []
-    numbers, name = numbered
+    numbers, text = found
     have = set(numbers)
     if len(have) < 2 or max(have) - min(have) + 1 > 2 * len(have):
         return []
     gone = [n for n in range(min(have), max(have)) if n not in have]
-    return [f"{key}={name(n)}" for n in gone[:MOST_MISSING]]
+    return [f"{name}={text(n)}" for n in gone[:MOST_MISSING]]
 
 
 def partition_writes(
@@ -287,20 +307,65 @@ def _span(moments: pl.Series) -> str:
     return SPANS[-1]
 
 
-def _numbered(values: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
-    """Key values as consecutive whole numbers, and back to text; None for keys that are no sequence."""
-    if values.dtype.is_integer():
-        return values.to_list(), str
-    if values.dtype == pl.Date():
-        return [d.toordinal() for d in values], lambda n: date.fromordinal(n).isoformat()
-    if values.dtype != pl.String():
-        return None
-    texts = values.to_list()
-    if all(len(t) == 7 for t in texts):
-        months = values.str.to_date("%Y-%m", strict=False)
-        if months.null_count() == 0:
-            return [d.year * 12 + d.month - 1 for d in months], lambda n: f"{n // 12:04}-{n % 12 + 1:02}"
-    days = values.str.to_date("%Y-%m-%d", strict=False)
-    if days.len() and days.null_count() == 0:
-        return [d.toordinal() for d in days], lambda n: date.fromordinal(n).isoformat()
-    return None
+def partition_history(
+    files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame, partition: str
+) -> pl.DataFrame:
+    """PARTITION_HISTORY of one partition, from FILES (live), LIFETIMES and COMMITS or TIMELINE, oldest first.
+
+    What was there before the first commit told is counted from the start. Files that are gone belong to a partition as
+    in `partition_writes`; those of no known one are left out.
+    """
+    known = files.drop_nulls("partition_text").select("path", "partition_text").unique("path")
+    placed = lifetimes.join(known, on="path", how="left")
+    gone = placed.filter(pl.col("partition_text").is_null())
+    if not gone.is_empty():
+        placed = pl.concat([placed.drop_nulls("partition_text"), _by_folder(gone, known)])
+    own = placed.filter(pl.col("partition_text") == partition)
+    order = "position" if "position" in commits.columns else "version"
+    line = commits.sort(order) if order == "position" else commits
+    writer = "writer" if "writer" in line.columns else "user"
+    told = line.select("version", "timestamp", "operation", pl.col(writer).alias("writer"))
+    added, removed = _flows(own, "added"), _flows(own, "removed")
+    flows = told.join(added, on="version", how="left", maintain_order="left").join(
+        removed, on="version", how="left", maintain_order="left"
+    )
+    touched = pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
+    first = own.filter(pl.col("added").is_null())
+    state = []
+    for name, whole in (("files", first.height), ("bytes", int(first["size"].sum())), ("records", _rows_of(first))):
+        change = pl.col(f"{name}_added").fill_null(0) - pl.col(f"{name}_removed").fill_null(0)
+        known_so_far = pl.lit(whole is not None) & ~pl.col("unknown").cum_max()
+        value = change.cum_sum() + (whole or 0)
+        state.append((pl.when(known_so_far).then(value) if name == "records" else value).alias(name))
+    unknown = (pl.col("files_added").is_not_null() & pl.col("records_added").is_null()) | (
+        pl.col("files_removed").is_not_null() & pl.col("records_removed").is_null()
+    )
+    zero = [
+        pl.when(pl.col("files_" + n.split("_")[1]).is_null()).then(0).otherwise(n).alias(n)
+        for n in ("bytes_added", "bytes_removed", "records_added", "records_removed")
+    ]
+    return (
+        flows.with_columns(unknown=unknown)
+        .with_columns(state)
+        .filter(touched)
+        .with_columns(zero)
+        .with_columns(pl.col("files_added", "files_removed").fill_null(0))
+        .select(PARTITION_HISTORY.names())
+        .cast(PARTITION_HISTORY)
+    )
+
+
+def _flows(own: pl.DataFrame, way: str) -> pl.DataFrame:
+    return (
+        own.drop_nulls(way)
+        .group_by(pl.col(way).alias("version"))
+        .agg(
+            pl.len().cast(pl.Int64).alias(f"files_{way}"),
+            pl.col("size").sum().alias(f"bytes_{way}"),
+            pl.when(pl.col("records").is_not_null().all()).then(pl.col("records").sum()).alias(f"records_{way}"),
+        )
+    )
+
+
+def _rows_of(stays: pl.DataFrame) -> int | None:
+    return None if stays["records"].has_nulls() else int(stays["records"].sum())

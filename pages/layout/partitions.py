@@ -33,9 +33,9 @@ else:
         with card(key="partition-findings"):
             finding_lines(here, here="partitions")
     skew = views.partition_skew(sizes)
-    partitions.tiles(sizes, skew)
-    with card(f"By {', '.join(snapshot.partition_columns)}", partitions.sizes_note(sizes), key="sizes"):
-        stack(charts.partition_bars(sizes, arrivals=viewed.arrivals(now), dark=dark()), key="partition-sizes")
+    partitions.tiles(now, sizes, skew)
+    with card(f"By {', '.join(snapshot.partition_columns)}", partitions.map_note(now, sizes), key="sizes"):
+        partitions.picture(now, sizes)
     writes = partitions.writes(now, sizes)
     with card("When each was written", "stronger is more rows; on time lies on the diagonal", key="writes"):
         if writes.is_empty():
@@ -46,6 +46,8 @@ else:
             )
         else:
             stack(charts.partition_writes(writes, dark=dark()), key="partition-writes")
+    with card(key="one-partition"):
+        partitions.history(now, sizes)
     with card("Partitions", partitions.table_note(sizes)):
         partitions.size_table(sizes)
 

@@ -23,7 +23,7 @@ def table(values: list[Any], dtype: pl.DataType, name: str = "key", **columns: A
             "size": 10,
             "records": 5,
             "deleted_records": 0,
-            "partition_text": [f"{name}={v}" for v in values],
+            "partition_text": [f"{name}={'null' if v is None else v}" for v in values],
         },
         schema_overrides=FILES,
     )
@@ -50,7 +50,7 @@ def test_rows_of_a_partition_are_unknown_when_one_file_does_not_tell() -> None:
 def test_nulls_come_last_and_names_may_be_anything() -> None:
     for name in ("files", "^key$", "partition_text", "size", ""):
         sizes = views.partition_sizes(table([None, 2, 10], pl.Int64(), name))
-        assert sizes["partition_text"].to_list() == [f"{name}=2", f"{name}=10", f"{name}=None"]
+        assert sizes["partition_text"].to_list() == [f"{name}=2", f"{name}=10", f"{name}=null"]
 
 
 def test_an_unpartitioned_table_has_no_partitions() -> None:

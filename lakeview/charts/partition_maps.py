@@ -1,0 +1,215 @@
+"""TIME_PARTITIONS to a calendar, PARTITION_CELLS to a heatmap, PARTITION_RECTS to a treemap, and one partition's
+course."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import (
+    PICKED,
+    AnyChart,
+    Palette,
+    Width,
+    byte_unit,
+    finished,
+    layered,
+    palette,
+    time_axis,
+    time_domain,
+)
+from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version
+
+MOST_YEARS = 5
+CELL = 13
+MOST_ROWS_HIGH = 520
+LABEL_WIDTH = 110
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_NAMED_WIDTH, _NAMED_HEIGHT = 0.07, 0.05
+
+
+def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross. The last MOST_YEARS.
+
+    `days`: TIME_PARTITIONS whose grain is the day; [] without any.
+    """
+    if days.is_empty():
+        return []
+    p = palette(dark)
+    told = days.with_columns(
+        year=pl.col("start").dt.year(),
+        weekday=pl.col("start").dt.weekday() - 1,
+        # counted from the Monday on or before the first of January
+        week=(pl.col("start").dt.ordinal_day() - 2 + pl.date(pl.col("start").dt.year(), 1, 1).dt.weekday()) // 7,
+    )
+    years = told["year"].unique().sort().tail(MOST_YEARS).to_list()
+    top = float(_number(days["bytes"].max()))
+    earlier = told["year"].n_unique() - len(years)
+    more = f"; {earlier} earlier years are in the table" if earlier else ""
+    note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
+    return [
+        _year(told.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, p, width=width)
+        for i, year in enumerate(years)
+    ]
+
+
+def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Width) -> AnyChart:
+    rows = _said(days).with_columns(
+        weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
+    )
+    months = {
+        int(week): label
+        for week, label in days.group_by(pl.col("start").dt.month().alias("month"))
+        .agg(pl.col("week").min(), pl.col("start").min().dt.strftime("%b").alias("label"))
+        .select("week", "label")
+        .rows()
+    }
+    names = " : ".join(f"datum.value === {week} ? '{label}'" for week, label in months.items()) + " : ''"
+    x_axis = alt.Axis(title=None, values=sorted(months), labelExpr=names, labelAngle=0, labelAlign="left")
+    x = alt.X("week:O", axis=x_axis, scale=alt.Scale(domain=list(range(54)), paddingInner=0.12))
+    y_axis = alt.Axis(title=None, labelExpr=f"{list(_DAYS)}[datum.value]", values=[0, 2, 4])
+    y = alt.Y("weekday:O", axis=y_axis, scale=alt.Scale(domain=list(range(7)), paddingInner=0.12))
+    color = alt.Color("value:Q", scale=alt.Scale(range=list(p.sequential[2:]), domain=[0, max(top, 1.0)]))
+    click = alt.selection_point(name=PICKED, fields=["partition"], on="click", empty=False)
+    layers: list[AnyChart] = [
+        alt.Chart(rows.filter(~pl.col("missing"))).mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
+        alt.Chart(rows.filter("missing")).mark_text(text="✕", color=p.orange_text).encode(x=x, y=y, tooltip=_TOOLTIP),
+        alt.Chart(rows).mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
+    ]
+    return finished(layered(*layers), p, height=7 * CELL, title=title, width=width)
+
+
+def partition_heatmap(
+    cells: pl.DataFrame, names: tuple[str, str], *, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """Bytes by two keys, deeper is more, blank where there is no partition; `names` of the keys across and down."""
+    if cells.is_empty():
+        return []
+    p = palette(dark)
+    across = cells["x"].unique(maintain_order=True).to_list()
+    down = cells["y"].unique(maintain_order=True).to_list()
+    rows = _said(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
+    x_axis = alt.Axis(title=None, labelLimit=80, labelOverlap="greedy", labelAngle=0)
+    y_axis = alt.Axis(title=None, labelLimit=LABEL_WIDTH - 10, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH)
+    x = alt.X("x:N", sort=None, axis=x_axis, scale=alt.Scale(domain=across, paddingInner=0.06))
+    y = alt.Y("y:N", sort=None, axis=y_axis, scale=alt.Scale(domain=down, paddingInner=0.06))
+    color = alt.Color("value:Q", scale=alt.Scale(range=list(p.sequential[2:]), domainMin=0))
+    click = alt.selection_point(name=PICKED, fields=["partition"], on="click", empty=False)
+    base = alt.Chart(rows)
+    chart = layered(
+        base.mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
+        base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
+    )
+    height = min(max(len(down), 2) * 20, MOST_ROWS_HIGH)
+    title = f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes"
+    return [finished(chart, p, height=height, title=title, width=width)]
+
+
+def partition_treemap(rects: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """A rectangle a partition, its area its share of the bytes, beside those of its first key; [] without bytes."""
+    if rects.is_empty():
+        return []
+    p = palette(dark)
+    whole = int(rects["bytes"].sum())
+    rows = rects.select("group", "label", "x0", "y0", "x1", "y1", value="bytes").with_columns(
+        partition=rects["partition_text"].fill_null(rects["label"]),
+        pickable=rects["partition_text"].is_not_null(),
+        files=pl.Series([format_count(n, exact=True) for n in rects["files"]], dtype=pl.String),
+        size=pl.Series([format_bytes(n) for n in rects["bytes"]], dtype=pl.String),
+        share=pl.Series([format_percent(n / whole) for n in rects["bytes"]], dtype=pl.String),
+    )
+    frames = rects.group_by("group", maintain_order=True).agg(
+        pl.col("x0", "y0").min(), pl.col("x1", "y1").max(), bytes=pl.col("bytes").sum()
+    )
+    named = frames.filter((pl.col("x1") - pl.col("x0") > _NAMED_WIDTH) & (pl.col("y1") - pl.col("y0") > _NAMED_HEIGHT))
+    words = [f"{_cut(group)} · {format_bytes(size)}" for group, size in named.select("group", "bytes").iter_rows()]
+    named = named.with_columns(said=pl.Series(words, dtype=pl.String))
+    none = alt.Axis(title=None, labels=False, grid=False, domain=False)
+    x = alt.X("x0:Q", axis=none, scale=alt.Scale(domain=[0, 1], nice=False))
+    y = alt.Y("y0:Q", axis=none, scale=alt.Scale(domain=[1, 0], nice=False))
+    click = alt.selection_point(name=PICKED, fields=["partition"], on="click", empty=False)
+    tooltip = [alt.Tooltip(f"{n}:N", title=t) for n, t in (("partition", "partition"), ("size", "bytes"),
+                                                            ("share", "of all bytes"), ("files", "files"))]  # fmt: skip
+    color = alt.Color("value:Q", scale=alt.Scale(type="sqrt", range=list(p.sequential[1:5]), domainMin=0))
+    layers: list[AnyChart] = [
+        alt.Chart(rows)
+        .mark_rect(stroke=p.page, strokeWidth=1)
+        .encode(x=x, x2="x1:Q", y=y, y2="y1:Q", color=color, tooltip=tooltip)
+        .add_params(click),
+        alt.Chart(frames).mark_rect(filled=False, stroke=p.page, strokeWidth=4).encode(x=x, x2="x1:Q", y=y, y2="y1:Q"),
+        alt.Chart(named)
+        .mark_text(align="left", baseline="top", dx=7, dy=6, color=p.text, fontWeight=600)
+        .encode(x=x, y=y, text="said:N"),
+    ]
+    return [finished(layered(*layers), p, height=340, title="Bytes, area by partition", width=width)]
+
+
+def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """Bytes and files that one partition held, commit by commit, to be stacked; [] where no moment is known."""
+    shown = history.drop_nulls("timestamp").sort("timestamp")
+    if shown.is_empty():
+        return []
+    p = palette(dark)
+    divisor, title = byte_unit(float(_number(shown["bytes"].max())), "Bytes")
+    if shown.height > MOST_COMMITS:  # the last commit of each span: what the partition then held is what shows
+        shown = shown.gather_every(-(-shown.height // MOST_COMMITS))
+    rows = shown.select("timestamp", "files").with_columns(
+        size=shown["bytes"] / divisor,
+        label=pl.Series([format_version(v) for v in shown["version"]], dtype=pl.String),
+        at=pl.Series([format_moment(m) for m in shown["timestamp"]], dtype=pl.String),
+        operation=shown["operation"].fill_null("unknown"),
+        held=pl.Series([format_bytes(n) for n in shown["bytes"]], dtype=pl.String),
+        counted=pl.Series([format_count(n, exact=True) for n in shown["files"]], dtype=pl.String),
+    )
+    domain = time_domain(shown["timestamp"])
+    if domain[1] - domain[0] < timedelta(hours=2):
+        domain = (domain[0] - timedelta(hours=1), domain[1] + timedelta(hours=1))
+    return [
+        _step(rows, "size", title, p, time_axis(domain, labels=False), width=width),
+        _step(rows, "files", "Files", p, time_axis(domain, labels=True), width=width),
+    ]
+
+
+MOST_COMMITS = 1_000
+
+
+def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *, width: Width) -> AnyChart:
+    y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
+    fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("held", "bytes"))
+    tooltip = [alt.Tooltip(f"{name}:N", title=label) for name, label in (*fields, ("counted", "files"))]
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y),
+        base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+        base.mark_point(filled=True, size=24, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
+    ]
+    return finished(layered(*layers), p, height=72, title=title, width=width)
+
+
+_TOOLTIP = [
+    alt.Tooltip(f"{name}:N", title=title)
+    for name, title in (("partition", "partition"), ("size", "bytes"), ("rows", "rows"), ("files", "files"))
+]
+
+
+def _said(parts: pl.DataFrame) -> pl.DataFrame:
+    """What a tooltip says of each partition."""
+    return pl.DataFrame(
+        {
+            "partition": parts["partition_text"],
+            "size": [format_bytes(n) for n in parts["bytes"]],
+            "rows": [format_count(n, exact=True) for n in parts["records"]],
+            "files": [format_count(n, exact=True) for n in parts["files"]],
+        },
+        schema={"partition": pl.String(), "size": pl.String(), "rows": pl.String(), "files": pl.String()},
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 24 else f"{text[:23]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,108 @@
+"""Calendars, grids, rectangles and courses of partitions: they compile, stay small, and say what they must."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import polars as pl
+import pytest
+import vl_convert
+
+from lakeview import charts, views
+from lakeview.charts.theme import DARK, LIGHT, AnyChart
+from tests.charts.test_charts import rows_of
+from tests.views.story import Story
+from tests.views.test_partition_map import table
+
+
+def days(many: int, missing: int = 3) -> pl.DataFrame:
+    first = datetime(2024, 2, 28)  # noqa: DTZ001 (keys of partitions have no zone)
+    rows = [
+        (f"d={first + timedelta(days=i):%Y-%m-%d}", "", first + timedelta(days=i), 1, 100 + i, 5, i == missing)
+        for i in range(many)
+    ]
+    return pl.DataFrame(rows, schema=views.TIME_PARTITIONS, orient="row")
+
+
+def cells() -> pl.DataFrame:
+    snapshot = table(("c", "d"), "c=A/d=1", "c=A/d=2", "c=B/d=1")
+    return views.partition_cells(snapshot, views.partition_sizes(snapshot))
+
+
+def rects() -> pl.DataFrame:
+    snapshot = table(("a", "b", "c"), "a=1/b=2/c=3", "a=1/b=2/c=4", "a=2/b=2/c=3", sizes=[5, 3, 9])
+    return views.partition_rects(snapshot, views.partition_sizes(snapshot))
+
+
+def history() -> pl.DataFrame:
+    story = Story().append(10).append(30, files=3).optimize(1)
+    return views.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
+
+
+def every(dark: bool) -> list[AnyChart]:
+    return [
+        *charts.partition_calendar(days(400), dark=dark),
+        *charts.partition_heatmap(cells(), ("d", "c"), dark=dark),
+        *charts.partition_treemap(rects(), dark=dark),
+        *charts.partition_course(history(), dark=dark),
+    ]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
+    other = LIGHT if dark else DARK
+    for chart in every(dark):
+        assert vl_convert.vegalite_to_svg({**chart.to_dict(), "width": 700}).startswith("<svg")
+        for colour in (other.blue, other.orange, other.page, other.text):
+            assert colour not in chart.to_json()
+
+
+def test_a_calendar_has_a_panel_a_year_and_weeks_that_begin_on_monday() -> None:
+    panels = charts.partition_calendar(days(400))
+    assert len(panels) == 2
+    found = {r["partition"]: (r["week"], r["weekday"]) for r in rows_of(panels[0]) if "week" in r}
+    assert found["d=2024-03-03"] == (8, 6)  # a Sunday
+    assert found["d=2024-03-04"] == (9, 0)
+    assert found["d=2024-12-31"] == (52, 1)
+    assert "✕ is missing" in panels[0].to_dict()["title"]
+
+
+def test_a_calendar_of_many_years_shows_the_last_ones_and_says_so() -> None:
+    panels = charts.partition_calendar(days(9 * 365))
+    assert len(panels) == 5
+    assert "5 earlier years are in the table" in panels[0].to_dict()["title"]
+    assert sum(len({r["partition"] for r in rows_of(p) if "week" in r}) for p in panels) < 5 * 367
+
+
+def test_a_grid_says_which_key_runs_where() -> None:
+    (chart,) = charts.partition_heatmap(cells(), ("d", "c"))
+    assert chart.to_dict()["title"] == "d across, c down; deeper is more bytes"
+
+
+def test_a_rectangle_says_its_partition_and_share() -> None:
+    (chart,) = charts.partition_treemap(rects())
+    told = {r["partition"]: r["share"] for r in rows_of(chart) if "share" in r}
+    assert told["a=2/b=2/c=3"] == "52.9 %"
+
+
+def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
+    snapshot = table(("m",), "m=2024-01", "m=2024-03")
+    sizes = views.partition_sizes(snapshot)
+    found = views.time_partitions(snapshot, sizes)
+    assert found is not None
+    panels = charts.partition_bars(views.with_gaps(sizes, found[1]))
+    words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
+    assert words == {"m=2024-01": "", "m=2024-02": "\N{MULTIPLICATION X}", "m=2024-03": ""}
+
+
+def test_a_long_life_is_thinned() -> None:
+    whole = pl.concat([history()] * 2000)
+    for panel in charts.partition_course(whole):
+        assert max(len(rows) for rows in panel.to_dict()["datasets"].values()) <= 1000
+
+
+def test_nothing_gives_no_picture() -> None:
+    assert charts.partition_calendar(days(0)) == []
+    assert charts.partition_heatmap(cells().clear(), ("d", "c")) == []
+    assert charts.partition_treemap(rects().clear()) == []
+    assert charts.partition_course(history().clear()) == []

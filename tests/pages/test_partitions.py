@@ -1,0 +1,91 @@
+"""The partitions page by number of keys, and one partition's life."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.builders.actions import add
+from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
+from tests.pages.app import open_page, text
+
+pytestmark = pytest.mark.app
+
+
+def table_with(app: AppTest, column: str) -> Any:
+    return next(frame.value for frame in app.dataframe if column in frame.value.columns)
+
+
+def partitioned(root: Path, *parts: dict[str, str]) -> Path:
+    """A commit and a file a partition."""
+    history = DeltaHistory(root)
+    history.create(dict.fromkeys(parts[0], "string") | {"x": "long"}, partition_by=tuple(parts[0]))
+    for i, part in enumerate(parts):
+        path = "/".join(f"{k}={v}" for k, v in part.items()) + f"/f{i}.parquet"
+        history.commit(add(path, size=1000 + i, records=10, partition=part))
+    return root
+
+
+DAYS = [{"d": str(date(2024, 1, 1) + timedelta(days=i))} for i in range(60) if i != 7]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        pytest.param(DAYS, "1 missing in between; bytes, from the log; a click opens", id="a calendar of days"),
+        pytest.param(DAYS[:9], "1 missing in between; rows, from the log", id="bars of a few days"),
+        pytest.param([{"c": "AA"}, {"c": "B6"}], "rows, from the log; dashed line: median", id="bars of names"),
+        pytest.param([{"c": "AA", "d": "1"}, {"c": "B6", "d": "2"}], "a click opens", id="a grid"),
+        pytest.param(
+            [{"c": "AA", "d": "1", "e": "x"}, {"c": "B6", "d": "2", "e": "y"}], "a click opens", id="rectangles"
+        ),
+    ],
+)
+def test_the_picture_goes_by_the_keys(tmp_path: Path, parts: list[dict[str, str]], said: str) -> None:
+    app = open_page("partitions", partitioned(tmp_path / "t", *parts))
+    assert not app.exception
+    assert said in text(app)
+    assert len(table_with(app, "share")) == len(parts)
+
+
+def test_the_next_partition_is_expected_by_the_cadence(tmp_path: Path) -> None:
+    app = open_page("partitions", partitioned(tmp_path / "t", *DAYS[:5]))
+    tile = next(m for m in app.metric if m.label == "Next partition")
+    assert tile.value == "2024-01-06"
+    assert "overdue" in tile.delta
+
+
+def test_one_partition_is_linked_to_and_chosen(good: Path) -> None:
+    app = open_page("partitions", good, partition="month=2")
+    assert app.selectbox(key="pick_partition").value == "month=2"
+    assert table_with(app, "files_added")["version"].to_list() == ["v2"]
+    app.selectbox(key="pick_partition").set_value("month=3").run()
+    assert app.query_params["partition"] == "month=3"
+    assert table_with(app, "files_added")["version"].to_list() == ["v3"]
+
+
+def test_a_partition_that_is_not_there_is_said_not_to_be(good: Path) -> None:
+    app = open_page("partitions", good, partition="month=99")
+    assert not app.exception
+    assert "month=99 is no partition of v6" in text(app).replace("\\", "")
+    assert app.selectbox(key="pick_partition").value in ("month=1", "month=2", "month=3")
+
+
+def test_hidden_partitions_are_read_as_months_with_their_gaps(tmp_path: Path) -> None:
+    fields = [
+        {"id": 1, "name": "id", "required": False, "type": "long"},
+        {"id": 2, "name": "day", "required": False, "type": "date"},
+    ]
+    history = IcebergHistory(tmp_path / "notes", fields, [(2, "month", "day_month")])
+    for i, month in enumerate((1, 2, 4, 5)):
+        history.append(f"f{i}", [{"id": i, "day": date(2024, month, 3)}])
+    app = open_page("partitions", history.address, partition="day_month=2024-04")
+    assert not app.exception
+    assert "1 missing in between" in text(app)
+    assert app.selectbox(key="pick_partition").value == "day_month=2024-04"
+    assert len(table_with(app, "files_added")) == 1
