@@ -6,7 +6,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import msgspec
 
@@ -275,7 +275,7 @@ def _checked(found: _Recorded, path: str, max_depth: int) -> Metadata:
         current_schema_id=current_schema_id,
         specs=specs,
         default_spec_id=default_spec_id,
-        sort_orders=tuple(found.sort_orders or ()),
+        sort_orders=tuple(o for o in found.sort_orders or () if _is_id(o.get("order-id"))),
         default_sort_order_id=found.default_sort_order_id,
         properties={
             k: v if isinstance(v, str) else msgspec.json.encode(v).decode() for k, v in (found.properties or {}).items()
@@ -328,7 +328,7 @@ def _recorded_schema(raw: bytes, path: str, max_depth: int) -> RecordedSchema:
     if not isinstance(document, dict):
         raise _invalid(path, "a schema is no object")
     schema_id, identifiers = document.get("schema-id", 0), document.get("identifier-field-ids") or []
-    if not isinstance(schema_id, int) or not isinstance(identifiers, list):
+    if not _is_id(schema_id) or not isinstance(identifiers, list):
         raise _invalid(path, f"a schema has the id {schema_id!r}")
     ids = tuple(i for i in identifiers if isinstance(i, int))
     return RecordedSchema(schema_id, parse_schema(document, max_depth), ids, text)
@@ -336,7 +336,7 @@ def _recorded_schema(raw: bytes, path: str, max_depth: int) -> RecordedSchema:
 
 def _specs(found: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], int]:
     documents = found.partition_specs
-    if documents is None:
+    if documents is None or (not documents and found.format_version == 1):
         if found.format_version > 1 or found.partition_spec is None:
             raise _invalid(path, "it has no partition-specs")
         documents = [{"spec-id": 0, "fields": found.partition_spec}]
@@ -353,7 +353,7 @@ def _specs(found: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], int]:
 
 def _spec(document: Mapping[str, Any], path: str) -> PartitionSpec:
     spec_id, fields = document.get("spec-id"), document.get("fields")
-    if not isinstance(spec_id, int) or not isinstance(fields, list):
+    if not _is_id(spec_id) or not isinstance(fields, list):
         raise _invalid(path, f"a partition spec has the id {spec_id!r} and {type(fields).__name__} for fields")
     return PartitionSpec(spec_id, parse_partition_fields(fields, path))
 
@@ -366,11 +366,15 @@ def parse_partition_fields(fields: list[Any], path: str) -> tuple[PartitionField
             raise _invalid(path, f"{document!r} is no partition field")
         field_id, name = document.get("field-id", 1000 + position), document.get("name")
         sources = document.get("source-ids", [document.get("source-id")])
-        whole = isinstance(field_id, int) and isinstance(sources, list) and all(isinstance(s, int) for s in sources)
+        whole = _is_id(field_id) and isinstance(sources, list) and sources and all(map(_is_id, sources))
         if not whole or not isinstance(name, str) or not isinstance(document.get("transform"), str):
             raise _invalid(path, f"a partition field cannot be understood: {document!r}")
         found.append(PartitionField(field_id, name, parse_transform(document["transform"]), tuple(sources)))
     return tuple(found)
+
+
+def _is_id(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
 
 
 def _invalid(path: str, what: str) -> CorruptTableError:

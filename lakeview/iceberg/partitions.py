@@ -11,11 +11,12 @@ import polars as pl
 
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.iceberg.metadata import Metadata, PartitionField
-from lakeview.iceberg.single_values import text_values
+from lakeview.iceberg.single_values import in_calendar, text_values
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, Field, MapType, StructType, polars_type
 
 _BIGGEST_YEAR = 9000
+_FARTHEST_HOUR = 719_162 * 24  # as far after 1970 as the calendar begins before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +147,9 @@ def _mapped(series: pl.Series, change: Callable[[Any], Any], dtype: pl.DataType)
 
 
 def display_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...]) -> pl.Series:
-    """The tuples under the columns' names."""
+    """The tuples under the columns' names; a date or time beyond the calendar is null there."""
     parts = entries["partition"].struct.unnest()
-    return pl.DataFrame({c.name: parts[c.key] for c in columns}).to_struct("partition")
+    return pl.DataFrame({c.name: in_calendar(parts[c.key]) for c in columns}).to_struct("partition")
 
 
 def partition_text(
@@ -174,25 +175,32 @@ def partition_text(
 
 
 def readable(column: PartitionColumn, values: pl.Series) -> pl.Series:
-    """Values of one part as text: 2013-05 for a month, `bucket 3 of 16`, ISO dates and times, base64 for bytes."""
-    v = pl.col("v")
-    frame = values.alias("v").to_frame()
+    """Values of one part as text: 2013-05 for a month, `bucket 3 of 16`, ISO dates and times, base64 for bytes.
+
+    What lies beyond the calendar is named by its number: `day 3000000`.
+    """
+    v, number = pl.col("v"), pl.col("number")
+    there = in_calendar(values)
+    frame = pl.DataFrame([there.alias("v"), values.to_physical().alias("number")])
     transform = column.field.transform
-    year = (1970 + v).cast(pl.String).str.zfill(4)
-    month = (1970 + v // 12).cast(pl.String).str.zfill(4) + "-" + (v % 12 + 1).cast(pl.String).str.zfill(2)
     match transform.name:
         case "year":
-            text = year
+            text = (1970 + number.cast(pl.Int64)).cast(pl.String).str.zfill(4)
         case "month":
-            text = month
+            year, month = 1970 + number.cast(pl.Int64) // 12, number % 12 + 1
+            text = year.cast(pl.String).str.zfill(4) + "-" + month.cast(pl.String).str.zfill(2)
         case "hour":
-            text = (v.cast(pl.Int64) * 3_600_000).cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d-%H")
+            moment = pl.when(v.abs() < _FARTHEST_HOUR).then(v.cast(pl.Int64) * 3_600_000).cast(pl.Datetime("ms"))
+            text = pl.coalesce(moment.dt.strftime("%Y-%m-%d-%H"), pl.format("hour {}", v))
         case "bucket":
             text = pl.lit("bucket ") + v.cast(pl.String) + pl.lit(f" of {transform.width}")
         case _ if isinstance(values.dtype, pl.Binary):
             return _mapped(values, lambda b: base64.b64encode(b).decode(), pl.String())
         case _ if isinstance(values.dtype, pl.Datetime):
-            text = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
+            told = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
+            text = pl.coalesce(told, pl.format("microsecond {}", number))
+        case _ if isinstance(values.dtype, pl.Date):
+            text = pl.coalesce(v.cast(pl.String), pl.format("day {}", number))
         case _:
             text = v.cast(pl.String)
     return frame.select(text.alias(values.name)).to_series()

@@ -20,6 +20,7 @@ from lakeview.iceberg.metadata import Metadata
 from lakeview.iceberg.metadata_columns import asks_for_place, placed
 from lakeview.iceberg.partitions import PartitionColumn, display_partition
 from lakeview.iceberg.pruning import Pruning
+from lakeview.iceberg.single_values import python_values
 from lakeview.iceberg.types import struct_fields
 from lakeview.rows import FileTask
 from lakeview.schema import Field, Schema, StructType
@@ -136,7 +137,7 @@ class Scan:
             f.field_id: f.source_ids[0]
             for spec in self._metadata.specs.values()
             for f in spec.fields
-            if f.transform.name == "identity"
+            if f.transform.name == "identity" and len(f.source_ids) == 1
         }
         specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
         mine = [c for c in self._columns if c.field.field_id in identity and c.specs]
@@ -145,8 +146,9 @@ class Scan:
         found: list[Mapping[int, Any]] = []
         known: dict[tuple[Any, ...], Mapping[int, Any]] = {}  # files of one partition share theirs
         floating = any(c.dtype.is_float() for c in mine)
-        parts = entries.select("spec_id", pl.col("partition").struct.field([c.key for c in mine]))
-        for row in parts.rows():
+        parts = entries["partition"].struct.unnest()
+        columns = [entries["spec_id"].to_list(), *(python_values(parts[c.key]) for c in mine)]
+        for row in zip(*columns, strict=True):
             constants = None if floating else known.get(row)  # 0.0 and -0.0 are one key, and two values
             if constants is None:
                 has = specs.get(row[0], set())

@@ -70,6 +70,27 @@ def _moments(unit: str, zone: str | None) -> Callable[[pl.Series], pl.Series]:
     return decode
 
 
+def in_calendar(values: pl.Series) -> pl.Series:
+    """Dates and times that Python has; null beyond: a moment that no calendar has brings down whatever shows it."""
+    match values.dtype:
+        case pl.Date():
+            first, last = _FIRST, _LAST
+        case pl.Datetime(time_unit="us"):
+            first, last = _FIRST * _DAY["us"], (_LAST + 1) * _DAY["us"] - 1
+        case _:
+            return values
+    return values.set(~values.to_physical().is_between(first, last), None)
+
+
+def python_values(values: pl.Series) -> list[Any]:
+    """Values as Python's; dates and times beyond its calendar as their numbers."""
+    there = in_calendar(values)
+    found = there.to_list()
+    for place in (there.is_null() & values.is_not_null()).arg_true():
+        found[place] = int(values.to_physical()[place])
+    return found
+
+
 def _time(values: pl.Series) -> pl.Series:
     micros = _read(values, pl.Int64())
     return (micros.set(~micros.is_between(0, _DAY["us"] - 1), None) * 1000).cast(pl.Time)

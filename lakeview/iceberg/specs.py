@@ -128,7 +128,8 @@ def _sort_fields(document: Mapping[str, Any], names: Mapping[int, str]) -> Itera
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict):
             continue
-        sources: Sequence[Any] = part.get("source-ids") or [part.get("source-id")]
+        several = part.get("source-ids")
+        sources: Sequence[Any] = several if isinstance(several, list) and several else [part.get("source-id")]
         transform = part.get("transform", "identity")
         yield {
             "column": ", ".join(names.get(i, f"column {i}") if isinstance(i, int) else f"column {i}" for i in sources),

@@ -88,7 +88,10 @@ def _struct(document: Any, depth: int) -> StructType:
     fields = document.get("fields") if isinstance(document, dict) else None
     if not isinstance(fields, list):
         raise _broken("a struct has no fields")
-    return StructType(tuple(_field(f, depth - 1) for f in fields))
+    found = tuple(_field(f, depth - 1) for f in fields)
+    if twice := next((name for name, times in Counter(f.name for f in found).items() if times > 1), None):
+        raise _broken(f"two columns side by side are called {twice}")
+    return StructType(found)
 
 
 def _field(document: Any, depth: int) -> Field:
@@ -120,9 +123,10 @@ def _ids(document: Any) -> Iterator[Any]:
         if f"{key}-id" in document:
             yield document[f"{key}-id"]
             yield from _ids(document.get(key))
-    for f in document.get("fields") or ():
-        yield f.get("id")
-        yield from _ids(f.get("type"))
+    if document.get("type", "struct") == "struct":
+        for f in document.get("fields") or ():
+            yield f.get("id")
+            yield from _ids(f.get("type"))
 
 
 def struct_fields(schema: Schema) -> dict[int, tuple[tuple[str, ...], Field]]:

@@ -225,11 +225,15 @@ def test_sort_orders_are_told_in_words_and_odd_ones_do_no_harm(history: Branched
         {"order-id": 0, "fields": []},
         {"order-id": 2, "fields": [part, {"source-id": 77}]},
         {"order-id": 1, "fields": "odd"},
-        {"order-id": "x", "fields": [part]},
+        *({"order-id": i, "fields": [part]} for i in ("x", [1], 2**31)),
+        {"order-id": 3, "fields": [{"source-ids": 5, "transform": ["x"], "direction": [], "null-order": {}}]},
     ]
     found = opened(history.record(sort_orders=orders, default_sort_order_id=2)).sort_orders()
     assert found.schema == SORT_ORDERS
-    assert found.select("order_id", "text", "default").rows() == [(2, "day of day desc nulls last, column 77", True)]
+    assert found.select("order_id", "text", "default").rows() == [
+        (2, "day of day desc nulls last, column 77", True),
+        (3, "unknown of column None", False),
+    ]
 
 
 # -- manifests

@@ -43,6 +43,16 @@ def test_the_main_branch_is_the_current_snapshot_where_no_refs_are_recorded() ->
     assert metadata.refs["main"].snapshot_id == 7
 
 
+@pytest.mark.parametrize("fields", [5, ["x"], None], ids=["a number", "texts", "null"])
+def test_what_only_a_struct_has_means_nothing_in_a_list(fields: Any) -> None:
+    odd = {"type": "list", "element-id": 2, "element": "int", "element-required": False, "fields": fields}
+    assert str(parsed(schema_of({"id": 1, "name": "a", "type": odd})).schema["a"].type) == "array<integer>"
+
+
+def test_version_1_may_have_no_specs_beside_its_one() -> None:
+    assert len(parsed(version_1(partition_specs=[])).spec.fields) == 2
+
+
 def test_gzip_is_known_by_its_first_bytes() -> None:
     assert parse_metadata(gzip.compress(text(document())), "v1.metadata.json").format_version == 2
 
@@ -97,6 +107,10 @@ def test_words_for_types(word: str, ours: str) -> None:
     assert parsed(schema_of({"id": 1, "name": "c", "type": word})).schema["c"].type == PrimitiveType(ours)
 
 
+def spec_of(field: dict[str, Any]) -> dict[str, Any]:
+    return document(partition_specs=[{"spec-id": 0, "fields": [field]}])
+
+
 TWICE = [{"id": 1, "name": "a", "type": "int"}, {"id": 1, "name": "b", "type": "int"}]
 
 INVALID: dict[str, tuple[dict[str, Any], str]] = {
@@ -121,6 +135,20 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "a partition field without a transform": (
         document(partition_specs=[{"spec-id": 0, "fields": [{"name": "p", "source-id": 1}]}]),
         "a partition field cannot be understood",
+    ),
+    "a partition field of no column": (spec_of({"name": "p", "source-ids": [], "transform": "identity"}), "understood"),
+    "a partition field id beyond 32 bits": (
+        spec_of({"name": "p", "source-id": 1, "field-id": 2**31, "transform": "identity"}),
+        "a partition field cannot be understood",
+    ),
+    "a spec id beyond 32 bits": (
+        document(partition_specs=[{"spec-id": 2**31, "fields": []}], default_spec_id=0),
+        "a partition spec has the id 2147483648",
+    ),
+    "a schema id beyond 32 bits": (document(schemas=[SCHEMA, {**SCHEMA, "schema-id": 2**70}]), "a schema has the id"),
+    "a name twice": (
+        schema_of({"id": 1, "name": "a", "type": "int"}, {"id": 2, "name": "a", "type": "int"}),
+        "two columns side by side are called a",
     ),
 }
 
