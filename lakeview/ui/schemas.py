@@ -5,14 +5,23 @@ from __future__ import annotations
 import polars as pl
 import streamlit as st
 
-from lakeview import views
+from lakeview import charts, views
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
 from lakeview.ui import viewed
-from lakeview.ui.components import ROW_HEIGHT, frame
+from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, link, nothing, stack
 from lakeview.ui.opened import Opened
+from lakeview.ui.selection import link as selected
 
 _INDENT = "\N{NO-BREAK SPACE}" * 4
+_CLASS_GLYPHS = {
+    "breaks readers": "\N{MULTIPLICATION X}",
+    "breaks some readers": "\N{BLACK UP-POINTING TRIANGLE}",
+    "breaks writers": "\N{BLACK UP-POINTING TRIANGLE}",
+    "safe": "\N{CHECK MARK}",
+}
+_FILTER = "find"
+_MANY_COLUMNS = 20
 _GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
 
 
@@ -57,9 +66,16 @@ def tree_note(now: Opened, columns: pl.DataFrame) -> str:
 
 
 def tree_table(columns: pl.DataFrame) -> None:
-    """The tree: one row a column, nested ones indented; null share and range from statistics alone."""
+    """The tree: one row a column, nested ones indented; null share and range from statistics alone. A wide one can be
+    searched, and is shown by page."""
     column = st.column_config
-    rows = columns.select(
+    columns = _found(columns)
+    if columns.is_empty():
+        nothing("No column is called so.", "Neither its name, its path nor its comment holds these letters.")
+        return
+    pages = -(-columns.height // MAX_ROWS)
+    page = st.pagination(pages, key="tree-page") if pages > 1 else 1
+    rows = columns.slice((page - 1) * MAX_ROWS, MAX_ROWS).select(
         id=pl.col("id").cast(pl.String),
         name=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"),
         type="type",
@@ -99,6 +115,25 @@ def tree_table(columns: pl.DataFrame) -> None:
     frame(rows, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 
+def _found(columns: pl.DataFrame) -> pl.DataFrame:
+    """The columns that hold what is searched for, in their path or comment; all where there is nothing to search."""
+    if columns.height <= _MANY_COLUMNS:
+        return columns
+    wanted = st.text_input(
+        "Find a column",
+        key=_FILTER,
+        bind="query-params",
+        placeholder="find a column",
+        label_visibility="collapsed",
+        icon=":material/search:",
+        width=260,
+    )
+    if not wanted:
+        return columns
+    text = pl.concat_str("path", "comment", separator=" ", ignore_nulls=True).str.to_lowercase()
+    return columns.filter(text.str.contains(wanted.lower(), literal=True))
+
+
 def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
     """The two versions to compare: the base and the one shown, or without a base the schema before this one."""
     after = now.snapshot
@@ -128,28 +163,40 @@ def diff_title(before: Snapshot, after: Snapshot) -> str:
 
 
 def diff_note(changes: pl.DataFrame) -> str:
-    """How many columns changed, and how they were matched."""
+    """How many changes are of which class, and how columns were matched."""
     matched = "matched by field id or name; choose a version to compare with above"
-    return matched if changes.is_empty() else f"{views.counted(changes.height, 'change')} · {matched}"
+    return matched if changes.is_empty() else f"{views.breaking_verdict(changes)} · {matched}"
 
 
-def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
-    """The difference: glyph and word, column, before and after, and what it breaks for readers."""
+def diff_table(told: pl.DataFrame, before: int, after: int) -> None:
+    """BREAKING: glyph and word, column, before and after, what it breaks and how bad that is."""
     column = st.column_config
-    rows = changes.with_columns(
-        change=pl.col("change").replace_strict(_GLYPHS, default="~") + pl.lit(" ") + pl.col("change")
+    rows = told.with_columns(
+        change=pl.col("change").replace_strict(_GLYPHS, default="~") + pl.lit(" ") + pl.col("change"),
+        mark=pl.col("class").replace_strict(_CLASS_GLYPHS, default=""),
     )
     frame(
         rows,
         {
-            "change": column.TextColumn("change", width=110),
-            "column": column.TextColumn("column", width=190),
-            "before": column.TextColumn(views.format_version(before), width=220),
-            "after": column.TextColumn(views.format_version(after), width=220),
+            "mark": column.TextColumn("", width=26, help="✕ breaks readers, ▲ some readers or writers, ✓ safe"),
+            "change": column.TextColumn("change", width=104),
+            "column": column.TextColumn("column", width=150),
+            "before": column.TextColumn(views.format_version(before), width=170),
+            "after": column.TextColumn(views.format_version(after), width=170),
+            "class": column.TextColumn("class", width=136),
             "breaks": column.TextColumn("what it breaks", width=220),
         },
         key="schema-diff",
     )
+
+
+def diff_rules(told: pl.DataFrame) -> None:
+    """Why the changes are of their classes: each rule once, worst class first."""
+    with st.expander("What breaks, and why", icon=":material/rule:", expanded=True):
+        for name in views.CLASSES:
+            rules = told.filter(pl.col("class") == name)["rule"].unique(maintain_order=True)
+            for rule in rules:
+                st.markdown(f"{_CLASS_GLYPHS[name]} **{name}** :gray[{escape(rule)}]")
 
 
 def lives_table(lives: pl.DataFrame) -> None:
@@ -174,20 +221,55 @@ def lives_table(lives: pl.DataFrame) -> None:
             "ended": column.TextColumn("dropped in", width=96),
         },
         key="column-lives",
-        height=30 * ROW_HEIGHT,
+        height=12 * ROW_HEIGHT,
     )
 
 
+def lanes(now: Opened, lives: pl.DataFrame, history: pl.DataFrame) -> None:
+    """The life of each column as a line: where it begins, changes and ends."""
+    moments = now.history["timestamp"].drop_nulls()
+    if not moments.is_empty():
+        until = moments.sort().to_list()[-1]
+        stack(charts.column_lanes(lives, history, until, dark=dark()), key="column-lanes")
+
+
+def blame(history: pl.DataFrame) -> None:
+    """Links to the commit of a change: on the timeline, and compared with what was before."""
+    labels = {
+        version: f"{views.format_version(version)} · {writer or 'writer not recorded'}"
+        for version, writer in history.select("version", "writer").iter_rows()
+    }
+    newest_first = list(dict.fromkeys(history.sort("timestamp", descending=True)["version"]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        chosen = st.selectbox(
+            "Commit of a change",
+            newest_first[:MAX_ROWS],
+            format_func=lambda version: labels[version],
+            key="blamed",
+            label_visibility="collapsed",
+            width=260,
+        )
+        if chosen is not None:
+            link("timeline", "The commit", selected(version=chosen, commit=chosen))
+            link("compare", "Compare with the version before", selected(version=chosen, base=None))
+
+
 def history_table(history: pl.DataFrame) -> None:
-    """Every change of every column, newest first."""
+    """Every change of every column with the commit and writer to blame, newest first."""
     column = st.column_config
-    rows = history.reverse().select(
-        "column",
-        "change",
-        "before",
-        "after",
-        version=views.version_label("version"),
-        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+    rows = (
+        history.sort("timestamp", descending=True, maintain_order=True)
+        .head(MAX_ROWS)
+        .select(
+            "column",
+            "change",
+            "before",
+            "after",
+            "operation",
+            "writer",
+            version=views.version_label("version"),
+            committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+        )
     )
     frame(
         rows,
@@ -196,8 +278,11 @@ def history_table(history: pl.DataFrame) -> None:
             "committed": column.TextColumn("committed, UTC", width=130),
             "column": column.TextColumn("column", width=200),
             "change": column.TextColumn("change", width=100),
-            "before": column.TextColumn("before", width=200),
-            "after": column.TextColumn("after", width=200),
+            "before": column.TextColumn("before", width=130),
+            "after": column.TextColumn("after", width=130),
+            "operation": column.TextColumn("operation", width=120),
+            "writer": column.TextColumn("writer", width=120),
         },
         key="column-history",
+        height=16 * ROW_HEIGHT,
     )

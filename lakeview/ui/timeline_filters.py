@@ -137,8 +137,8 @@ def _moment(name: str) -> datetime | None:
 
 
 def _keep_range(first: datetime, last: datetime) -> None:
-    for name, moment in ((FROM, first), (TO, last)):
-        _keep(name, f"{moment:%Y-%m-%dT%H:%M}")
+    # both at once: one step back in the browser takes both away
+    st.query_params.update({FROM: f"{first:%Y-%m-%dT%H:%M}", TO: f"{last:%Y-%m-%dT%H:%M}"})
 
 
 def _forget_range() -> None:

@@ -33,20 +33,24 @@ if columns.open:
 if difference.open:
     with difference, errors.shown(here="schema"):
         before, after = schemas.compared(now)
-        changes = views.diff_schemas(before.schema, after.schema)
+        changes = views.breaking(views.diff_schemas(before.schema, after.schema))
         downloads.offer("changes", changes)
         with card(schemas.diff_title(before, after), schemas.diff_note(changes)):
             if changes.is_empty():
                 nothing("The schema is the same in both versions.", "Compare with another version above.", "timeline")
             else:
                 schemas.diff_table(changes, before.version, after.version)
+                schemas.diff_rules(changes)
 
 if history.open:
     with history, errors.shown(here="schema"):
         known = viewed.schema_versions(now)
-        past = views.column_history(known)
+        past = views.blamed(views.column_history(known), viewed.timeline(now))
+        told = views.column_lives(known)
         downloads.offer("column history", past)
-        with card("Since when", "one line a column: where it begins, is changed, and ends"):
-            schemas.lives_table(views.column_lives(known))
-        with card("Every change", "newest first"):
+        with card("Since when", "● added, ◆ type, ▲ renamed, ■ other, ✚ dropped", key="column-lanes-card"):
+            schemas.lanes(now, told, past)
+            schemas.lives_table(told)
+        with card("Every change", "newest first, with the commit and writer it came from"):
+            schemas.blame(past)
             schemas.history_table(past)

@@ -50,3 +50,54 @@ def test_a_table_without_rules_has_no_place_for_them(good: Path) -> None:
     assert not app.exception
     assert len(app.dataframe) == 1
     assert "Constraints" not in text(app)
+
+
+def test_a_difference_says_what_it_breaks_and_why(good: Path) -> None:
+    app = open_page("schema", good, tab="What changed")
+    assert not app.exception
+    assert "1 is safe" in text(app)
+    row = app.dataframe[0].value.to_dict("records")[0]
+    assert (row["change"], row["column"], row["class"]) == ("+ added", "cancelled", "safe")
+    assert "it may be null: rows written before have none" in text(app).replace("\\", "")
+
+
+def test_a_dropped_column_breaks_readers(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "dropped").create()
+    log.commit("REPLACE COLUMNS", log.metadata(FIELDS[:2]), user="li")
+    app = open_page("schema", log.root, tab="What changed")
+    assert "1 breaks readers" in text(app)
+    row = app.dataframe[0].value.to_dict("records")[-1]
+    assert (row["mark"], row["class"], row["breaks"]) == ("\N{MULTIPLICATION X}", "breaks readers", "readers of it")
+
+
+def test_every_change_is_blamed_on_its_commit_and_writer(good: Path) -> None:
+    app = open_page("schema", good, tab="Since when")
+    assert not app.exception
+    newest = app.dataframe[1].value.to_dict("records")[0]
+    assert (newest["column"], newest["change"], newest["version"]) == ("cancelled", "born", "v4")
+    assert (newest["operation"], newest["writer"]) == ("ADD COLUMNS", "li")
+    assert app.selectbox(key="blamed").value == 4
+
+
+@pytest.mark.parametrize("tab", ["Columns", "What changed", "Since when"])
+@pytest.mark.parametrize("kind", ["empty", "silent", "unsupported", "corrupt"])
+def test_every_tab_draws_or_says_what_is_wrong(tab: str, kind: str, request: pytest.FixtureRequest) -> None:
+    assert not open_page("schema", request.getfixturevalue(kind), tab=tab).exception
+
+
+def test_a_wide_schema_can_be_searched_by_name_and_comment_and_is_shown_by_page(tmp_path: Path) -> None:
+    fields = [
+        {
+            "name": f"c{i}",
+            "type": "long",
+            "nullable": True,
+            "metadata": {"comment": "the *odd* one"} if i == 1100 else {},
+        }
+        for i in range(1200)
+    ]
+    log = LogWriter(tmp_path / "wide", partitioned=False).create(fields=fields)
+    app = open_page("schema", log.root)
+    assert not app.exception
+    assert len(app.dataframe[0].value) == 1000
+    assert open_page("schema", log.root, find="ODD").dataframe[0].value["name"].to_list() == ["c1100"]
+    assert "No column is called so" in text(open_page("schema", log.root, find="nothing"))
