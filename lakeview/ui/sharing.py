@@ -16,7 +16,7 @@ from lakeview.ui.components import ROW_HEIGHT, card, facts, finding_lines, frame
 from lakeview.ui.pages import PAGES
 
 TABS = ("As a recipient", "What is shared", "What was read")
-PROFILE, SHARE = "profile", "share"
+PROFILE, SHARE = "profile-file", "share-name"
 _CHOSEN = "_chosen-on-sharing"
 
 
