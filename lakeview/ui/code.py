@@ -1,69 +1,161 @@
-"""A table at a version to the code that opens it elsewhere."""
+"""What a page shows to the code that shows it elsewhere: its own question in lakeview, its rows in other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-_LAKEVIEW = """import lakeview as lv
+from lakeview.table import Table
 
-table = lv.open_table({address!r})
+ROWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is looked at: a page of a table at a version; `where` the filter typed there, `limit` its rows at most."""
+
+    page: str
+    table_format: str
+    address: str
+    version: int
+    base: int | None = None
+    where: str | None = None
+    limit: int = ROWS
+
+
+_OPEN = """import lakeview as lv
+
+table = lv.open_table({address})
 snapshot = table.snapshot({version})
-rows = table.scan({version}).head(1_000).collect()"""
+"""
+
+_IMPORTS = {
+    "datetime.": "from datetime import UTC, datetime\n",
+    "pl.": "import polars as pl",
+    "leaf_name": "from lakeview.schema import leaf_name",
+}
+
+_ROWS = "rows = table.scan({version}){filtered}.head({limit}).collect()"
+
+_ASKED: Mapping[str, str] = {
+    "overview": """findings = lv.views.findings(
+    snapshot,
+    versions=table.versions(),
+    commits=table.history(),
+    statistics=table.statistics({version}),
+    lifetimes=table.lifetimes(),
+    now=datetime.now(UTC),
+)
+print(lv.views.verdict(findings))""",
+    "timeline": """timeline = lv.views.timeline(table.history(), table.lifetimes())
+commit = table.commit({version})""",
+    "compare": """before = table.snapshot({base})
+changes = lv.views.diff_schemas(before.schema, snapshot.schema)
+settings = lv.views.settings_difference(before, snapshot)""",
+    "schema": """columns = lv.views.schema_tree(snapshot.schema, table.statistics({version}), snapshot.num_records)
+changes = table.schemas()""",
+    "files": """files = snapshot.files
+sizes = lv.views.file_sizes(files)
+facts = lv.views.file_facts(files)""",
+    "partitions": """sizes = lv.views.partition_sizes(snapshot)
+skew = lv.views.partition_skew(sizes)""",
+    "pruning": """plan = table.plan({condition}, {version})
+reasons = plan.group_by("kept", "reason").len()""",
+    "data": _ROWS,
+    "quality": """columns = [leaf_name(path) for path, _ in snapshot.schema.leaves()]
+timeline = lv.views.timeline(table.history(), table.lifetimes())
+loads = lv.views.column_loads(table.lifetimes(columns), timeline)
+changes = lv.views.sudden_changes(loads)""",
+    "health": """versions, lifetimes = table.versions(), table.lifetimes()
+policy = lv.views.retention_policy(snapshot.properties, table.refs())
+retention = lv.views.retention(versions, lifetimes, policy, now=datetime.now(UTC))
+problems = table.check()""",
+}
+"""What each page asks, after the table was opened; a page that is not here shows rows."""
 
 _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     "delta": {
         "PySpark": """from lakeview.spark import session
 
 spark = session()
-rows = spark.read.format("lakeview").option("version", "{version}").load({address!r})
+rows = spark.read.format("lakeview").option("version", "{version}").load({address}){spark_where}.limit({limit})
 
 # with Delta's own connector
-rows = spark.read.format("delta").option("versionAsOf", {version}).load({address!r})""",
+rows = spark.read.format("delta").option("versionAsOf", {version}).load({address}){spark_where}.limit({limit})""",
         "polars": """import polars as pl
 
-rows = pl.scan_delta({address!r}, version={version}).head(1_000).collect()""",
+rows = pl.scan_delta({address}, version={version}){polars_where}.head({limit}).collect()""",
         "DuckDB": """INSTALL delta; LOAD delta;
-SELECT * FROM delta_scan('{url}', version => {version}) LIMIT 1000;""",
+SELECT * FROM delta_scan('{url}', version => {version}){sql_where} LIMIT {limit};""",
     },
     "iceberg": {
-        "PySpark": """rows = spark.read.format("iceberg").option("snapshot-id", "{version}").load({address!r})""",
+        "PySpark": """from lakeview.spark import session
+
+spark = session()
+rows = spark.read.format("lakeview").option("version", "{version}").load({address}){spark_where}.limit({limit})
+
+# with Iceberg's own connector
+rows = spark.read.format("iceberg").option("snapshot-id", "{version}").load({address}){spark_where}.limit({limit})""",
         "polars": """import polars as pl
 
-rows = pl.scan_iceberg({address!r}, snapshot_id={version}).head(1_000).collect()""",
+rows = pl.scan_iceberg({metadata}, snapshot_id={version}){polars_where}.head({limit}).collect()""",
         "DuckDB": """INSTALL iceberg; LOAD iceberg;
-SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}) LIMIT 1000;""",
+SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}){sql_where} LIMIT {limit};""",
     },
     "catalog": {
-        "PySpark": """rows = spark.read.option("snapshot-id", "{version}").table({identifier!r})""",
+        "PySpark": """shown = spark.read.option("snapshot-id", "{version}").table({identifier})
+rows = shown{spark_where}.limit({limit})""",
         "pyiceberg": """from pyiceberg.catalog import load_catalog
 
-rows = load_catalog({catalog!r}).load_table({name!r}).scan(snapshot_id={version}, limit=1_000).to_arrow()""",
+rows = load_catalog({catalog}).load_table({name}).scan(snapshot_id={version}, limit={limit}).to_arrow()""",
     },
     "sharing": {
         "delta-sharing": """import delta_sharing
 
-rows = delta_sharing.load_as_pandas({address!r}, version={version}, limit=1_000)""",
+rows = delta_sharing.load_as_pandas({address}, version={version}, limit={limit})""",
         "PySpark": """shared = spark.read.format("deltaSharing").option("responseFormat", "delta")
-rows = shared.option("versionAsOf", {version}).load({address!r})""",
+rows = shared.option("versionAsOf", {version}).load({address}){spark_where}.limit({limit})""",
     },
 }
 
 
-def snippets(table_format: str, address: str, version: int) -> dict[str, str]:
-    """Code by tool, lakeview first, that opens this version of the table."""
-    _, in_catalog, named = address.partition("catalog://")
+def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
+    """Code by tool, lakeview first. In lakeview it is the page's question, elsewhere the rows of this version.
+
+    `metadata`: the file that describes the version, for tools that want it named; None: they find it at the address.
+    """
+    _, in_catalog, named = view.address.partition("catalog://")
     catalog, _, name = named.partition("/")
-    templates = {"lakeview": _LAKEVIEW, **_ELSEWHERE.get("catalog" if in_catalog else table_format, {})}
-    if in_catalog and "%" in address:  # names that others spell in their own ways
-        templates = {"lakeview": _LAKEVIEW}
-    quoted = address.replace("'", "''")
+    tools = _ELSEWHERE.get("catalog" if in_catalog else view.table_format, {})
+    if in_catalog and "%" in view.address:  # names that others spell in their own ways
+        tools = {}
+    quoted = view.address.replace("'", "''")
+    where = view.where
     values = {
-        "address": address,
-        "version": version,
+        "address": repr(view.address),
+        "metadata": repr(metadata or view.address),
+        "version": view.version,
+        "base": view.version if view.base is None else view.base,
+        "limit": view.limit,
+        "condition": repr(where or "TRUE"),
+        "filtered": f".filter(pl.sql_expr({where!r}))" if where else "",
+        "polars_where": f".filter(pl.sql_expr({where!r}))" if where else "",
+        "spark_where": f".where({where!r})" if where else "",
+        "sql_where": f" WHERE {where}" if where else "",
         "quoted": quoted,
-        "catalog": catalog,
-        "name": name,
-        "identifier": f"{catalog}.{name}",
+        "catalog": repr(catalog),
+        "name": repr(name),
+        "identifier": repr(f"{catalog}.{name}"),
         "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
     }
-    return {tool: template.format(**values) for tool, template in templates.items()}
+    asked = f"{_OPEN}\n{_ASKED.get(view.page, _ROWS)}".format(**values)
+    asked = "".join(f"{line}\n" for name, line in _IMPORTS.items() if name in asked) + asked
+    return {"lakeview": asked} | {tool: template.format(**values) for tool, template in tools.items()}
+
+
+def metadata_file(table: Table) -> str | None:
+    """The address of the one file that describes the table now, where its format has such."""
+    found = getattr(table, "metadata_file", None)
+    if found is None or table.address.endswith(found.path):
+        return None
+    return f"{table.address.rstrip('/')}/{found.path}"

@@ -103,7 +103,7 @@ def facts(opened: Opened) -> None:
     )
 
 
-def actions(opened: Opened) -> None:
+def actions(opened: Opened, page: str) -> None:
     """Refresh, link and code; the download belongs to the page and comes after it."""
     st.button(
         "",
@@ -115,8 +115,8 @@ def actions(opened: Opened) -> None:
     )
     if st.button("", icon=":material/link:", type="tertiary", key="share", help="Link to exactly this view"):
         _share()
-    if st.button("", icon=":material/code:", type="tertiary", key="code", help="Code that opens this version"):
-        _show_code(opened.table.format, opened.address, opened.version)
+    if st.button("", icon=":material/code:", type="tertiary", key="code", help="Code that shows the same"):
+        _show_code(_view(opened, page), code.metadata_file(opened.table))
 
 
 def download(opened: Opened) -> None:
@@ -251,6 +251,19 @@ def _pick(key: str) -> None:
         selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
 
 
+def _view(opened: Opened, page: str) -> code.View:
+    typed = st.session_state
+    return code.View(
+        page=page,
+        table_format=opened.table.format,
+        address=opened.address,
+        version=opened.version,
+        base=opened.base,
+        where=typed.get("where") or None,
+        limit=int(typed.get("limit") or code.ROWS),
+    )
+
+
 @st.dialog("Link to this view", icon=":material/link:")
 def _share() -> None:
     st.markdown(":gray[Table, version, comparison and what is chosen on the page.]")
@@ -258,7 +271,7 @@ def _share() -> None:
 
 
 @st.dialog("The same, in code", width="large", icon=":material/code:")
-def _show_code(table_format: str, address: str, version: int) -> None:
-    snippets = code.snippets(table_format, address, version)
+def _show_code(view: code.View, metadata: str | None) -> None:
+    snippets = code.snippets(view, metadata)
     for tab, (name, text) in zip(st.tabs(list(snippets)), snippets.items(), strict=True):
         tab.code(text, language="sql" if name == "DuckDB" else "python")

@@ -59,7 +59,7 @@ def _table_page(name: str, page: st.Page) -> None:
             header.facts(found)
             st.space("stretch")
             with st.container(horizontal=True, gap="small", width="content"):
-                header.actions(found)
+                header.actions(found, name)
                 slot = st.container(width="content")
     if found is None:
         if not failed:
