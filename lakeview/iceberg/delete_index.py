@@ -43,6 +43,11 @@ def is_vector(entries: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
+def aimless(deletes: pl.DataFrame) -> pl.Series:
+    """Which delete ENTRIES are vectors that do not say whose rows they delete, and so may delete any."""
+    return is_vector(deletes) & deletes["referenced_data_file"].is_null()
+
+
 def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int], each: bool = True) -> pl.DataFrame:
     """PAIRS of live ENTRIES. `global_specs`: the unpartitioned specs, whose equality deletes apply to every file.
 

@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.errors import InvalidRequestError
 from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
-from lakeview.iceberg.delete_index import FILE_PATH_ID, is_vector, pairs
+from lakeview.iceberg.delete_index import FILE_PATH_ID, aimless, is_vector, pairs
 from lakeview.iceberg.history import whole
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
@@ -140,6 +140,8 @@ class IcebergFiles:
         vectors = pl.Series("deletion_vector", [None] * height, dtype=pl.String)
         rows = pl.Series("deleted_records", [0] * height, dtype=pl.Int64)
         deletes = self.delete_entries()
+        if aimless(deletes).any():
+            return {"deletion_vector": vectors, "deleted_records": rows.clear(height)}
         applied = self.pairs(entries, deletes, each=False)
         if not applied.height:
             return {"deletion_vector": vectors, "deleted_records": rows}

@@ -290,7 +290,7 @@ class TreeHistory:
         except LakeviewError:  # deletes that cannot be read may name any row
             return whole_life.with_columns(records=pl.lit(None, dtype=pl.Int64))
         live = pl.concat(frames).filter((pl.col("status") != 2) & pl.col("content").is_in([1, 2]))
-        deletes = live.group_by("path", "content_offset", maintain_order=True).agg(
+        deletes = live.group_by("path", "content_offset", "referenced_data_file", maintain_order=True).agg(
             pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
         )  # fmt: skip
         everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]

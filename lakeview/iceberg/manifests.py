@@ -207,12 +207,18 @@ def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.Data
     )
     if frame["path"].has_nulls() or not frame["status"].is_in([0, 1, 2]).all():
         raise corrupt(path, "an entry has no path, or a status that is none")
+    if not frame["content"].is_in([0, 1, 2]).all():  # null, as in version 1, stands for data
+        raise corrupt(path, "an entry holds neither data nor deletes")
     if frame["key_metadata"].drop_nulls().len():
         raise UnsupportedTableError(
             f"{path} names encrypted files, and encryption is not read",
             fix="read the table with an engine that holds its keys", place=path, kind="unsupported-encryption",
         )  # fmt: skip
-    frame = frame.with_columns(pl.col("content").fill_null(0), pl.col("format").str.to_uppercase().fill_null("PARQUET"))
+    frame = frame.with_columns(
+        pl.col("content").fill_null(0),
+        pl.col("format").str.to_uppercase().fill_null("PARQUET"),
+        pl.when(pl.col("records") >= 0).then("records"),  # fewer than none: nothing is known
+    )
     if "f102" in found.columns and isinstance(found["f102"].dtype, pl.Struct) and found["f102"].dtype.fields:
         frame = frame.with_columns(found["f102"].alias("partition"))
     return frame
@@ -231,6 +237,11 @@ def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame
     given = _given(group)
     sequence, own = pl.col("given_sequence"), pl.col("first_row_id")
     frame = entries.hstack(given)
+    # a reader that looks for deletes among deletes alone would give the rows they name
+    astray = (entries["content"] == 0) != (given["given_content"] == 0)
+    if astray.any() and (found := frame.filter(astray & (entries["status"] != 2))).height:
+        path = group[found["given_by"][0]].path
+        raise corrupt(path, f"its list calls it a manifest of the other kind, and it holds {found['path'][0]}")
     # from version 1 everything has the number 0, written or not
     lacking = (pl.col("status") == 0) & pl.col("sequence_number").is_null() & (sequence != 0)
     if entries["sequence_number"].has_nulls() and (found := frame.filter(lacking)).height:
@@ -258,12 +269,15 @@ def _given(group: Sequence[Manifest]) -> pl.DataFrame:
     """What each entry's manifest gives it, one row an entry; `given_by`: which manifest of the group that is."""
     rows = pl.DataFrame(
         [
-            (i, m.row.get("sequence_number") or 0, m.row.get("added_snapshot_id"), m.row.get("first_row_id"), m.spec_id)
+            (
+                i, m.row.get("content") or 0, m.row.get("sequence_number") or 0, m.row.get("added_snapshot_id"),
+                m.row.get("first_row_id"), m.spec_id,
+            )
             for i, m in enumerate(group)
         ],
         schema={
-            "given_by": pl.UInt32(), "given_sequence": _I64, "given_snapshot_id": _I64, "given_first_row_id": _I64,
-            "spec_id": _I32,
+            "given_by": pl.UInt32(), "given_content": _I32, "given_sequence": _I64, "given_snapshot_id": _I64,
+            "given_first_row_id": _I64, "spec_id": _I32,
         },
         orient="row",
     )  # fmt: skip

@@ -13,6 +13,7 @@ from lakeview.errors import CorruptTableError
 from lakeview.expressions import parse
 from lakeview.frames import PLAN
 from lakeview.iceberg.data_files import NAME_MAPPING, IcebergSource
+from lakeview.iceberg.delete_index import aimless
 from lakeview.iceberg.deletes import EqualityDeletes, IcebergDeletes, VectorPlace, position_task
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.locations import Locations
@@ -112,6 +113,13 @@ class Scan:
 
     def _deletes(self, entries: pl.DataFrame, deletes: pl.DataFrame) -> dict[int, dict[str, tuple[int, ...]]]:
         """Which deletes apply to each entry, of each kind, by row number."""
+        for path in deletes.filter(aimless(deletes))["path"] if deletes.height else ():
+            raise CorruptTableError(
+                f"the deletion vector in {path} does not say which data file it deletes from",
+                fix="have the table's manifests rewritten by the engine that owns it",
+                place=path,
+                kind="corrupt-file",
+            )
         found: dict[int, dict[str, tuple[int, ...]]] = {}
         applied = self._files.pairs(entries, deletes).group_by("data", "kind", maintain_order=True).agg("delete")
         for data, kind, numbers in applied.iter_rows():

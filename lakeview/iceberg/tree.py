@@ -32,8 +32,8 @@ _READERS, _DECODERS = 8, 4
 _CHUNK_BYTES = 2 << 20
 """Small manifests are decoded together, as many as come to this, by the lengths that their list tells."""
 _NEEDED = (
-    "manifest_path", "manifest_length", "partition_spec_id", "sequence_number", "added_snapshot_id", "first_row_id",
-    "key_metadata", "added_files_count", "existing_files_count", "deleted_files_count",
+    "manifest_path", "manifest_length", "partition_spec_id", "content", "sequence_number", "added_snapshot_id",
+    "first_row_id", "key_metadata", "added_files_count", "existing_files_count", "deleted_files_count",
 )  # fmt: skip
 
 _Key = tuple[str, int | None]
@@ -235,9 +235,12 @@ def _store(address: str) -> str:
 
 
 def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
-    """The entries that are part of the snapshot, of this content. A data file that occurs twice counts once."""
+    """The entries that are part of the snapshot, of this content. A data file that occurs twice counts once.
+
+    Deletion vectors are told apart by their place in a file and what they delete from: two files may share one.
+    """
     found = entries.filter((pl.col("status") != 2) & pl.col("content").is_in(list(content)))
-    return found.unique(["path", "content_offset"], keep="first", maintain_order=True)
+    return found.unique(["path", "content_offset", "referenced_data_file"], keep="first", maintain_order=True)
 
 
 def _missing(path: str, what: str, why: str) -> CorruptTableError:

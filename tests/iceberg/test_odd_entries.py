@@ -1,0 +1,86 @@
+"""Manifest entries that no writer should make: rows that were deleted never come back, and no row vanishes unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakeview as lv
+from lakeview.errors import CorruptTableError
+from tests.builders.iceberg import IcebergHistory
+
+FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+class Odd(IcebergHistory):
+    """A table whose manifests hold other entries than they should; `listed`: what its list says of them instead."""
+
+    change: Change | None = None
+    listed: Mapping[str, Any] | None = None
+
+    def _manifest(self, entries: list[dict[str, Any]], *rest: Any) -> dict[str, Any]:
+        if self.change is not None:
+            files = self.change([e["data_file"] for e in entries])
+            entries = [{**entries[0], "data_file": f} for f in files]
+        return super()._manifest(entries, *rest) | dict(self.listed or {})
+
+
+def odd(root: Path) -> Odd:
+    return Odd(root / "t", FIELDS, version=3)
+
+
+def test_a_vector_may_serve_two_files(tmp_path: Path) -> None:
+    history = odd(tmp_path)
+    first, second = (history.append(name, [{"id": i} for i in range(3)]) for name in ("a", "b"))
+    history.change = lambda files: [files[0], {**files[0], "referenced_data_file": second}]
+    history.delete_vectors("v", {first: [1]})
+    table = lv.open_table(history.address)
+    assert sorted(table.scan().collect()["id"]) == [0, 0, 2, 2]
+    assert table.snapshot().files["deleted_records"].to_list() == [1, 1]
+    assert table.snapshot().num_records == 4
+    lives = table.lifetimes()
+    assert lives.filter(lives["removed"].is_null())["records"].to_list() == [2, 2]
+
+
+def test_a_vector_that_does_not_say_whose_rows_it_deletes_is_refused_and_files_still_show(tmp_path: Path) -> None:
+    history = odd(tmp_path)
+    path = history.append("a", [{"id": i} for i in range(3)])
+    history.change = lambda files: [{**f, "referenced_data_file": None} for f in files]
+    history.delete_vectors("v", {path: [1]})
+    table = lv.open_table(history.address)
+    with pytest.raises(CorruptTableError, match="does not say which data file it deletes from"):
+        table.scan().collect()
+    assert table.snapshot().files["deleted_records"].to_list() == [None]
+    assert table.snapshot().num_records is None
+
+
+@pytest.mark.parametrize(
+    ("change", "listed", "message"),
+    [
+        pytest.param({"content": 9}, {}, "neither data nor deletes", id="content that nobody knows"),
+        pytest.param({}, {"content": 0}, "a manifest of the other kind", id="deletes listed as data"),
+    ],
+)
+def test_entries_that_would_be_passed_over_are_corrupt(
+    tmp_path: Path, change: Mapping[str, Any], listed: Mapping[str, Any], message: str
+) -> None:
+    history = odd(tmp_path)
+    path = history.append("a", [{"id": i} for i in range(3)])
+    history.change, history.listed = lambda files: [{**f, **change} for f in files], listed
+    history.delete_positions("d", {path: [1]})
+    with pytest.raises(CorruptTableError, match=message):
+        lv.open_table(history.address).scan().collect()
+
+
+def test_fewer_records_than_none_are_unknown(tmp_path: Path) -> None:
+    history = odd(tmp_path)
+    history.change = lambda files: [{**f, "record_count": -3} for f in files]
+    history.append("a", [{"id": 1}])
+    table = lv.open_table(history.address)
+    assert table.snapshot().files["records"].to_list() == [None]
+    assert table.snapshot().num_records is None
+    assert table.scan().collect().rows() == [(1,)]
