@@ -56,6 +56,9 @@ CLUSTERING_COURSE = pl.Schema(
 """One row a version looked at, oldest first; the figures as in CLUSTERING."""
 
 MOST_PLACES = 240
+MOST_MEASURED = 100_000
+"""Of more files than this so many places are looked at, evenly spread: `depth` and `most` are then of those."""
+
 MOST_VERSIONS = 40
 MOST_RANGES = 6_000_000
 """So many files, over all versions looked at, are held against each other: a few seconds."""
@@ -99,7 +102,8 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
     )
     ordered = places.unique("code", keep="first").sort("code")
     chosen = ordered[spread_evenly(range(ordered.height), MOST_PLACES)]
-    depth = _depth_at(codes, chosen["code"])
+    ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
+    depth = _depth_at(ends, chosen["code"])
     texts = pl.Series([value_text(v) for v in values.gather(chosen["row"]).to_list()], dtype=pl.String)
     return pl.DataFrame(
         {
@@ -221,7 +225,7 @@ def _codes(ranges: pl.DataFrame) -> pl.DataFrame:
     """`low, high` as numbers in the order of the values, null where a range has no such end."""
     low, high = ranges["min"], ranges["max"]
     dtype = low.dtype
-    if dtype.is_integer() or dtype.is_float():
+    if dtype.is_integer() or dtype.is_float() or dtype == pl.String():
         return pl.DataFrame({"low": low, "high": high})
     if dtype.is_temporal():
         return pl.DataFrame({"low": low.to_physical(), "high": high.to_physical()})
@@ -234,7 +238,11 @@ def _codes(ranges: pl.DataFrame) -> pl.DataFrame:
 def _depth(codes: pl.DataFrame) -> _Depth:
     if codes.is_empty():
         return _Depth(None, None)
-    at = _depth_at(codes, pl.concat([codes["low"], codes["high"]]))
+    # places of a million files, evenly spread in the order of the values, tell the mean to a few parts in a million
+    step = -(-codes.height // MOST_MEASURED)
+    ordered = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
+    places = pl.concat([ordered["low"].gather_every(step), ordered["high"].gather_every(step, (step - 1) // 2)])
+    at = _depth_at(ordered, places)
     mean, most = at.mean(), at.max()
     assert isinstance(mean, float), "there is at least one range"
     assert isinstance(most, int), "depths are counts"
@@ -243,7 +251,7 @@ def _depth(codes: pl.DataFrame) -> _Depth:
 
 def _depth_at(codes: pl.DataFrame, places: pl.Series) -> pl.Series:
     """How many ranges hold each place: those that begin at or before it, less those that end before it; never fewer
-    than none, whatever a broken range says."""
-    begun = codes["low"].sort().search_sorted(places, side="right").cast(pl.Int64)
-    ended = codes["high"].sort().search_sorted(places, side="left").cast(pl.Int64)
+    than none, whatever a broken range says. `codes`: lows and highs, each sorted for itself."""
+    begun = codes["low"].search_sorted(places, side="right").cast(pl.Int64)
+    ended = codes["high"].search_sorted(places, side="left").cast(pl.Int64)
     return (begun - ended).clip(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -52,6 +53,8 @@ PARTS = pl.Schema(
 it, so that it spares no file; `files` and `bytes` it alone would read, then the files it alone spares, by reason."""
 
 _MOST_VALUES = 5
+_POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
+"""How polars marks columns and numbers when it writes an expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ def can_be_judged(where: pl.Expr) -> bool:
 
 def condition_text(where: pl.Expr) -> str:
     """A condition for people: SQL where the log can judge it, else as polars writes it; long ones are cut."""
-    text = _text(parse(where)) or str(where).replace("\n", " ")
+    text = _text(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
     return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
 
 
