@@ -78,41 +78,36 @@ class LifeFacts:
     median_life: timedelta | None
 
 
-def goes_on(lifetimes: pl.DataFrame) -> pl.Series:
-    """Of each of LIFETIMES, whether the file stays on with other deleted rows: it ends where another begins."""
-    return _touches(lifetimes, "removed", "added")
-
-
-def went_on(lifetimes: pl.DataFrame) -> pl.Series:
-    """Of each of LIFETIMES, whether the file was there before with other deleted rows: it begins where another ends."""
-    return _touches(lifetimes, "added", "removed")
-
-
-def _touches(lifetimes: pl.DataFrame, own: str, other: str) -> pl.Series:
-    again = lifetimes["path"].is_duplicated()
-    if not again.any():
-        return again
-    several = lifetimes.filter(again).select("path", pl.col(other).alias("at")).drop_nulls().unique()
-    found = several.with_columns(met=pl.lit(value=True))
-    keys = lifetimes.select("path", pl.col(own).alias("at"))
-    return keys.join(found, on=["path", "at"], how="left", maintain_order="left")["met"].fill_null(value=False)
+def continued(lifetimes: pl.DataFrame) -> pl.DataFrame:
+    """`goes_on, went_on` of each of LIFETIMES: whether the file stays on after it with other deleted rows (it ends
+    where another begins), and whether it was there before so (it begins where another ends)."""
+    several = lifetimes["path"].hash().is_duplicated()  # numbers are compared far sooner than a million texts
+    if not several.any():
+        return pl.DataFrame({"goes_on": several, "went_on": several})
+    stays = lifetimes.select("path", "added", "removed").with_row_index("row").filter(several)
+    met = (
+        stays.drop_nulls("removed")
+        .join(stays.drop_nulls("added"), left_on=["path", "removed"], right_on=["path", "added"])
+        .select(ends="row", begins="row_right")
+    )
+    row = pl.int_range(lifetimes.height, dtype=pl.UInt32, eager=True)
+    return pl.DataFrame({"goes_on": row.is_in(met["ends"].implode()), "went_on": row.is_in(met["begins"].implode())})
 
 
 def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """FILE_LIVES from LIFETIMES and TIMELINE, in no order; files that went before the timeline begins are left out."""
     line = timeline.filter(pl.col("lane") != "aside").select("version", "timestamp", "lane").with_row_index("place")
     places = line.select("version", pl.col("place").cast(pl.Int64))
-    ends, begins = goes_on(lifetimes), went_on(lifetimes)
-    stays = lifetimes.select("path", "added", "removed", "size").with_columns(ends.alias("on"), begins.alias("again"))
+    stays = lifetimes.select("path", "added", "removed", "size").hstack(continued(lifetimes))
     placed = (
         stays.join(places.rename({"version": "added", "place": "from"}), on="added", how="left")
         .join(places.rename({"version": "removed", "place": "to"}), on="removed", how="left")
         .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
         .with_columns(pl.col("from").fill_null(0))
     )
-    parted = pl.col("on") | pl.col("again")
+    parted = pl.col("goes_on") | pl.col("went_on")
     whole, parts = placed.filter(~parted), placed.filter(parted).sort("path", "from")
-    life = (~pl.col("again") | (pl.col("path") != pl.col("path").shift(1)).fill_null(value=True)).cum_sum()
+    life = (~pl.col("went_on") | (pl.col("path") != pl.col("path").shift(1)).fill_null(value=True)).cum_sum()
     joined = parts.group_by(life.alias("life")).agg(
         pl.col("from", "added", "size").first(), pl.col("to", "removed").last()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.views.lives import goes_on, went_on
+from lakeview.views.lives import continued
 from lakeview.views.units import version_label
 
 USUAL_WINDOW = 20
@@ -80,15 +80,14 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     changes = ordered.filter(pl.col("lane") == "change").select(
         pl.col("version").alias("removed"), taken_back_at="timestamp", change_row="row", removed_files="files_removed"
     )
+    if loads.is_empty() or changes.is_empty():
+        return pl.DataFrame(schema=empty)
     # the change must leave files that are neither the load's nor its own: a full refresh takes nothing back
     before = ordered.select(change_row=pl.col("row") + 1, files_before="files")
     # a file that stays on with other deleted rows is neither removed nor written again
-    known = lifetimes.select("added", "removed", "size").with_columns(
-        goes_on(lifetimes).alias("on"), went_on(lifetimes).alias("again")
-    )
-    stays = known.with_columns(removed=pl.when(~pl.col("on")).then("removed")).filter(~pl.col("again")).select(
-        "added", "removed", "size"
-    )  # fmt: skip
+    known = lifetimes.select("added", "removed", "size").hstack(continued(lifetimes))
+    ended = known.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
+    stays = ended.filter(~pl.col("went_on")).select("added", "removed", "size")
     written = stays.group_by("added").agg(load_bytes=pl.col("size").sum())
     dropped = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=pl.col("size").sum())
     return (

@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.frames import UTC_MILLIS
 from lakeview.snapshot import Snapshot
-from lakeview.views.lives import went_on
+from lakeview.views.lives import continued
 from lakeview.views.loads import elapsed
 from lakeview.views.partition_keys import partition_keys, sequence
 from lakeview.views.units import version_label
@@ -264,7 +264,7 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
         pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")
     )
     # a file that stays on with other deleted rows was not written again
-    stays = lifetimes.filter(~went_on(lifetimes))
+    stays = lifetimes.filter(~continued(lifetimes)["went_on"])
     placed = stays.join(loads, on="added").join(known, on="path", how="left")
     gone = placed.filter(pl.col("partition_text").is_null())
     if not gone.is_empty():
