@@ -204,13 +204,13 @@ class IcebergTable:
         return refs.refs(self._state.metadata)
 
     def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`.
-
-        VersionNotFoundError, InvalidRequestError.
+        """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`, in the types of
+        the schema that the ref is read with. VersionNotFoundError, InvalidRequestError.
         """
         state = self._state
         head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
-        return state.history.lifetimes(head, None if columns is None else asked_leaves(state.metadata.schema, columns))
+        _, schema = self._chosen(state, ref=ref)
+        return state.history.lifetimes(head, None if columns is None else asked_leaves(schema, columns))
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
         """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import polars as pl
@@ -45,6 +45,11 @@ class Opened:
     def snapshot(self) -> Snapshot:
         """The table at the version shown; the newest one of a branch has the table's schema as it is now."""
         return cache.snapshot(self.address, self.version, self._branch)
+
+    @property
+    def newest(self) -> Snapshot:
+        """The newest version of the line that is told."""
+        return replace(self, version=self.latest).snapshot
 
     @property
     def base_snapshot(self) -> Snapshot | None:

@@ -43,27 +43,27 @@ def told(now: Opened) -> Told:
 
 
 def _columns(now: Opened) -> tuple[tuple[str, ...], int]:
-    leaves = [
-        leaf_name(path) for path, _ in now.snapshot.schema.leaves() if path[0] not in now.snapshot.partition_columns
-    ]
+    newest = now.newest  # lives are told in its types, whichever version is shown
+    leaves = [leaf_name(path) for path, _ in newest.schema.leaves() if path[0] not in newest.partition_columns]
     fitting = max(1, MOST_VALUES // max(1, now.lifetimes.height))
     return tuple(leaves[: min(MOST_COLUMNS, fitting)]), len(leaves)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _lives(address: str, latest: int, columns: tuple[str, ...]) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    return cache.table(address).lifetimes(columns)
+def _lives(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    table = cache.table(address)
+    return table.lifetimes(columns) if ref is None else table.ref_lifetimes(ref, columns)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _changes(
     address: str,
     latest: int,
-    ref: str | None,  # noqa: ARG001 (in the key: each ref has a timeline of its own)
+    ref: str | None,
     columns: tuple[str, ...],
     _timeline: pl.DataFrame,
 ) -> pl.DataFrame:
-    return views.sudden_changes(views.column_loads(_lives(address, latest, columns), _timeline))
+    return views.sudden_changes(views.column_loads(_lives(address, latest, ref, columns), _timeline))
 
 
 def states(now: Opened) -> pl.DataFrame:
@@ -75,11 +75,11 @@ def states(now: Opened) -> pl.DataFrame:
 def _states(
     address: str,
     latest: int,
-    ref: str | None,  # noqa: ARG001 (in the key: each ref has a timeline of its own)
+    ref: str | None,
     columns: tuple[str, ...],
     _timeline: pl.DataFrame,
 ) -> pl.DataFrame:
-    return views.column_states(_lives(address, latest, columns), _timeline)
+    return views.column_states(_lives(address, latest, ref, columns), _timeline)
 
 
 def findings(now: Opened, found: Told) -> list[Finding]:
@@ -142,7 +142,15 @@ def load_trends(now: Opened, found: Told, column: str) -> None:
         if event is None:
             _panel(views.gap_trend(timeline), "Since the load before, days", "days", "gaps")
         else:
-            _panel(views.lag_trend(changes, event), f"From newest {event} to commit, days", "days", "lag")
+            _lag_panel(views.lag_trend(changes, event), event)
+
+
+def _lag_panel(lags: pl.DataFrame, event: str) -> None:
+    usual, title = views.usual_of_history(lags), f"From newest {event} to commit, days"
+    if usual is None:
+        _panel(lags, title, "days", "lag")
+    else:
+        _panel(views.beyond(lags, usual), f"{title} beyond the usual {usual:,.0f}", "days", "lag")
 
 
 def _panel(trend: pl.DataFrame, title: str, kind: charts.TrendKind, key: str) -> None:

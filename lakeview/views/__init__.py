@@ -94,6 +94,7 @@ from lakeview.views.lives import (
 )
 from lakeview.views.load_trends import (
     LOAD_TREND,
+    beyond,
     event_column,
     gap_trend,
     lag_trend,
@@ -101,6 +102,7 @@ from lakeview.views.load_trends import (
     range_trend,
     rows_trend,
     state_trend,
+    usual_of_history,
 )
 from lakeview.views.manifests import DISTINCT, SPEC_USE, ManifestFacts, distinct_values, manifest_facts, spec_use
 from lakeview.views.partition_columns import PARTITION_COLUMN, partition_column
@@ -301,6 +303,7 @@ __all__ = [
     "WriteAmplification",
     "asides",
     "base_choices",
+    "beyond",
     "blamed",
     "branches",
     "breaking",
@@ -425,6 +428,7 @@ __all__ = [
     "timeline",
     "trend",
     "usage_origins",
+    "usual_of_history",
     "verdict",
     "version_label",
     "versions_behind",

@@ -26,6 +26,11 @@ the band is the median of the loads around ± 3 median absolute deviations, null
 BAND_SPREADS = 3.0
 DAY_MS = 86_400_000
 
+HISTORY_DAYS = 365.0
+HISTORY_LOADS = 20.0
+HISTORY_DAYS_ALWAYS = 3_650.0
+"""Events are history, not news, that lie further back than a year and than twenty loads take; or ten years."""
+
 
 def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     """LOAD_TREND of a column's null share, from SUDDEN."""
@@ -102,6 +107,23 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
     rows = rows.with_columns(value=lag, mark=mark, stays=pl.col("taken_back_by").is_null())
     return _finished(_banded(_far_out(rows, least=1.0)), "far")
+
+
+def usual_of_history(lags: pl.DataFrame) -> float | None:
+    """The days from event to commit that are usual in a table whose loads bring history, from `lag_trend`: that a load
+    of 2026 brings rows of 2013 says nothing of its freshness. None where the loads bring what has just happened.
+    """
+    usual = lags["value"].median()
+    gap = (lags["timestamp"].diff().dt.total_milliseconds() / DAY_MS).median()
+    if not isinstance(usual, float):
+        return None
+    cadence = gap if isinstance(gap, float) else 0.0
+    return usual if usual > min(max(HISTORY_LOADS * cadence, HISTORY_DAYS), HISTORY_DAYS_ALWAYS) else None
+
+
+def beyond(trend: pl.DataFrame, usual: float) -> pl.DataFrame:
+    """LOAD_TREND of how far values and bands lie above (or, below zero, under) what is usual."""
+    return trend.with_columns(pl.col("value", "band_low", "band_high") - usual)
 
 
 def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:

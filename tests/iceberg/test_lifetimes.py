@@ -15,6 +15,7 @@ from lakeview.errors import InvalidRequestError
 from lakeview.views.column_loads import column_loads
 from lakeview.views.column_states import column_states
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.iceberg_branches import BranchedHistory
 
 Place = Mapping[str, Any] | None
 FIELDS = [
@@ -56,6 +57,25 @@ def test_each_version_is_told_as_its_own_statistics_tell_it(history: IcebergHist
     for version, low, high in states.select("version", "low", "high").iter_rows():
         said = table.statistics(version, ["id"])["id"].struct
         assert (said.field("min").min(), said.field("max").max()) == (low, high)
+
+
+def test_statistics_are_told_along_a_branch_and_of_a_tag_in_its_own_schema(tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1, "note": "x"}])
+    history.branch("audit").tag("v1")
+    with history.on("audit"):
+        history.append("b", [{"id": 7, "note": None}])
+    history.evolve([FIELDS[0]])
+    history.append("c", [{"id": 50}])
+    table = lv.open_table(history.address)
+    lives = table.ref_lifetimes("audit", ["id"])
+    assert lives.select("added", low=pl.col("statistics").struct.field("id").struct.field("min")).rows() == [
+        (1001, 1), (1002, 7),
+    ]  # fmt: skip
+    notes = table.ref_lifetimes("v1", ["note"])["statistics"].struct.field("note").struct.field("max")
+    assert notes.to_list() == ["x"]
+    with pytest.raises(InvalidRequestError):
+        table.ref_lifetimes("audit", ["note"])
 
 
 def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: IcebergHistory) -> None:

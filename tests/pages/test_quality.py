@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from tests.builders.actions import metadata
+from tests.builders.feeds import ids_file
+from tests.builders.history import DeltaHistory
+from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter, flights, remove
 
@@ -59,3 +64,41 @@ def test_partitions_of_the_version_shown_are_told_apart(good: Path) -> None:
     assert frame["partition_text"].to_list() == ["month=1", "month=2", "month=3"]
     assert frame["null"].to_list() == [20.0, 20.0, 20.0]
     assert frame["max_text"].to_list() == ["19", "38", "57"]
+
+
+def test_a_branch_is_told_by_its_own_loads(tmp_path: Path) -> None:
+    fields = [{"id": 1, "name": "amount", "required": False, "type": "long"}]
+    history = BranchedHistory(tmp_path / "t", fields)
+    history.append("a", [{"amount": 1}])
+    history.branch("audit")
+    with history.on("audit"):
+        history.append("b", [{"amount": 77}])
+    app = open_page("quality", tmp_path / "t", ref="audit", tab="Whole table", column="amount")
+    assert not app.exception
+    assert app.dataframe[0].value["max_text"].to_list() == ["77", "1"]
+    assert open_page("quality", tmp_path / "t", tab="Whole table").dataframe[0].value["max_text"].to_list() == ["1"]
+
+
+def test_a_column_that_is_gone_since_the_version_shown_is_no_hindrance(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "gone": "long"})
+    history.commit(ids_file(history, "a", 1)).commit(metadata({"id": "long"}))
+    app = open_page("quality", tmp_path / "t", version="1")
+    assert not app.exception
+    assert "Loads of id" in text(app)
+
+
+def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> None:
+    log = DeltaHistory(tmp_path / "t").create({"day": "date"})
+    for number in range(4):
+        day = date(2013, 1, 1) + timedelta(days=number)
+        stats = {
+            "numRecords": 1,
+            "minValues": {"day": str(day)},
+            "maxValues": {"day": str(day)},
+            "nullCount": {"day": 0},
+        }
+        log.commit(log.data(f"f{number}", {"day": [day]}, stats=stats), at=datetime(2026, 6, 2 + number, tzinfo=UTC))
+    app = open_page("quality", tmp_path / "t")
+    assert not app.exception
+    drawn = " ".join(chart.proto.spec for chart in app.get("vega_lite_chart"))
+    assert "From newest day to commit, days beyond the usual 4,900" in drawn

@@ -161,6 +161,33 @@ def test_trends_mark_only_what_falls_out() -> None:
     assert views.event_column(changes) is None
 
 
+DAY = timedelta(days=1)
+NEWS, HISTORY = [0.2, 0.3, 0.2, 3.7], [4708.2, 4708.3, 4708.2, 4711.7]
+
+
+@pytest.mark.parametrize(
+    ("days", "between", "usual"),
+    [
+        pytest.param(NEWS, DAY, None, id="what happened the day before is news"),
+        pytest.param(HISTORY, DAY, 4708.25, id="what happened in another decade is history"),
+        pytest.param([400.0] * 4, DAY, 400.0, id="a year is far back for a daily load"),
+        pytest.param([400.0] * 4, 30 * DAY, None, id="and not for a monthly one"),
+        pytest.param([4708.0] * 4, 365 * DAY, 4708.0, id="ten years are far back for any"),
+        pytest.param([500.0], DAY, 500.0, id="of a single load the year decides"),
+        pytest.param([None], DAY, None, id="where nothing is known nothing is usual"),
+    ],
+)
+def test_old_events_are_measured_against_what_is_usual(
+    days: list[float | None], between: timedelta, usual: float | None
+) -> None:
+    moments = [datetime(2026, 1, 1, tzinfo=UTC) + i * between for i in range(len(days))]
+    rows = {"version": list(range(len(days))), "timestamp": moments, "value": days, "band_low": days, "band_high": days}
+    lags = pl.DataFrame(rows, schema_overrides={n: t for n, t in views.LOAD_TREND.items() if n in rows})
+    assert views.usual_of_history(lags) == (None if usual is None else pytest.approx(usual))
+    shown = views.beyond(lags, usual or 0.0)["value"].to_list()
+    assert shown == [None if day is None else pytest.approx(day - (usual or 0.0)) for day in days]
+
+
 def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
     lifetimes, timeline = told([{"nulls": i % 9} for i in range(500)])
     x = lifetimes["statistics"].struct.field("x")
