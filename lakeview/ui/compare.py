@@ -41,7 +41,10 @@ def offers(now: Opened) -> None:
     choices = views.base_choices(viewed.timeline(now), now.version)
     if not choices:
         shown = views.format_version(now.version)
-        nothing(f"{shown} has no version before it.", "Choose a later version above.", "timeline")
+        if now.snapshot.timestamp is None:
+            nothing(f"What came before {shown} is not told here.", "Choose any version above: it is asked for.")
+        else:
+            nothing(f"{shown} has no version before it.", "Choose a later version above.", "timeline")
         return
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
     moments = dict(viewed.timeline(now).select("version", "timestamp").iter_rows())

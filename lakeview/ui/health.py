@@ -45,7 +45,7 @@ def simulator_note(found: views.Retention) -> str:
 
 def dated(found: views.Retention) -> bool:
     """Whether any version says when it was made: those of a shared table do not."""
-    return not found.versions["timestamp"].drop_nulls().is_empty()
+    return not found.undated and not found.versions.is_empty()
 
 
 def simulator(now: Opened, found: views.Retention) -> None:
@@ -204,6 +204,8 @@ def engines_note() -> str:
 
 def history_note(found: views.Retention) -> str:
     """What the past costs beside the present."""
+    if found.undated:
+        return "not told"
     return (
         f"{views.format_bytes(found.retained_bytes)} only for old versions, {views.format_bytes(found.live_bytes)} live"
     )
@@ -212,6 +214,9 @@ def history_note(found: views.Retention) -> str:
 def history_cost(found: views.Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """Who left the bytes behind, and how often a byte was written; returns HISTORY_COST."""
     cost = views.history_cost(found, timeline)
+    if found.undated:
+        nothing("What the past costs is not told.", "When versions were made is known to whoever shares the table.")
+        return cost
     written = views.write_amplification(timeline)
     with grid(186):
         ratio = "unknown" if written.ratio is None else f"{written.ratio:.2f} times"

@@ -48,8 +48,8 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
         )
         tile(
             "Retained bytes",
-            views.format_bytes(snapshot.size_bytes + kept),
-            f"+{views.format_bytes(kept)}" if kept else "nothing more",
+            views.format_bytes(None if found.undated else snapshot.size_bytes + kept),
+            None if found.undated else f"+{views.format_bytes(kept)}" if kept else "nothing more",
             beside="old versions" if kept else None,
             help="Live bytes, and those of removed files that versions which can still be read need.",
             trend=sampled(views.retained_course(found, past), "bytes"),
@@ -68,7 +68,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
         rhythm = viewed.cadence(now)
         tile(
             "Last commit",
-            "none" if rhythm.age is None else views.format_age(rhythm.age),
+            "none" if rhythm.age is None and not found.undated else views.format_age(rhythm.age),
             None if rhythm.usual is None else f"every {views.format_age(rhythm.usual)}",
             beside=None if rhythm.usual is None else "usual",
             help="Age of the last commit that changed data, and the usual gap between such commits.",
@@ -129,7 +129,8 @@ def schema_note(now: Opened) -> str:
     last = viewed.schemas_up_to(now).tail(1)
     text = views.counted(len(now.snapshot.schema), "column")
     for version, moment in last.select("version", "timestamp").iter_rows():
-        text += f" · last change {views.format_version(version)}, {views.format_date(moment)}"
+        when = "not told" if moment is None else f"{views.format_version(version)}, {views.format_date(moment)}"
+        text += f" · last change {when}"
     return text
 
 
@@ -151,7 +152,7 @@ def schema_glance(now: Opened) -> None:
         .when(pl.col("coverage") > 0)
         .then(pl.lit("some files"))
         .otherwise(pl.lit("none")),
-        since=views.version_label("born"),
+        since=pl.when(pl.col("born_timestamp").is_not_null()).then(views.version_label("born")),
     )
     column = st.column_config
     frame(

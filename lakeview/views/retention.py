@@ -49,6 +49,12 @@ class Retention:
     bound: str | None
 
     @property
+    def undated(self) -> bool:
+        """Whether there are versions, and none says when it was made: as in a share, where nothing is told of what old
+        versions keep."""
+        return not self.versions.is_empty() and self.versions["timestamp"].is_null().all()
+
+    @property
     def retained_bytes(self) -> int:
         """Bytes of files that only old, readable versions need."""
         return int(self.files["size"].sum())

@@ -47,7 +47,7 @@ def upkeep(
 ) -> list[Finding]:
     """Findings of upkeep, in no order; what is not given (Retention, LOG_FILES, COMMITS) is not judged."""
     found = [*_tombstones(snapshot), *_delete_files(snapshot)]
-    if retention is not None and not retention.versions.is_empty():
+    if retention is not None and not retention.versions.is_empty() and not retention.undated:
         found += [*_history(snapshot, retention, now), *_retention(snapshot, retention, commits, now)]
     if log is not None and not log.is_empty():
         found += [*_checkpoint(snapshot, log), *_log_size(snapshot, log)]

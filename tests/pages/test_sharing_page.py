@@ -187,3 +187,23 @@ def test_every_page_says_that_a_shared_table_is_broken(page: str, served: Runnin
     app = open_page(page, f"{served.profile}#lake.default.broken")
     assert not app.exception
     assert "the table is damaged and cannot be read" in text(app).lower()
+
+
+def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
+    table = f"{served.profile}#lake.default.months"
+    overview = open_page("overview", table)
+    figures = {m.label: m.value for m in overview.metric}
+    assert (figures["Rows"], figures["Retained bytes"], figures["Last commit"]) == ("12", "unknown", "unknown")
+    assert "last change not told" in text(overview)
+    assert "History costs" not in text(overview)
+    health = open_page("health", table)
+    assert "What the past costs is not told" in text(health)
+    assert "clean-up ends no version" not in text(health)
+    compare = open_page("compare", table)
+    assert "What came before v2 is not told here" in text(compare)
+
+
+def test_two_versions_of_a_share_are_compared(served: RunningServer) -> None:
+    app = open_page("compare", f"{served.profile}#lake.default.months", version="2", base="1")
+    assert not app.exception
+    assert {m.label: m.value for m in app.metric}["Rows"] == "12"
