@@ -70,6 +70,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for group in GROUPS:
             if item.get_closest_marker(group):
                 item.add_marker(pytest.mark.xdist_group(group))
+        if item.get_closest_marker("together"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeview.findings import Severity
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from tests.golden.rows import differences
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.together]
 
 PYTHON = Path(sys.prefix) / "spark35" / "bin" / "python"
 SCRIPT = Path(__file__).with_name("spark35_tables.py")

@@ -16,6 +16,8 @@ import pytest
 from tests.server.conftest import RunningServer
 from tests.server.shared_lake import TABLE
 
+pytestmark = [pytest.mark.slow, pytest.mark.together]
+
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:

@@ -25,6 +25,8 @@ import lakeview as lv
 from tests.server.conftest import RunningServer, listening
 from tests.server.shared_lake import configuration
 
+pytestmark = [pytest.mark.slow, pytest.mark.together]
+
 PYTHON = Path(sys.prefix) / "sharing" / "bin" / "python"
 SCRIPT = Path(__file__).with_name("real_client.py")
 MOMENT = datetime(2013, 1, 1, 10, 0, 0, 123456, tzinfo=UTC)

@@ -20,6 +20,8 @@ from tests.builders.catalogs import RestState, rest_catalog, table
 from tests.builders.history import DeltaHistory
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
+pytestmark = pytest.mark.together
+
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
