@@ -61,7 +61,8 @@ def tree_note(now: Opened, columns: pl.DataFrame) -> str:
         parts.append(f"{nested:,} nested")
     last = viewed.schemas_up_to(now).tail(1)
     for version, moment in last.select("version", "timestamp").iter_rows():
-        parts.append(f"last change {views.format_version(version)}, {views.format_date(moment)}")
+        when = "not told" if moment is None else f"{views.format_version(version)}, {views.format_date(moment)}"
+        parts.append(f"last change {when}")
     return " · ".join(parts)
 
 
@@ -204,7 +205,7 @@ def lives_table(lives: pl.DataFrame) -> None:
     column = st.column_config
     rows = lives.select(
         "column",
-        since=views.version_label("born"),
+        since=pl.when(pl.col("born_timestamp").is_not_null()).then(views.version_label("born")),
         committed=pl.col("born_timestamp").dt.strftime("%Y-%m-%d %H:%M"),
         changes="changes",
         last="last_change",
