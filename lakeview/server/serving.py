@@ -20,22 +20,36 @@ _KEEP_ALIVE = 30
 
 
 class ImpatientProtocol(H11Protocol):
-    """Closes connections that open and do not ask within `patience` seconds: uvicorn itself waits for ever."""
+    """Closes connections on which nothing happens: uvicorn itself waits for ever.
+
+    Every `patience` seconds each is looked at. One that has not asked, or has not asked again since the last look, is
+    closed; one that is being closed and whose reader still takes nothing is cut.
+    """
 
     patience = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own type
         super().connection_made(transport)
-        self._waiting = self.loop.call_later(self.patience, self._close_if_silent)
+        self._seen: object = None
+        self._ending = False
+        self._waiting = self.loop.call_later(self.patience, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._waiting.cancel()  # it would hold what is left of the connection for as long as it waits
         super().connection_lost(exc)
 
-    def _close_if_silent(self) -> None:
-        asked: object = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
-        if asked is None and not self.transport.is_closing():
+    def _look(self) -> None:
+        asked: Any = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
+        if self.transport.is_closing():
+            if self._ending:  # what is left to send would be held as long as the reader likes
+                self.transport.abort()
+                return
+            self._ending = True
+        elif (asked is None or asked.response_complete) and asked is self._seen:
             self.transport.close()
+            self._ending = True
+        self._seen = asked
+        self._waiting = self.loop.call_later(self.patience, self._look)
 
 
 def check_exposure(settings: Settings) -> None:

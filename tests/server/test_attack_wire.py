@@ -1,0 +1,205 @@
+"""Connections that mean harm: smuggling, slowness, endless heads and bodies; nobody else waits for them."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import httpx
+import msgspec
+import pytest
+
+from lakeview.server import reading
+from lakeview.server.serving import ImpatientProtocol
+from tests.server.conftest import RunningServer
+from tests.server.shared_lake import TABLE
+
+PATH = "/delta-sharing/" + TABLE.format("months")
+
+
+@contextmanager
+def connected(running: RunningServer) -> Iterator[socket.socket]:
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as found:
+        yield found
+
+
+def said(connection: socket.socket) -> bytes:
+    """Everything until the other side closes."""
+    found = b""
+    try:
+        while part := connection.recv(1 << 16):
+            found += part
+    except ConnectionResetError:
+        pass
+    return found
+
+
+def head(running: RunningServer, line: str, *headers: str, close: bool = True) -> bytes:
+    """A request's head, in full."""
+    lines = [line, "Host: x", f"Authorization: Bearer {running.token}", *headers, *(["Connection: close"] * close)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def statuses(answer: bytes) -> list[int]:
+    return [int(found) for found in re.findall(rb"^HTTP/1\.1 (\d{3})", answer, re.MULTILINE)]
+
+
+def alive(running: RunningServer) -> None:
+    """Others are served meanwhile."""
+    answer = httpx.get(
+        running.url + PATH + "/version", headers={"Authorization": f"Bearer {running.token}"}, timeout=30
+    )
+    assert answer.status_code == 200
+
+
+HIDDEN = "GET /delta-sharing/shares HTTP/1.1\r\nHost: x\r\n\r\n"
+SMUGGLED: dict[str, tuple[tuple[str, ...], bytes]] = {
+    "two lengths": (("Content-Length: 2", "Content-Length: 50"), b"{}"),
+    "a length and chunks": (("Content-Length: 4", "Transfer-Encoding: chunked"), b"0\r\n\r\n"),
+    "chunks of another kind": (("Transfer-Encoding: xchunked",), b"0\r\n\r\n"),
+    "chunks twice": (("Transfer-Encoding: chunked", "Transfer-Encoding: identity"), b"0\r\n\r\n"),
+    "a negative length": (("Content-Length: -1",), b"{}"),
+    "a length with a sign": (("Content-Length: +2",), b"{}"),
+    "a length that is none": (("Content-Length: two",), b"{}"),
+    "a length beyond measure": (("Content-Length: " + "9" * 30,), b"{}"),
+    "a blank before the colon": (("Content-Length : 2",), b"{}"),
+    "a folded header": (("X-A: b", " Content-Length: 2"), b"{}"),
+    "a chunk whose size is none": (("Transfer-Encoding: chunked",), b"zz\r\n{}\r\n0\r\n\r\n"),
+    "a chunk of a negative size": (("Transfer-Encoding: chunked",), b"-2\r\n{}\r\n0\r\n\r\n"),
+    "a bare line feed": (("X-A: b\nX-B: c",), b""),
+    "a zero in a header": (("X-A: \x00",), b""),
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLED)
+def test_a_request_whose_end_is_in_doubt_gives_one_refusal_and_no_second_answer(
+    name: str, running: RunningServer
+) -> None:
+    headers, body = SMUGGLED[name]
+    with connected(running) as connection:
+        connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", *headers, close=False) + body + HIDDEN.encode())
+        connection.shutdown(socket.SHUT_WR)
+        found = statuses(said(connection))
+    assert found[:1] in ([400], [413], [200], [501])
+    assert 401 not in found or found == [200, 401]  # what follows is either no request, or one without a token
+    assert not any(status >= 500 and status != 501 for status in found)
+    alive(running)
+
+
+@pytest.mark.parametrize(
+    ("line", "headers"),
+    [
+        ("GET /delta-sharing/shares HTTP/9.9", ()), ("GET  HTTP/1.1", ()), ("GET http://evil/x HTTP/1.1", ()),
+        ("GET /x y HTTP/1.1", ()), ("\x00\x01 / HTTP/1.1", ()), ("GET " + "/x" * 40_000 + " HTTP/1.1", ()),
+        ("GET /delta-sharing/shares HTTP/1.1", ("X-A: " + "b" * 70_000,)),
+        ("GET /delta-sharing/shares HTTP/1.1", tuple(f"X-{i}: b" for i in range(9000))),
+        ("CONNECT evil:443 HTTP/1.1", ()), ("PRI * HTTP/2.0", ()),
+        ("GET /delta-sharing/shares HTTP/1.1", ("Upgrade: websocket", "Connection: Upgrade")),
+    ],
+    ids=lambda value: repr(value)[:30],
+)  # fmt: skip
+def test_a_head_that_is_none_or_too_long_is_refused(
+    line: str, headers: tuple[str, ...], running: RunningServer
+) -> None:
+    with connected(running) as connection:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it closed before it had all: a refusal as well
+            connection.sendall(head(running, line, *headers))
+        found = statuses(said(connection))
+    assert all(status < 500 for status in found)
+    alive(running)
+
+
+def test_an_endless_body_is_cut_off(running: RunningServer) -> None:
+    sent = 0
+    with connected(running) as connection:
+        connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Transfer-Encoding: chunked"))
+        chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+        try:
+            while sent < 64 << 20:
+                connection.sendall(chunk)
+                sent += 65536
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        answer = said(connection)
+    assert sent < 64 << 20 or statuses(answer) == [413]
+    alive(running)
+
+
+def test_many_slow_clients_hold_up_nobody_and_are_cut_off(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ImpatientProtocol, "patience", 1.0)
+    host, port = running.url.removeprefix("http://").split(":")
+    slow = [socket.create_connection((host, int(port)), timeout=30) for _ in range(200)]
+    try:
+        for connection in slow:
+            connection.sendall(b"GET /delta-sharing/shares HT")
+        begun = time.monotonic()
+        alive(running)
+        assert time.monotonic() - begun < 10
+        for connection in slow:
+            assert statuses(said(connection)) in ([], [400], [408])
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_a_body_that_does_not_come_is_told_and_holds_up_nobody(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = msgspec.structs.replace(running.hub.settings.limits, stall_seconds=0.5)
+    settings = msgspec.structs.replace(running.hub.settings, limits=limits)
+    monkeypatch.setattr(running.hub.catalogue, "settings", settings)
+    with connected(running) as connection:
+        connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Content-Length: 100") + b"{")
+        alive(running)
+        answer = said(connection)
+    assert statuses(answer) == [408]
+    assert json.loads(answer.rpartition(b"\r\n")[2])["message"] == "the body did not arrive in time"
+
+
+def test_readers_that_take_nothing_are_cut_off_and_nothing_is_kept_for_them(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = msgspec.structs.replace(running.hub.settings.limits, stall_seconds=0.3)
+    settings = msgspec.structs.replace(running.hub.settings, limits=limits)
+    monkeypatch.setattr(running.hub.catalogue, "settings", settings)
+    monkeypatch.setattr(reading, "written", lambda *_: b" " * (16 << 20))
+    monkeypatch.setattr(ImpatientProtocol, "patience", 0.3)
+    cut = threading.Event()
+    lost = ImpatientProtocol.connection_lost
+
+    def told(self: ImpatientProtocol, error: Exception | None) -> None:
+        lost(self, error)
+        cut.set()
+
+    with connected(running) as connection:
+        connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Content-Length: 2") + b"{}")
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        monkeypatch.setattr(ImpatientProtocol, "connection_lost", told)
+        assert cut.wait(20)
+    alive(running)
+
+
+def test_a_second_request_that_does_not_come_whole_is_cut_off(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ImpatientProtocol, "patience", 0.3)
+    with connected(running) as connection:
+        connection.sendall(head(running, f"GET {PATH}/version HTTP/1.1", close=False) + b"GET /delta-sharing/sha")
+        assert statuses(said(connection)) == [200]
+
+
+def test_requests_one_after_the_other_on_one_connection_are_each_asked_for_a_token(running: RunningServer) -> None:
+    first = head(running, f"GET {PATH}/version HTTP/1.1", close=False)
+    second = f"GET {PATH}/version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    with connected(running) as connection:
+        connection.sendall(first + second)
+        found = statuses(said(connection))
+    assert found == [200, 401]
