@@ -17,7 +17,8 @@ from lakeview.errors import InvalidRequestError, NotATableError, UnsupportedTabl
 from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
 from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.locate import is_metadata_name
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from lakeview.schema import Schema
 from lakeview.sharing.profile import parse_address
 from lakeview.sharing.table import SharedTable, open_shared

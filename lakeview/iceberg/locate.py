@@ -59,14 +59,18 @@ def is_metadata_name(name: str) -> bool:
 
 
 def place_of(address: str) -> Place:
-    """The table an address means: its folder, the metadata folder in it, or one metadata file."""
+    """The table an address means: its folder, the metadata folder in it, or one metadata file.
+
+    A folder called `metadata` is taken for the one in a table; whether it is a table itself, only its store knows.
+    """
     address = normalise(address)
     if is_metadata_name(address):
         above, _, name = address.rpartition("/")
         root, _, folder = above.rpartition("/")
         return Place(root, FOLDER, name) if folder == FOLDER else Place(above, "", name)
     root, _, folder = address.rpartition("/")
-    return Place(root) if folder == FOLDER and root else Place(address)
+    # a bucket may be called metadata too, and has nothing above it
+    return Place(root) if folder == FOLDER and root and not root.endswith(":/") else Place(address)
 
 
 def locate(storage: Storage, place: Place) -> Found:

@@ -12,19 +12,19 @@ from typing import Any, NoReturn
 import polars as pl
 
 from lakeview.change_columns import change_schema
-from lakeview.config import Config, settings
 from lakeview.difference import Difference, difference
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding
 from lakeview.footers import listed_size, physical_file
-from lakeview.frames import LOG_FILES, moment
+from lakeview.frames import LOG_FILES
 from lakeview.iceberg import history, refs
 from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
+from lakeview.iceberg.chosen import chosen, described, entry_of
 from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check
-from lakeview.iceberg.locate import Found, Place, Pointer, locate, place_of
+from lakeview.iceberg.locate import Found, Place, Pointer, locate
 from lakeview.iceberg.manifest_frames import manifest_files
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.metadata_columns import with_metadata_columns
@@ -35,39 +35,9 @@ from lakeview.iceberg.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.statistics_files import statistics_files
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
-from lakeview.storage import Storage, open_storage
+from lakeview.snapshot import Snapshot, TableMetadata, milliseconds
+from lakeview.storage import Storage
 from lakeview.table import PhysicalFile
-
-
-def open_iceberg(
-    address: str,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    config: Config | None = None,
-    relocate: Mapping[str, str] | None = None,
-) -> IcebergTable:
-    """The Iceberg table at an address: its folder, the metadata folder in it, or one `*.metadata.json`.
-
-    `relocate`: recorded prefixes to where they lie now; where no roots are configured, naming a place here is trust
-    enough for this table to read from it. NotATableError, AccessDeniedError, CorruptTableError, UnsupportedTableError.
-    """
-    config = config or settings()
-    place = place_of(address)
-    rules = {**config.relocate, **(relocate or {})}
-    return IcebergTable(trusting(place.root, rules, storage_options, config), place, rules)
-
-
-def trusting(
-    root: str, relocate: Mapping[str, str], storage_options: Mapping[str, Any] | None, config: Config
-) -> Storage:
-    """The store of a table's folder, which may also read below the places that `relocate` names, unless roots are
-    configured: those hold."""
-    storage = open_storage(root, options=storage_options, config=config)
-    if relocate and not config.roots:
-        trusted = replace(config, roots=(storage.root, *relocate.values()))
-        storage = open_storage(root, options=storage_options, config=trusted)
-    return storage
 
 
 class IcebergTable:
@@ -398,53 +368,16 @@ class IcebergTable:
         return IcebergFiles(state.tree, state.metadata, entry, state.columns)
 
     def _entry(self, state: State, version: int) -> SnapshotEntry:
-        found = state.metadata.snapshots.get(version)
-        if found is None:
-            raise VersionNotFoundError(
-                f"{self.address} has no snapshot {version}; it holds {len(state.metadata.snapshots)}",
-                fix="choose one from table.history()",
-            )
-        return found
+        return entry_of(state.metadata, self.address, version)
 
     def _chosen(
         self, state: State, version: int | None = None, at: datetime | None = None, ref: str | None = None
     ) -> tuple[SnapshotEntry | None, Schema]:
         """A snapshot and the schema to read it with."""
-        metadata = state.metadata
-        if sum(x is not None for x in (version, at, ref)) > 1:
-            raise InvalidRequestError(
-                "more than one of a version, a moment and a ref was given", fix="give one of them"
-            )
-        if ref is not None:
-            found = refs.ref_named(metadata, ref, self.address)
-            entry = self._entry(state, found.snapshot_id)
-            return entry, metadata.schema if found.type == "branch" else metadata.schema_of(entry).schema
-        if at is not None:
-            version = history.at_moment(metadata, at, self.address)
-        if version is None:
-            return metadata.snapshots.get(metadata.current_snapshot_id), metadata.schema
-        if version == NO_SNAPSHOT == metadata.current_snapshot_id:
-            return None, metadata.schema
-        entry = self._entry(state, version)
-        return entry, metadata.schema_of(entry).schema
+        return chosen(state.metadata, self.address, version, at, ref)
 
     def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
-        metadata = state.metadata
-        millis = metadata.last_updated_ms if entry is None else entry.timestamp_ms
-        mine = {f.field_id for f in metadata.spec.fields}
-        return TableMetadata(
-            address=self.address,
-            format=self.format,
-            version=NO_SNAPSHOT if entry is None else entry.snapshot_id,
-            timestamp=moment(millis),
-            schema=schema,
-            partition_columns=tuple(c.name for c in state.columns if c.field.field_id in mine),
-            properties=metadata.properties,
-            protocol=TableProtocol(format_version=metadata.format_version),
-            id=metadata.table_uuid,
-            description=metadata.properties.get("comment"),
-            data_format=metadata.properties.get("write.format.default", "parquet").lower(),
-        )
+        return described(state.metadata, self.address, entry, schema, state.columns)
 
     def _checked(self, where: str | pl.Expr, schema: Schema) -> pl.Expr:
         expression = predicate(where)

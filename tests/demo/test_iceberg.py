@@ -20,7 +20,8 @@ from lakeview.demo.iceberg import (
     read_weather,
 )
 from lakeview.demo.story import END
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 
 SHIFT = timedelta(days=4000)
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pyiceberg.table import Table
 
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from tests.differential.iceberg_oracles import SAIL, duckdb_rows, pyiceberg_rows, sail_rows
 from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, told
 from tests.golden.rows import differences

@@ -23,9 +23,9 @@ from lakeview.iceberg.deletes import VectorPlace
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.manifests import open_manifest, read_manifest_list, read_manifests
 from lakeview.iceberg.metadata import Metadata, parse_metadata
+from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.projection import has_ids, with_mapping
 from lakeview.iceberg.single_values import NotAValueError, decoded_bounds, single_value
-from lakeview.iceberg.table import open_iceberg
 from lakeview.iceberg.transforms import parse_transform
 from lakeview.iceberg.types import PRIMITIVES, parse_type
 from lakeview.schema import DataType

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.iceberg.deletes import VectorPlace
 from lakeview.iceberg.metadata import parse_metadata
-from lakeview.iceberg.table import open_iceberg
+from lakeview.iceberg.opening import open_iceberg
 from lakeview.storage import open_storage
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 from tests.builders.iceberg_metadata import document, snapshot, text

@@ -17,7 +17,8 @@ import lakeview as lv
 from lakeview.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.findings import Severity
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]

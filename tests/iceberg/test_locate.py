@@ -9,12 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+import lakeview as lv
 from lakeview.config import Config
 from lakeview.errors import CorruptTableError, NotATableError
-from lakeview.iceberg.locate import locate, place_of
+from lakeview.iceberg.locate import Place, locate, place_of
 from lakeview.iceberg.locations import Locations, canonical
 from lakeview.iceberg.metadata import parse_metadata
-from lakeview.iceberg.table import open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from lakeview.storage import open_storage
 from tests.builders.iceberg_metadata import document, snapshot, text
 
@@ -33,6 +35,25 @@ def current(place: Path) -> tuple[str, str]:
     where = place_of(str(place))
     found = locate(open_storage(where.root, config=Config()), where)
     return found.path.removeprefix("metadata/"), found.how
+
+
+def test_a_table_s_own_folder_may_be_called_metadata(tmp_path: Path) -> None:
+    place = folder(tmp_path / "metadata", V1)
+    for address in (place, place / "metadata", place / "metadata" / V1):
+        table = lv.open_table(address)
+        assert isinstance(table, IcebergTable)
+        assert table.storage.root == str(place)
+    assert lv.find_tables(tmp_path)["address"].to_list() == [str(place)]
+
+
+def test_a_table_whose_folder_alone_is_allowed_opens_though_it_is_called_metadata(tmp_path: Path) -> None:
+    place = folder(tmp_path / "metadata", V1)
+    assert open_iceberg(str(place), config=Config(roots=(str(place),))).storage.root == str(place)
+
+
+def test_a_bucket_may_be_called_metadata() -> None:
+    assert place_of("s3://metadata") == Place("s3://metadata")
+    assert place_of("s3://lake/metadata") == Place("s3://lake")
 
 
 V1, V2, V3 = (f"v{n}.metadata.json" for n in (1, 2, 3))

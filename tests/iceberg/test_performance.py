@@ -12,7 +12,8 @@ import lakeview as lv
 from lakeview.iceberg import manifests, tree
 from lakeview.iceberg.avro import read_joined
 from lakeview.iceberg.deletes import IcebergDeletes
-from lakeview.iceberg.table import IcebergTable, open_iceberg
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.table import IcebergTable
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ import lakeview as lv
 from lakeview import views
 from lakeview.delta import features
 from lakeview.frames import COMMITS, FILES, RULES
-from lakeview.iceberg.table import open_iceberg
+from lakeview.iceberg.opening import open_iceberg
 from lakeview.schema import ArrayType, Field, PrimitiveType, Schema, StructType
 from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol
 from lakeview.views.compatibility import Origin

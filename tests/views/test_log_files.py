@@ -6,7 +6,7 @@ from pathlib import Path
 
 import lakeview as lv
 from lakeview.frames import LOG_FILES
-from lakeview.iceberg.table import open_iceberg
+from lakeview.iceberg.opening import open_iceberg
 from lakeview.table import OneLine
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory

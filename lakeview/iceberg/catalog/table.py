@@ -13,7 +13,8 @@ from lakeview.iceberg.catalog.address import CatalogAddress, dotted, parse_addre
 from lakeview.iceberg.catalog.client import CatalogClient, Located, catalog_properties
 from lakeview.iceberg.locate import Place, is_metadata_name, place_of
 from lakeview.iceberg.locations import relocated
-from lakeview.iceberg.table import IcebergTable, trusting
+from lakeview.iceberg.opening import trusting
+from lakeview.iceberg.table import IcebergTable
 from lakeview.storage import Storage
 
 
