@@ -12,14 +12,14 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyroaring
 
 from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.difference import Without
 from lakeview.errors import InvalidRequestError, VersionNotFoundError
-from lakeview.frames import CHANGES_PLAN
+from lakeview.frames import CHANGES_PLAN, moment
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
-from lakeview.rows import FileTask, RowPositions, RowSource
+from lakeview.rows import FileTask, RowSource
 from lakeview.schema import Schema
 from lakeview.storage import Storage
 
@@ -58,19 +58,6 @@ def steps(metadata: Metadata, opening: SnapshotEntry | int, last: SnapshotEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class NewlyDeleted:
-    """Rows that are deleted after and were not before. Implements `lakeview.rows.RowPositions`."""
-
-    after: RowPositions
-    before: RowPositions | None
-
-    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
-        """The positions, read when called; errors as those of the deletes themselves."""
-        found = self.after.bitmap(storage)
-        return found if self.before is None else found - self.before.bitmap(storage)
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeSource:
     """A data file's rows with what is the same for all of them: kind, snapshot and time of the change."""
 
@@ -81,16 +68,16 @@ class ChangeSource:
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`."""
-        own = {CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: self.timestamp_ms * 1000}
+        own: dict[str, Any] = {
+            CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: moment(self.timestamp_ms)
+        }  # fmt: skip
         held = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
         target = task.schema.relaxed().to_arrow()
         for batch in self.source.batches(replace(task, schema=held), storage, batch_rows):
             arrays = []
             for field, type_ in zip(task.schema, target.types, strict=True):
                 if field in CHANGE_FIELDS:
-                    value: Any = own[field.name]
-                    plain = pa.scalar(value, pa.int64()).cast(type_) if field.name == TIMESTAMP else value
-                    arrays.append(pa.repeat(pa.scalar(plain, type_) if plain is value else plain, batch.num_rows))
+                    arrays.append(pa.repeat(pa.scalar(own[field.name], type_), batch.num_rows))
                 else:
                     arrays.append(batch.column(held.names.index(field.name)))
             yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
@@ -120,7 +107,7 @@ def change_tasks(
             if old is None:
                 yield step, "insert", _changed(step, "insert", task, wide)
             elif task.deleted is not None and task.deleted != old.deleted:
-                fresh = replace(task, deleted=None, selected=NewlyDeleted(task.deleted, old.deleted))
+                fresh = replace(task, deleted=None, selected=Without(task.deleted, old.deleted))
                 yield step, "delete", _changed(step, "delete", fresh, wide)
 
 
