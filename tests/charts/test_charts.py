@@ -73,6 +73,14 @@ def parts(spec: Any, key: str) -> Iterator[Any]:
             yield from parts(value, key)
 
 
+def marks_of(chart: AnyChart) -> int:
+    """How many marks a browser makes of it: one a row and layer, but one for a whole line or area."""
+    spec = chart.to_dict()
+    sizes = {name: len(rows) for name, rows in spec["datasets"].items()}
+    kinds = [(layer["mark"]["type"], layer["data"]["name"]) for layer in spec.get("layer", [spec])]
+    return sum(1 if kind in ("line", "area") else sizes[name] for kind, name in kinds)
+
+
 def rows_of(chart: AnyChart) -> list[dict[str, Any]]:
     return [row for rows in chart.to_dict().get("datasets", {}).values() for row in rows]
 
@@ -246,9 +254,12 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
             "reason": pl.Series([None] * many, dtype=pl.String),
         }
     )
-    panels = charts.timeline_charts(line, views.events(line), ribbon)
-    for panel in panels:
-        assert all(len(rows) <= 2000 for rows in panel.to_dict()["datasets"].values())
+    checkpoints = pl.DataFrame({"version": pl.int_range(0, many, 10, eager=True)})
+    panels = charts.timeline_charts(line, views.events(line), ribbon, brush=True, checkpoints=checkpoints)
+    assert sum(marks_of(panel) for panel in panels) <= MOST_MARKS
+    (brush,) = [p for panel in panels for p in panel.to_dict().get("params", []) if p["name"] == "brushed"]
+    assert brush["select"] == {"type": "interval", "encodings": ["x"]}
+    assert [row for row in rows_of(panels[-2]) if row.get("lane") == "checkpt."]
     assert views.state_points(line, "records")["records"].max() == 10**12
     assert views.flow_sums(line)["records_added"].sum() == many
     assert views.lane_marks(line).filter("suspicious")["version"].to_list() == [12_345]
