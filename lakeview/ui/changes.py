@@ -82,4 +82,10 @@ def show(found: pl.DataFrame, wanted: Request) -> None:
     """The changed rows, versions as they are called everywhere."""
     more = "the first" if found.height == wanted.limit else "all"
     st.markdown(f"**Changed rows** &ensp; :small[:gray[{more} {found.height:,}]]")
-    rows.table(found.with_columns(views.version_label("_commit_version")), key="changed-rows")
+    told = [
+        found["_change_type"],
+        found.select(views.version_label("_commit_version")).to_series(),
+        found["_commit_timestamp"],
+    ]
+    own = [found[name] for name in found.columns if name not in {column.name for column in told}]
+    rows.table(pl.DataFrame([*told, *own]), key="changed-rows")

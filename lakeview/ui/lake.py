@@ -15,7 +15,7 @@ import lakeview as lv
 from lakeview import charts, config, views
 from lakeview.errors import LakeviewError
 from lakeview.ui import cache, downloads, selection, tables
-from lakeview.ui.components import MAX_ROWS, byte_unit, dark, escape, frame, link, nothing, stack
+from lakeview.ui.components import MAX_ROWS, dark, escape, frame, link, nothing, stack
 from lakeview.ui.pages import PAGES
 
 ROOT, TABLE = "root", "lake-table"
@@ -185,7 +185,6 @@ def _filtered(found: pl.DataFrame) -> pl.DataFrame:
 
 def _table(found: pl.DataFrame) -> None:
     column = st.column_config
-    unit, size = byte_unit(found["bytes"].drop_nulls())
     rows = found.head(MAX_ROWS)
     frame(
         rows.with_columns(
@@ -193,19 +192,19 @@ def _table(found: pl.DataFrame) -> None:
             pl.col("format").str.to_titlecase(),
             views.version_label("version"),
             said=pl.coalesce("finding", "verdict"),
-            bytes=pl.col("bytes") / size,
+            bytes=pl.Series([None if n is None else views.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
             last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         ),
         {
             "state": column.TextColumn("state", width=96),
-            "name": column.TextColumn("table", width=180),
+            "name": column.TextColumn("table", width=150),
             "format": column.TextColumn("format", width=66),
-            "said": column.TextColumn("what to look at", width=330),
+            "said": column.TextColumn("what to look at", width=290),
+            "last": column.TextColumn("last commit", width=200),
             "version": column.TextColumn("latest", width=90),
-            "records": column.NumberColumn("rows", format="localized", width=100),
-            "bytes": column.NumberColumn(f"live, {unit}", format="%.2f", width=90),
-            "files": column.NumberColumn("files", format="localized", width=76),
-            "last": column.TextColumn("last commit", width=190),
+            "records": column.NumberColumn("rows", format="localized", width=84),
+            "bytes": column.TextColumn("live bytes", width=86, alignment="right"),
+            "files": column.NumberColumn("files", format="localized", width=60),
         },
         key="lake",
         unknown="unknown",

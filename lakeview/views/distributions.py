@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.views.columns import value_text
 from lakeview.views.preview import Condition, where_text
+from lakeview.views.units import counted
 
 DISTRIBUTIONS = pl.Schema(
     {
@@ -107,7 +108,7 @@ def _values(name: str, known: pl.Series) -> list[tuple[str, str, int, str | None
         rows.append(("value", value_text(value) or "", count, _equal(name, value)))
     rest = int(counts["count"][TOP:].sum())
     if rest:
-        rows.append(("others", f"{counts.height - TOP:,} others", rest, None))
+        rows.append(("others", counted(counts.height - TOP, "other"), rest, None))
     return rows
 
 

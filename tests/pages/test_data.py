@@ -213,7 +213,9 @@ def test_changes_are_told_by_the_log_before_they_are_read(good: Path) -> None:
     assert app.button(key="read-changes").label.startswith("Read changed rows: reads at most 4 files, ")
     app.button(key="read-changes").click().run()
     assert not app.exception
-    assert set(app.dataframe[1].value["_commit_version"]) <= {"v2", "v3", "v5", "v6"}
+    rows = app.dataframe[1].value
+    assert list(rows.columns[:3]) == ["_change_type", "_commit_version", "_commit_timestamp"]
+    assert set(rows["_commit_version"]) <= {"v2", "v3", "v5", "v6"}
 
 
 def test_changes_since_the_version_compared_with(good: Path) -> None:
