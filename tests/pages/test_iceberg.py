@@ -53,7 +53,7 @@ def test_every_page_draws_a_table_without_a_snapshot(page: str, tmp_path: Path) 
 
 
 def test_partitions_are_named_as_people_read_them(table: str) -> None:
-    frame = open_page("partitions", table).dataframe[0].value
+    frame = table_with(open_page("partitions", table), "share")
     assert frame["partition"].to_list() == ["day_month=2024-01", "day_month=2024-02"]
 
 

@@ -130,6 +130,12 @@ def test_statistics_and_plans_come_from_the_lines(profile: Path, orders: SharedS
     assert dict(plan.select("path", "reason").iter_rows()) == {"f2": "partition", "f3": "kept"}
 
 
+def test_a_file_is_looked_into_over_its_signed_url(profile: Path, orders: SharedStory) -> None:
+    table = opened(profile)
+    path, records = table.files(columns=["path", "records"]).row(0)
+    assert table.physical(path).records == records
+
+
 def test_an_earlier_version_is_asked_for_by_its_number(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
