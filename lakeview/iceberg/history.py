@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -27,6 +27,8 @@ _METRICS = ("added-", "deleted-", "removed-", "total-", "changed-", "manifests-"
 OWN_COMMITS = pl.Schema({**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())})
 """COMMITS with `on_main`: whether the snapshot is the current one or one it grew from; and `refs` that point at it."""
 _DELETES = ("-delete-files", "-position-deletes", "-equality-deletes")
+_OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")
+_ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 200_000, 10_000
 _WRITER = ("operation", "engine-name", "engine-version", "iceberg-version", "app-name")
 
 
@@ -172,9 +174,25 @@ class _Listed:
     first: int
     last: int
 
-    def spanned(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """ENTRIES with `first` and `last`."""
-        return entries.with_columns(first=pl.lit(self.first, pl.Int64), last=pl.lit(self.last, pl.Int64))
+    @property
+    def entries(self) -> int:
+        """About how many entries it has."""
+        counts = [self.row[f"{kind}_files_count"] for kind in ("added", "existing", "deleted")]
+        return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
+
+
+def _together(listed: Iterable[_Listed]) -> Iterator[list[_Listed]]:
+    """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
+    chunk: list[_Listed] = []
+    size = 0
+    for manifest in listed:
+        if chunk and size + manifest.entries > _ENTRIES_AT_ONCE:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(manifest)
+        size += manifest.entries
+    if chunk:
+        yield chunk
 
 
 class TreeHistory:
@@ -237,16 +255,12 @@ class TreeHistory:
         metrics = [field.id for _, field in leaves or () if field.id is not None]
         deletes = any(manifest.row["content"] == 1 for manifest in listed)
         frames, told = [], []
-        for manifest in listed:
-            if manifest.row["content"] != 0:
-                continue
-            entries = self._tree.entries(pl.DataFrame([manifest.row], schema=self._schema), metrics)
+        for manifests in _together([m for m in listed if m.row["content"] == 0]):
+            entries = self._spanned(manifests, metrics)
             if leaves is not None:
                 told.append(statistics_of(entries, leaves, deletes=deletes))
-            wanted = (
-                entries if deletes else entries.select("status", "content", "path", "snapshot_id", "size", "records")
-            )
-            frames.append(manifest.spanned(wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0))))
+            wanted = entries if deletes else entries.select(_OF_LIVES)
+            frames.append(wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0)))
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
         files = pl.concat(frames, how="diagonal_relaxed").group_by("path", maintain_order=True).agg(
@@ -283,10 +297,7 @@ class TreeHistory:
         if not listed:
             return whole_life
         try:
-            frames = [
-                manifest.spanned(self._tree.entries(pl.DataFrame([manifest.row], schema=self._schema), [FILE_PATH_ID]))
-                for manifest in listed
-            ]
+            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in _together(listed)]
         except LakeviewError:  # deletes that cannot be read may name any row
             return whole_life.with_columns(records=pl.lit(None, dtype=pl.Int64))
         live = pl.concat(frames).filter((pl.col("status") != 2) & pl.col("content").is_in([1, 2]))
@@ -303,8 +314,9 @@ class TreeHistory:
 
     def _listed(self, line: Sequence[SnapshotEntry]) -> list[_Listed]:
         """Every manifest of these snapshots, oldest first."""
-        spans: dict[Any, tuple[int, int]] = {}
-        rows: dict[Any, dict[str, Any]] = {}
+        self._tree.prepare(line)
+        found: list[pl.DataFrame] = []
+        places: list[int] = []
         for i, snapshot in enumerate(line):
             try:
                 manifests = self._tree.manifests(snapshot)
@@ -312,11 +324,20 @@ class TreeHistory:
                 if i == len(line) - 1:
                     raise
                 continue
-            for row in manifests.iter_rows(named=True):
-                key = (row["manifest_path"], row["first_row_id"])
-                spans[key] = (spans.get(key, (i, i))[0], i)
-                rows[key] = row
-        return [_Listed(rows[key], first, last) for key, (first, last) in spans.items()]
+            found.append(manifests)
+            places.append(i)
+        at = _repeated({"at": places}, [manifests.height for manifests in found])
+        every = pl.concat(found).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
+        spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
+        rows = spans.select(self._schema.names()).iter_rows(named=True)
+        return [_Listed(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
+
+    def _spanned(self, listed: Sequence[_Listed], metrics: Collection[int]) -> pl.DataFrame:
+        """ENTRIES of these manifests with `first` and `last`."""
+        rows = pl.DataFrame([manifest.row for manifest in listed], schema=self._schema)
+        entries, counts = self._tree.counted_entries(rows, metrics)
+        spans = {"first": [m.first for m in listed], "last": [m.last for m in listed]}
+        return entries.hstack(_repeated(spans, counts))
 
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""
@@ -329,6 +350,14 @@ class TreeHistory:
         )
         rows.extend(_actions(entries))
         return pl.DataFrame(rows, schema=ACTIONS, orient="row")
+
+
+def _repeated(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:
+    """Each row as often as its count says."""
+    frame = pl.DataFrame(
+        {**columns, "count": counts}, schema={**dict.fromkeys(columns, pl.Int64()), "count": pl.Int64()}
+    )
+    return frame.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count").explode())
 
 
 _KINDS = {

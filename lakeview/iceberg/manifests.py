@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import polars as pl
@@ -109,8 +109,29 @@ _NOTHING = {name: pl.Series(name, dtype=dtype) for name, dtype in (MANIFESTS | E
 
 def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
     """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
-    container = open_container(data, path, _LIST_NAMES)
-    found = read_frame(container, path)
+    return _list_frame(read_frame(open_container(data, path, _LIST_NAMES), path), path)
+
+
+def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame] | None:
+    """MANIFESTS of each of these files (bytes, path), decoded together: of thousands each is then next to nothing.
+
+    None where one is broken or of another schema: they are to be read one by one.
+    """
+    try:
+        containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
+        if len({id(c.schema) for c in containers}) != 1:
+            return None
+        joined = read_joined(containers, "f500")
+        if joined is None:
+            return None
+        every = _list_frame(joined, lists[0][1])
+    except LakeviewError:
+        return None
+    ends = list(accumulate(c.records for c in containers))
+    return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
+
+
+def _list_frame(found: pl.DataFrame, path: str) -> pl.DataFrame:
     _require(found, ("f500",), path)
     frame = pl.DataFrame(
         [_column(found, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()]

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.addresses import is_local
-from lakeview.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
+from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.manifests import (
     ENTRIES,
@@ -21,6 +21,7 @@ from lakeview.iceberg.manifests import (
     inline_manifests,
     open_manifest,
     read_manifest_list,
+    read_manifest_lists,
     read_manifests,
 )
 from lakeview.iceberg.metadata import SnapshotEntry
@@ -29,6 +30,7 @@ from lakeview.storage import Storage
 
 _KEPT_BYTES = 1 << 30
 _READERS, _DECODERS = 8, 4
+_LISTS = 256
 _CHUNK_BYTES = 2 << 20
 """Small manifests are decoded together, as many as come to this, by the lengths that their list tells."""
 _NEEDED = (
@@ -96,6 +98,34 @@ class Tree:
                 self._lists[snapshot.snapshot_id] = found
         return found
 
+    def prepare(self, snapshots: Sequence[SnapshotEntry]) -> None:
+        """Reads the manifest lists of these snapshots together, for `manifests`, which tells what is wrong with one."""
+        with self._lock:
+            missing = [s for s in snapshots if s.snapshot_id not in self._lists and s.key_id is None]
+        for at in range(0, len(missing), _LISTS):
+            named = [(s, s.manifest_list) for s in missing[at : at + _LISTS] if s.manifest_list is not None]
+            files = self._read_all([path for _, path in named])
+            found = read_manifest_lists(files) if files else None
+            if found is not None:
+                with self._lock:
+                    self._lists |= {s.snapshot_id: frame for (s, _), frame in zip(named, found, strict=True)}
+
+    def _read_all(self, paths: Sequence[str]) -> list[tuple[bytes, str]]:
+        """The bytes of manifest lists, each once, and their paths; none where one cannot be read."""
+        try:
+            places = {path: self._locations.resolve(path) for path in paths}
+            folders = {place.rpartition("/")[0] for place in places.values()}
+            if not self._storage.remote and len(folders) == 1:  # one look at the folder, not one at each file's links
+                names = [place.rpartition("/")[2] for place in places.values()]
+                each = self._storage.read_all(folders.pop(), names)
+            else:
+                with ThreadPoolExecutor(_READERS) as readers:
+                    each = list(readers.map(self._storage.read, places.values()))
+        except (FileNotFoundError, NotADirectoryError, LakeviewError):
+            return []
+        known = dict(zip(places, each, strict=True))
+        return [(known[path], path) for path in paths]
+
     def _manifests(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         if snapshot.key_id is not None:
             raise _encrypted(f"the manifest list of snapshot {snapshot.snapshot_id}")
@@ -116,6 +146,12 @@ class Tree:
 
         `metrics`: the ids of the columns whose bounds and counts are wanted; those of others may be left out.
         """
+        return self.counted_entries(manifests, metrics)[0]
+
+    def counted_entries(
+        self, manifests: pl.DataFrame, metrics: Collection[int] = ()
+    ) -> tuple[pl.DataFrame, Sequence[int]]:
+        """`entries`, and how many of them each manifest has."""
         wanted = frozenset(metrics)
         rows = manifests.select(_NEEDED).rows(named=True)
         keys = [(str(row["manifest_path"]), row["first_row_id"]) for row in rows]
@@ -123,7 +159,8 @@ class Tree:
             places = {key: place for key in keys if (place := self._place(key, wanted)) is not None}
         missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in places}
         places |= self._load(missing, wanted)
-        return pl.concat([self._empty, *_slices(places[key] for key in keys)])
+        found = pl.concat([self._empty, *_slices(places[key] for key in keys)])
+        return found, [places[key].length for key in keys]
 
     def _place(self, key: _Key, wanted: frozenset[int]) -> _Place | None:
         return next((p for p in self._places.get(key, ()) if wanted <= p.held.metrics), None)

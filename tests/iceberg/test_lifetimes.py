@@ -11,7 +11,8 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.errors import InvalidRequestError
+from lakeview.errors import CorruptTableError, InvalidRequestError
+from lakeview.iceberg.table import IcebergTable
 from lakeview.views.column_loads import column_loads
 from lakeview.views.column_states import column_states
 from tests.builders.iceberg import IcebergHistory
@@ -164,3 +165,54 @@ def test_deletes_that_cannot_be_read_leave_every_count_unknown(history: IcebergH
 def test_a_column_that_is_not_there_is_named(history: IcebergHistory) -> None:
     with pytest.raises(InvalidRequestError, match="there is no column nothing"):
         lv.open_table(history.address).lifetimes(columns=["nothing"])
+
+
+def lists_of(history: IcebergHistory, *, together: bool) -> list[pl.DataFrame | str]:
+    """MANIFESTS of every snapshot, or what is wrong with its list."""
+    table = lv.open_table(history.address)
+    assert isinstance(table, IcebergTable)
+    snapshots = list(table.metadata.snapshots.values())
+    tree = table._state.tree  # lists are no part of the interface
+    if together:
+        tree.prepare(snapshots)
+    found: list[pl.DataFrame | str] = []
+    for snapshot in snapshots:
+        try:
+            found.append(tree.manifests(snapshot))
+        except CorruptTableError as error:
+            found.append(error.message)
+    return found
+
+
+def same(a: pl.DataFrame | str, b: pl.DataFrame | str) -> bool:
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str) and a == b
+    return a.equals(b)
+
+
+@pytest.mark.parametrize("trouble", ["none", "broken", "gone", "of another schema"])
+def test_manifest_lists_read_together_are_what_each_is_by_itself(history: IcebergHistory, trouble: str) -> None:
+    table = lv.open_table(history.address)
+    assert isinstance(table, IcebergTable)
+    listed = [s.manifest_list for s in table.metadata.snapshots.values()]
+    place = Path(history.address) / "metadata" / str(listed[1]).rpartition("/")[2]
+    match trouble:
+        case "broken":
+            place.write_bytes(place.read_bytes()[:-20])
+        case "gone":
+            place.unlink()
+        case "of another schema":
+            place.write_bytes(place.read_bytes().replace(b"deleted_rows_count", b"deleted_rows_kount"))
+    one_by_one, together = (lists_of(history, together=way) for way in (False, True))
+    assert len(together) == 4
+    assert all(same(a, b) for a, b in zip(one_by_one, together, strict=True))
+    assert sum(isinstance(found, str) for found in together) == (trouble in ("broken", "gone"))
+
+
+def test_lives_of_many_manifests_are_told_a_part_at_a_time(
+    history: IcebergHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.delete_equal("d", [history.fields["id"]], [{"id": 50}])
+    whole = lv.open_table(history.address).lifetimes(["id"])
+    monkeypatch.setattr("lakeview.iceberg.history._ENTRIES_AT_ONCE", 1)
+    assert lv.open_table(history.address).lifetimes(["id"]).equals(whole)
