@@ -27,7 +27,7 @@ CELL = 13
 MOST_ROWS_HIGH = 520
 LABEL_WIDTH = 110
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_NAMED_WIDTH, _NAMED_HEIGHT = 0.07, 0.05
+_NAMED_WIDTH, _NAMED_HEIGHT = 0.16, 0.06
 
 
 def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:

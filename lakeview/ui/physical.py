@@ -109,17 +109,17 @@ def _columns_table(chunks: pl.DataFrame) -> None:
         ),
     )
     shown = {
-        "column": kinds.TextColumn("column", width=150),
+        "column": kinds.TextColumn("column", width=130),
         "stored_as": kinds.TextColumn("stored as", width=150),
-        "type": kinds.TextColumn("type", width=150),
+        "type": kinds.TextColumn("type", width=125),
         "size": kinds.NumberColumn(f"size, {unit}", format="%.1f", width=80),
         "share": kinds.ProgressColumn("share, %", format="%.1f", min_value=0, max_value=100, width=110),
         "ratio": kinds.NumberColumn("compressed by", format="%.1f", width=100, help="times smaller than before"),
         "per_value": kinds.NumberColumn("bytes a value", format="%.2f", width=90),
         "null_count": kinds.NumberColumn("nulls", format="localized", width=70),
-        "codec": kinds.TextColumn("codec", width=80),
-        "encodings": kinds.TextColumn("encodings", width=190),
-        "has": kinds.TextColumn("has", width=150),
+        "codec": kinds.TextColumn("codec", width=60),
+        "encodings": kinds.TextColumn("encodings", width=160),
+        "has": kinds.TextColumn("has", width=130),
     }
     if not renamed:
         del shown["stored_as"]
