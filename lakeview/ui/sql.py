@@ -28,7 +28,7 @@ def request(now: Opened) -> Request | None:
 
     InvalidRequestError for what is no SELECT over this table.
     """
-    called = " or ".join(f"`{escape(name)}`" for name in (views.QUERY_TABLE, *names(now)))
+    called = " or ".join(f"**{escape(name)}**" for name in (views.QUERY_TABLE, *names(now)))
     typed = st.text_area(
         "SQL", key="sql", bind="query-params", height=150, placeholder=EXAMPLE,
         help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
