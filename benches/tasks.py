@@ -118,6 +118,21 @@ def _ours_trended(found: tuple[pl.DataFrame, list[int]]) -> Answer:
     return {str(row[0]): list(row[1:]) for row in told.filter(told["version"].is_in(versions)).iter_rows()}
 
 
+def _ours_quality(address: str) -> list[pl.DataFrame]:
+    """What the quality page shows of all versions and all loads of every column."""
+    table, views = _ours(address), _lakeview().views
+    lifetimes = table.lifetimes([column.name for column in trips.COLUMNS])
+    timeline = views.timeline(table.history(), table.lifetimes())
+    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
+    return [views.column_states(lifetimes, timeline), changes, views.rows_trend(timeline)]
+
+
+def _ours_judged(found: list[pl.DataFrame]) -> Answer:
+    states, changes, _ = found
+    counted = states.group_by("column").len()
+    return {"columns": counted.height, "versions": counted["len"].max(), "loads": changes["version"].n_unique()}
+
+
 _OURS = {
     "open": Job(_ours_open, columns_of),
     "list": Job(lambda address: _ours(address).files(columns=LISTED), _ours_listed),
@@ -128,6 +143,7 @@ _OURS = {
     "history, loaded": Job(lambda table: table.history(), _ours_history, prepare=_ours_loaded),
     "files before": Job(lambda asked: _ours(asked[0]).files(asked[1], LISTED), _ours_listed, prepare=at_middle),
     "schema before": Job(lambda asked: _ours_open(*asked), columns_of, prepare=at_middle),
+    "quality": Job(_ours_quality, _ours_judged),
     "trend": Job(_ours_trend, _ours_trended, prepare=lambda address: (address, sampled(address))),
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lakeview as lv
-from benches import bench_iceberg, iceberg_tasks, make_tables
+from benches import bench_iceberg, bench_quality, iceberg_tasks, make_tables, trips
 from benches.answers import Answer, disagreements
 from benches.goals import COMMIT_TASKS, FILE_TASKS, Task
 from benches.make_iceberg import IcebergDescribed, iceberg_files, iceberg_snapshots
@@ -77,3 +77,16 @@ def test_engines_agree_on_iceberg_tables() -> None:
         assert ours.get("files", table.num_files) == table.num_files or task.earlier
         for engine, job in task.jobs:
             assert disagreements(ours, iceberg_answer(engine, job, table)) == [], f"{task.title}, {engine}, {job}"
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_the_quality_of_every_version_is_told_of_both_formats() -> None:
+    told = {case.title: case for case in bench_quality.cases([105], [10], [])}
+    assert list(told) == ["105 commits", "10 snapshots"]
+    columns = len(trips.COLUMNS)
+    job = JOBS["lakeview"]["quality"]
+    answers = [job.answer(job.run(job.prepare(str(case.address)))) for case in told.values()]
+    assert answers == [
+        {"columns": columns, "versions": 106, "loads": 105},
+        {"columns": columns, "versions": 10, "loads": 1},
+    ]
