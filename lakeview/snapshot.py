@@ -235,6 +235,12 @@ class Snapshot:
         return self._metadata.data_format
 
     @property
+    def loaded_bytes(self) -> int:
+        """What the frames that were loaded by now take, about."""
+        with self._lock:
+            return sum(int(frame.estimated_size()) for frame in self._frames.values())
+
+    @property
     def files(self) -> pl.DataFrame:
         """FILES: one row a live data file."""
         return self._frame("files", FILES)

@@ -1,7 +1,7 @@
 """Addresses to Tables, Snapshots and frames, each read once.
 
-Tables are kept by address and Snapshots by (address, version), as they are: a version never changes, and pickling a
-Snapshot would load all of it. Frames are kept as data. Only "which version is the latest" grows old: after 30 s it is
+Tables are kept by address, Snapshots and frames by (address, version), as they are: a version never changes, and nobody
+changes a frame. They are bounded in number and in bytes. Only "which version is the latest" grows old: after 30 s it is
 asked again, at the price of one listing. Errors are never kept.
 """
 
@@ -17,6 +17,7 @@ import streamlit as st
 import lakeview as lv
 from lakeview.snapshot import Snapshot
 from lakeview.table import Table
+from lakeview.ui.kept import kept, memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,7 @@ def latest(address: str, ref: str | None = None) -> Freshness:
     opened = table(address)
     before = opened.latest_version
     if opened.refresh() and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
-        snapshot.clear()
-        logged.clear()
+        memory().forget(address)
     if ref is None:
         return Freshness(opened.latest_version, now())
     return Freshness(opened.snapshot(ref=ref).version, now())
@@ -60,13 +60,13 @@ def made_anew(address: str) -> bool:
     return held not in lv.open_table(address).versions()["version"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
     """The table at a version; with a branch or tag as it is now: its schema may be one nothing is written with yet."""
     return table(address).snapshot(version) if branch is None else table(address).snapshot(ref=branch)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept(64)
 def snapshot_at(address: str, moment: datetime) -> Snapshot:
     """The table as it was at an aware moment."""
     return table(address).snapshot(at=moment)
@@ -85,7 +85,7 @@ _LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
 }
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
+@kept(128, address=1)
 def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
     """What the whole log tells, up to the latest version: `history` (COMMITS), `versions`, `schemas`, `lifetimes`, and
     what a table says beside its versions: `refs`, `snapshot log`, `partition specs`, `sort orders`, `statistics files`.
@@ -103,35 +103,35 @@ def schemas(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     return logged("schemas", address, latest) if ref is None else _ref_schemas(address, latest, ref)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def _ref_schemas(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
     return table(address).ref_schemas(ref)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def _ref_lifetimes(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
     return table(address).ref_lifetimes(ref)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def manifests(address: str, version: int) -> pl.DataFrame:
     """MANIFESTS of a version."""
     return table(address).manifests(version)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@kept(64)
 def commit(address: str, version: int) -> pl.DataFrame:
     """ACTIONS of one commit."""
     return table(address).commit(version)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@kept(64)
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
     return table(address).statistics(version, columns)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@kept(64)
 def plan(address: str, version: int, where: str) -> pl.DataFrame:
     """PLAN: what a filter would read."""
     return table(address).plan(where, version)
@@ -146,6 +146,7 @@ def found_tables(root: str) -> pl.DataFrame:
 def forget_frames() -> None:
     """Forgets frames and listings, which may have changed behind our back; tables stay open."""
     st.cache_data.clear()
+    memory.clear()
 
 
 def forget() -> None:

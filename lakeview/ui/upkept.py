@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import datetime
 
 import polars as pl
-import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
@@ -16,6 +15,7 @@ from lakeview.findings import Finding
 from lakeview.schema import Schema
 from lakeview.snapshot import TableProtocol
 from lakeview.ui import cache
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 MAX_PROTOCOLS = 100
@@ -27,7 +27,7 @@ def retention(now: Opened) -> views.Retention:
     return retention_of(now.address, now.latest)
 
 
-@st.cache_data(max_entries=16, ttl=60, show_spinner=False)
+@kept(16, 60)
 def retention_of(address: str, latest: int) -> views.Retention:
     """As `retention`, by address and latest version."""
     refs = cache.logged("refs", address, latest)
@@ -43,13 +43,13 @@ def retention_of(address: str, latest: int) -> views.Retention:
     )
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def log_files(address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
     """LOG_FILES; empty where the log is not in sight."""
     return cache.table(address).log_files()
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def needs(address: str, version: int, latest: int) -> pl.DataFrame:
     """NEEDS of a version, with the commits that turned each feature on as far as the log tells."""
     snapshot = cache.snapshot(address, version)
@@ -93,7 +93,7 @@ def _schemas(address: str, latest: int, commits: pl.DataFrame) -> list[tuple[int
     return found
 
 
-@st.cache_data(max_entries=16, ttl=600, show_spinner=False)
+@kept(16, 600)
 def doctor(address: str, latest: int) -> list[Finding]:  # noqa: ARG001 (in the key: a new commit, a new entry)
     """What the log doctor finds; reads the whole log and lists the table's folder."""
     return cache.table(address).check(now=cache.now())

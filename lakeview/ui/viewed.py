@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import polars as pl
-import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
 from lakeview.findings import Finding
 from lakeview.schema import Schema
 from lakeview.ui import cache, upkept
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 MAX_SCHEMAS = 200
@@ -30,7 +30,7 @@ def timeline(now: Opened) -> pl.DataFrame:
     return _timeline(now.address, now.latest, now.ref)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def _timeline(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     commits = cache.logged("history", address, latest)
     asides = views.asides(commits, cache.logged("refs", address, latest), latest)
@@ -58,7 +58,7 @@ def arrivals(now: Opened) -> pl.DataFrame:
     return _arrivals(now.address, now.version, now.latest, now.ref)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def _arrivals(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
     snapshot = cache.snapshot(address, version)
     sizes = views.partition_sizes(snapshot)
@@ -103,7 +103,7 @@ def ribbon(now: Opened) -> pl.DataFrame:
     return _ribbon(now.address, now.latest, now.ref)
 
 
-@st.cache_data(max_entries=32, ttl=60, show_spinner=False)
+@kept(32, 60)
 def _ribbon(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     told = views.readability(_of_line(cache.logged("versions", address, latest), address, latest))
     if ref is not None or told.is_empty():
@@ -148,10 +148,10 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
 
 def findings(now: Opened) -> list[Finding]:
     """What somebody should know about the version shown, worst first."""
-    return _findings(now.address, now.version, now.latest, now.ref)
+    return list(_findings(now.address, now.version, now.latest, now.ref))
 
 
-@st.cache_data(max_entries=32, ttl=60, show_spinner=False)
+@kept(32, 60)
 def _findings(address: str, version: int, latest: int, ref: str | None) -> list[Finding]:
     return views.findings(
         cache.snapshot(address, version),
@@ -180,7 +180,7 @@ def null_shares_by_version(now: Opened) -> pl.DataFrame:
     return _null_shares_by_version(now.address, now.latest)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@kept(16)
 def _null_shares_by_version(address: str, latest: int) -> pl.DataFrame:
     line = _of_line(cache.logged("versions", address, latest), address, latest)
     readable = line.filter("readable").reverse()

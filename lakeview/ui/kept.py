@@ -1,0 +1,163 @@
+"""Functions of a table to functions that remember what they gave: bounded in entries and bytes, forgotten by table.
+
+For values that never change: what is kept is handed out as it is, to all sessions, and nobody may change it.
+(Streamlit's own cache of data copies a frame at every use, and knows no bytes.) Errors are not kept. Two that ask for
+the same thing wait for one answer; those who ask for different things do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import polars as pl
+import streamlit as st
+
+from lakeview.snapshot import Snapshot
+
+_Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
+
+MOST_BYTES = 768 << 20
+"""All that is kept by one server. The last value stays, however large: its page is being drawn."""
+
+_SMALL = 1 << 10
+
+
+@dataclass(slots=True)
+class _Entry:
+    value: object
+    made: float
+    size: int
+
+
+class Memory:
+    """Values by function, table and arguments, the longest unused forgotten first. Safe to use from several threads."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
+        self.most_bytes = most_bytes
+        self._clock = clock
+        self._entries: OrderedDict[tuple[Hashable, ...], _Entry] = OrderedDict()
+        self._generations: dict[str, int] = {}
+        self._making: dict[tuple[Hashable, ...], list[threading.Lock]] = {}
+        self._lock = threading.Lock()
+
+    def get(
+        self,
+        function: str,
+        address: str,
+        arguments: tuple[Hashable, ...],
+        make: Callable[[], _Value],
+        *,
+        entries: int,
+        seconds: float | None = None,
+    ) -> _Value:
+        """What `make` gave for these arguments, at most so many seconds ago; else what it gives now."""
+        with self._lock:
+            key = (function, address, self._generations.get(address, 0), *arguments)
+        with self._alone(key):
+            with self._lock:
+                known = self._entries.get(key)
+                if known is not None and (seconds is None or self._clock() - known.made < seconds):
+                    self._entries.move_to_end(key)
+                    return known.value  # type: ignore[return-value]  # this key's values come from this make
+            value = make()
+            with self._lock:
+                self._entries[key] = _Entry(value, self._clock(), size_of(value))
+                self._entries.move_to_end(key)
+                self._shrink(function, entries)
+            return value
+
+    def forget(self, address: str) -> None:
+        """Forgets what was kept of one table, and what is being made of it now."""
+        with self._lock:
+            self._generations[address] = self._generations.get(address, 0) + 1
+            for key in [key for key in self._entries if key[1] == address]:
+                del self._entries[key]
+
+    @property
+    def size(self) -> int:
+        """Bytes kept, about: snapshots load more as pages ask for it."""
+        with self._lock:
+            return self._size()
+
+    def _size(self) -> int:
+        for entry in self._entries.values():
+            if isinstance(entry.value, Snapshot):
+                entry.size = size_of(entry.value)
+        return sum(entry.size for entry in self._entries.values())
+
+    def _shrink(self, function: str, entries: int) -> None:
+        own = [key for key in self._entries if key[0] == function]
+        for key in own[: max(0, len(own) - entries)]:
+            del self._entries[key]
+        over = self._size() - self.most_bytes
+        while over > 0 and len(self._entries) > 1:
+            _, gone = self._entries.popitem(last=False)
+            over -= gone.size
+
+    @contextmanager
+    def _alone(self, key: tuple[Hashable, ...]) -> Iterator[None]:
+        """One maker of a key at a time. The list counts who holds its lock or waits for it."""
+        with self._lock:
+            waiting = self._making.setdefault(key, [])
+            lock = waiting[0] if waiting else threading.Lock()
+            waiting.append(lock)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                waiting.pop()
+                if not waiting:
+                    self._making.pop(key, None)
+
+
+@st.cache_resource(show_spinner=False)
+def memory() -> Memory:
+    """This server's memory; a new one once everything was forgotten."""
+    return Memory()
+
+
+def kept(
+    entries: int, seconds: float | None = None, *, address: int = 0
+) -> Callable[[Callable[_Arguments, _Value]], Callable[_Arguments, _Value]]:
+    """A function that remembers its last `entries` values, for so many seconds if that is said.
+
+    `address`: which of its positional arguments is the table's address. Arguments are hashable and positional.
+    """
+
+    def decorate(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
+        name = f"{function.__module__}.{function.__qualname__}"
+
+        @wraps(function)
+        def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
+            arguments = (*args, *sorted(kwargs.items()))
+            return memory().get(
+                name,
+                str(args[address]),
+                arguments,
+                lambda: function(*args, **kwargs),
+                entries=entries,
+                seconds=seconds,
+            )
+
+        return remembering
+
+    return decorate
+
+
+def size_of(value: object) -> int:
+    """Bytes that a value takes, about: those of its frames. Of a snapshot, of the frames it has loaded by now."""
+    if isinstance(value, pl.DataFrame):
+        return int(value.estimated_size())
+    if isinstance(value, Snapshot):
+        return _SMALL + value.loaded_bytes
+    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
+    return _SMALL + sum(int(part.estimated_size()) for part in parts if isinstance(part, pl.DataFrame))
