@@ -8,7 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page
 from tests.pages.tables import LogWriter
 
@@ -16,31 +18,96 @@ EVIL = "<script>x</script>![m](http://127.0.0.1:9/m) [l](javascript:x) :red[r] $
 LIVE = re.compile(r"(?<!\\)!\[m|(?<!\\)\[l\]|(?<!\\):red\[r|(?<!\\)\$e|(?<!\\)<script|(?<!\\)`c")
 
 
-@pytest.fixture(scope="module")
-def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table whose names, values, comments, properties and provenance all try to be something else."""
-    table = LogWriter(tmp_path_factory.mktemp("evil") / "t")
-    names = (EVIL, f"by {EVIL}")
-    fields = [{"name": n, "type": "string", "nullable": True, "metadata": {"comment": EVIL}} for n in names]
+MOST_DRAWN = 2_000_000
+
+
+def hostile(root: Path, name: str) -> Path:
+    """A table whose names, values, comments, properties and provenance are all this."""
+    table = LogWriter(root)
+    names = (name, f"by {name}")
+    fields = [{"name": n, "type": "string", "nullable": True, "metadata": {"comment": name}} for n in names]
     described = table.metadata(fields)
     described["metaData"] |= {
-        "name": EVIL, "description": EVIL, "configuration": {EVIL: EVIL}, "partitionColumns": [names[1]],
+        "name": name, "description": name, "configuration": {name: name}, "partitionColumns": [names[1]],
     }  # fmt: skip
     protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
-    table.commit(EVIL, protocol, described, user=EVIL, **{EVIL: EVIL})
-    pl.DataFrame({EVIL: [EVIL]}).write_parquet(table.root / "f.parquet")
-    stats = {"numRecords": 1, "minValues": {EVIL: EVIL}, "maxValues": {EVIL: EVIL}, "nullCount": {EVIL: 0}}
-    add = {"path": "f.parquet", "partitionValues": {names[1]: EVIL}, "size": 1, "stats": json.dumps(stats)}
-    add |= {"modificationTime": 0, "dataChange": True, "tags": {EVIL: EVIL}}
-    table.commit(EVIL, {"add": add}, user=EVIL, predicate=EVIL)
+    table.commit(name, protocol, described, user=name, **{name: name})
+    pl.DataFrame({name: [name]}).write_parquet(table.root / "f.parquet")
+    stats = {"numRecords": 1, "minValues": {name: name}, "maxValues": {name: name}, "nullCount": {name: 0}}
+    add = {"path": "f.parquet", "partitionValues": {names[1]: name}, "size": 1, "stats": json.dumps(stats)}
+    add |= {"modificationTime": 0, "dataChange": True, "tags": {name: name}}
+    table.commit(name, {"add": add}, user=name, predicate=name)
     return table.root
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile(tmp_path_factory.mktemp("evil") / "t", EVIL)
+
+
+ODD = "\N{RIGHT-TO-LEFT OVERRIDE}gpj.\N{ZERO WIDTH SPACE}\x07\x1b[31m\x00\r\n\t\N{REPLACEMENT CHARACTER}" + "x" * 10_000
+"""Turns around what follows, hides, rings, colours a terminal, ends a line, and is longer than any screen."""
+
+NAMES = {"markup": EVIL, "control characters": ODD}
+
+
+@pytest.fixture(scope="module")
+def iceberg(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Tables of the other format whose columns, comments, partitions, properties, branches and users are such names."""
+    made = {}
+    for what, name in NAMES.items():
+        fields = [
+            {"id": 1, "name": name, "required": False, "type": "string", "doc": name},
+            {"id": 2, "name": f"by {name}", "required": False, "type": "string"},
+        ]
+        root = tmp_path_factory.mktemp("iceberg") / "t"
+        history = BranchedHistory(root, fields, [(2, "identity", f"p {name}")], properties={name: name})
+        history.append("a", [{name: name, f"by {name}": name}], leave_out=[])
+        history.branch(name).tag(f"tag {name}")
+        history.append("b", [{name: None, f"by {name}": name}])
+        made[what] = history.address
+    return made
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile(tmp_path_factory.mktemp("odd") / "t", ODD)
+
+
+def drawn(app: AppTest) -> list[str]:
+    """Every text that is drawn as markdown: words, labels and help."""
+    shown = [element.value for element in app.markdown]
+    shown += [text for m in app.metric for text in (m.label, m.help) if text]
+    shown += [e.value for e in (*app.error, *app.warning, *app.info, *app.caption, *app.toast)]
+    widgets = (*app.button, *app.selectbox, *app.text_input, *app.expander, *app.tabs, *app.slider, *app.pills)
+    shown += [text for w in widgets for text in (w.label, getattr(w, "help", None)) if text]
+    return shown
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_text_of_a_table_is_no_markup(page: str, evil: Path) -> None:
     app = open_page(page, evil)
     assert not app.exception
-    shown = [element.value for element in app.markdown]
-    shown += [text for m in app.metric for text in (m.label, m.help) if text]
-    shown += [text for e in (*app.error, *app.warning, *app.info, *app.caption) for text in (e.value,)]
-    assert [text for text in shown if LIVE.search(text)] == []
+    assert [text for text in drawn(app) if LIVE.search(text)] == []
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_characters_that_are_no_text_break_no_page(page: str, odd: Path) -> None:
+    app = open_page(page, odd)
+    assert not app.exception
+    assert sum(map(len, drawn(app))) < MOST_DRAWN
+
+
+@pytest.mark.parametrize("what", NAMES)
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_text_of_a_table_in_the_other_format_is_no_markup(page: str, what: str, iceberg: dict[str, str]) -> None:
+    app = open_page(page, iceberg[what])
+    assert not app.exception
+    assert [text for text in drawn(app) if LIVE.search(text)] == []
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_an_address_and_a_filter_are_no_markup(page: str) -> None:
+    app = open_page(page, f"/nowhere/{EVIL}", where=f"{EVIL} = '{EVIL}'", ref=EVIL, tab=EVIL, column=EVIL)
+    assert not app.exception
+    assert [text for text in drawn(app) if LIVE.search(text)] == []
