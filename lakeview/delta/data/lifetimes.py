@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
 
 import msgspec
 import polars as pl
 
 from lakeview.delta.data.statistics import Leaf, LeafStatistics
-from lakeview.delta.log.file_lines import AddLine, events_of, log_lines, stats_of, unique_id
-from lakeview.delta.log.paths import decoded_paths
+from lakeview.delta.log.actions import DeletionVectorDescriptor
+from lakeview.delta.log.commits import parse_lines
+from lakeview.delta.log.file_lines import unique_id
+from lakeview.delta.log.paths import commit_name, decoded_paths
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError, UnsupportedTableError
 from lakeview.schema import leaf_name
@@ -19,8 +20,20 @@ _BATCH = 8_192
 _IDENTITY = ["added", "path", "deletion_vector"]
 _TEXTS = pl.Schema({"added": pl.Int64(), "path": pl.String(), "deletion_vector": pl.String(), "stats": pl.String()})
 
-_Add = tuple[int, str, str | None, str | None]
-"""Version, path, deletion vector, statistics document."""
+
+class _Add(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Of an add what says which file it is, and its statistics document; everything else is passed over."""
+
+    path: str
+    stats: str | None = None
+    deletion_vector: DeletionVectorDescriptor | None = None
+
+
+class _Line(msgspec.Struct, frozen=True, gc=False):
+    add: _Add | None = None
+
+
+_LINES = msgspec.json.Decoder(_Line)
 
 
 def with_statistics(lives: pl.DataFrame, log: TableLog, base: int | None, leaves: Sequence[Leaf]) -> pl.DataFrame:
@@ -29,7 +42,7 @@ def with_statistics(lives: pl.DataFrame, log: TableLog, base: int | None, leaves
     `base`: the checkpoint that the lives start from, if they do. The log is read once, its documents are never held.
     """
     reader = LeafStatistics(leaves)
-    parts = [_read(reader, rows) for rows in _batches(_adds(log, -1 if base is None else base))]
+    parts = [_read(reader, adds) for adds in _adds(log, -1 if base is None else base)]
     parts.append(_base(log, base, reader))
     told = pl.concat(parts).unique(_IDENTITY, keep="last")
     found = lives.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
@@ -40,9 +53,8 @@ def with_statistics(lives: pl.DataFrame, log: TableLog, base: int | None, leaves
     return lives.with_columns(pl.DataFrame(columns).to_struct("statistics"))
 
 
-def _read(reader: LeafStatistics, adds: Sequence[_Add]) -> pl.DataFrame:
-    frame = pl.DataFrame(adds, schema=_TEXTS, orient="row")
-    return frame.select(_IDENTITY).with_columns(reader.read(frame["stats"], None, frame.height))
+def _read(reader: LeafStatistics, adds: pl.DataFrame) -> pl.DataFrame:
+    return adds.select(_IDENTITY).with_columns(reader.read(adds["stats"], None, adds.height))
 
 
 def _base(log: TableLog, version: int | None, reader: LeafStatistics) -> pl.DataFrame:
@@ -52,26 +64,36 @@ def _base(log: TableLog, version: int | None, reader: LeafStatistics) -> pl.Data
         try:
             adds = log.checkpoint(checkpoint).adds([], reader)
         except (CorruptTableError, UnsupportedTableError):  # the lives leave its files out as well
-            return _read(reader, [])
+            return _read(reader, pl.DataFrame(schema=_TEXTS))
         if "statistics" in adds.columns:
             before = adds.with_columns(pl.lit(None, pl.Int64).alias("added"))
             return before.select(*_IDENTITY, "statistics")
-    return _read(reader, [])
+    return _read(reader, pl.DataFrame(schema=_TEXTS))
 
 
-def _adds(log: TableLog, above: int) -> Iterator[_Add]:
-    """Every add of the commits above a version; a commit that is corrupt tells nothing."""
+def _adds(log: TableLog, above: int) -> Iterator[pl.DataFrame]:
+    """Every add of the commits above a version, some at a time; a commit that is corrupt tells nothing."""
+    versions: list[int] = []
+    found: list[_Add] = []
     for version, data in log.each_bytes([v for v in log.versions() if v > above]):
         try:
-            actions = [action for action in events_of(log_lines(data, version)) if isinstance(action, AddLine)]
-            texts = [stats_of(action) for action in actions]
-        except (CorruptTableError, msgspec.DecodeError, UnicodeDecodeError):
+            adds = [line.add for line in parse_lines(_LINES, data, commit_name(version)) if line.add is not None]
+        except CorruptTableError:
             continue
-        paths = decoded_paths([action.path for action in actions])
-        vectors = [unique_id(action.deletion_vector) for action in actions]
-        yield from ((version, path, vector, text) for path, vector, text in zip(paths, vectors, texts, strict=True))
+        versions += [version] * len(adds)
+        found += adds
+        if len(found) >= _BATCH:
+            yield _texts(versions, found)
+            versions, found = [], []
+    if found:
+        yield _texts(versions, found)
 
 
-def _batches(adds: Iterator[_Add]) -> Iterator[list[_Add]]:
-    for first in adds:
-        yield list(chain([first], islice(adds, _BATCH - 1)))
+def _texts(versions: list[int], adds: list[_Add]) -> pl.DataFrame:
+    columns = {
+        "added": versions,
+        "path": decoded_paths([add.path for add in adds]),
+        "deletion_vector": [unique_id(add.deletion_vector) for add in adds],
+        "stats": [add.stats for add in adds],
+    }
+    return pl.DataFrame(columns, schema=_TEXTS)
