@@ -9,8 +9,8 @@ import polars as pl
 from lakeview.errors import InvalidRequestError
 from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
+from lakeview.iceberg.commits import whole
 from lakeview.iceberg.delete_index import FILE_PATH_ID, aimless, is_vector, pairs
-from lakeview.iceberg.history import whole
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.tree import Tree, live
@@ -71,7 +71,7 @@ class IcebergFiles:
         the same files and rows, and where there are no deletes, which neither of them counts in rows of data. Else
         nothing is told.
         """
-        recorded = {} if self._snapshot is None else self._snapshot.summary or {}
+        recorded = {} if self._snapshot is None else self._snapshot.summary
         summary = {k: v for k, v in recorded.items() if isinstance(v, str)}
         told = {name: whole(summary.get(f"total-{name}"), None) for name in ("data-files", "records", "files-size")}
         if None in told.values() or whole(summary.get("total-delete-files"), 0) != 0:

@@ -1,127 +1,34 @@
-"""Snapshots, their logs and manifests to what happened: COMMITS, VERSIONS, SCHEMAS, LIFETIMES, ACTIONS."""
+"""Snapshots, their logs and manifests to what happened: VERSIONS, SCHEMAS, LIFETIMES, ACTIONS."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 import polars as pl
 
 from lakeview.errors import CorruptTableError, LakeviewError, VersionNotFoundError
-from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS, moments
+from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, moments
 from lakeview.iceberg.delete_index import FILE_PATH_ID
 from lakeview.iceberg.delete_spans import stays
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.iceberg.refs import ancestors, names_by_snapshot
+from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.statistics import Leaf, statistics_of
 from lakeview.iceberg.tree import Tree
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
-_METRICS = ("added-", "deleted-", "removed-", "total-", "changed-", "manifests-", "entries-", "replace-")
-OWN_COMMITS = pl.Schema({**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())})
-"""COMMITS with `on_main`: whether the snapshot is the current one or one it grew from; and `refs` that point at it."""
-_DELETES = ("-delete-files", "-position-deletes", "-equality-deletes")
 _OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")
 _ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 200_000, 10_000
-_WRITER = ("operation", "engine-name", "engine-version", "iceberg-version", "app-name")
 
 
 def in_order(metadata: Metadata) -> list[SnapshotEntry]:
     """All snapshots, oldest first: by sequence number, which version 1 has not, then by time, then as recorded."""
     return sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
-
-
-def commits(metadata: Metadata) -> pl.DataFrame:
-    """OWN_COMMITS, newest first: every snapshot of the table, those of branches included."""
-    main = {s.snapshot_id for s in ancestors(metadata, metadata.current_snapshot_id)}
-    names = names_by_snapshot(metadata)
-    rows = [
-        _commit(position, s, metadata) | {"on_main": s.snapshot_id in main, "refs": names.get(s.snapshot_id, [])}
-        for position, s in enumerate(in_order(metadata))
-    ]
-    rows.reverse()
-    plain = pl.Schema({**OWN_COMMITS, "timestamp": pl.Int64(), "recorded_timestamp": pl.Int64()})
-    frame = pl.DataFrame(rows, schema=plain)
-    return frame.with_columns(moments("timestamp"), moments("recorded_timestamp")).cast(OWN_COMMITS)
-
-
-def _commit(position: int, snapshot: SnapshotEntry, metadata: Metadata) -> dict[str, Any]:
-    summary = {k: v for k, v in (snapshot.summary or {}).items() if isinstance(v, str)}
-    before = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
-    schema = metadata.schema_of(snapshot).schema_id
-    # writers leave zeros out: with totals there, a count that is missing is none
-    absent = 0 if "total-data-files" in summary else None
-    keys = _sorted_out(tuple(summary))
-    counts = {k: whole(summary[k], None) for k in keys.counts}
-    return {
-        "version": snapshot.snapshot_id,
-        "position": position,
-        "parent": snapshot.parent,
-        "timestamp": snapshot.timestamp_ms,
-        "recorded_timestamp": snapshot.timestamp_ms,
-        "timestamp_source": "snapshot",
-        "operation": snapshot.operation,
-        "parameters": _json({k: summary[k] for k in keys.parameters}),
-        "metrics": _json({k: summary[k] if counts[k] is None else counts[k] for k in keys.metrics}),
-        "engine": " ".join(v for k in ("engine-name", "engine-version") if (v := summary.get(k))) or None,
-        "client_version": summary.get("iceberg-version"),
-        "user": None,
-        "files_added": counts.get("added-data-files", absent),
-        "files_removed": counts.get("deleted-data-files", absent),
-        "bytes_added": _data_bytes(counts, "added", absent),
-        "bytes_removed": _data_bytes(counts, "removed", absent),
-        "records_added": counts.get("added-records", absent),
-        "records_removed": _records_removed(counts, keys.touched, absent),
-        "schema_changed": before is not None and metadata.schema_of(before).schema_id != schema,
-        "protocol_changed": False,
-        "data_change": snapshot.operation != "replace",
-    }
-
-
-def whole(text: str | None, absent: int | None) -> int | None:
-    """A count of a summary: texts there, and not always numbers; `absent` where there is none."""
-    if text is None:
-        return absent
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
-@dataclass(frozen=True, slots=True)
-class _SummaryKeys:
-    """A summary's keys by what they are; `touched`: counts of deletes that were added or removed; `counts`: of both."""
-
-    metrics: tuple[str, ...]
-    parameters: tuple[str, ...]
-    touched: tuple[str, ...]
-    counts: tuple[str, ...]
-
-
-@lru_cache(maxsize=256)
-def _sorted_out(keys: tuple[str, ...]) -> _SummaryKeys:
-    """Thousands of snapshots of one writer have the same keys: looking at them once halves the time of a history."""
-    metrics = tuple(k for k in keys if k.startswith(_METRICS))
-    touched = tuple(k for k in keys if k.endswith(_DELETES) and not k.startswith("total-"))
-    parameters = tuple(k for k in keys if k not in metrics and k not in _WRITER)
-    return _SummaryKeys(metrics, parameters, touched, tuple(dict.fromkeys(metrics + touched)))
-
-
-def _data_bytes(counts: Mapping[str, int | None], side: str, absent: int | None) -> int | None:
-    """Bytes of data files: summaries count delete files in, so that with those it is unknown."""
-    return counts.get(f"{side}-files-size", absent) if counts.get(f"{side}-delete-files", 0) == 0 else None
-
-
-def _records_removed(counts: Mapping[str, int | None], touched: Iterable[str], absent: int | None) -> int | None:
-    """Rows gone: exact from removed files, unknown with row-level deletes, which may name a row twice."""
-    return None if any(counts[k] != 0 for k in touched) else counts.get("deleted-records", absent)
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
@@ -341,7 +248,7 @@ class TreeHistory:
 
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""
-        document = msgspec.json.encode(snapshot).decode()
+        document = msgspec.json.encode(snapshot).decode(errors="replace")
         rows: list[tuple[str, str | None, str]] = [("snapshot", snapshot.manifest_list, document)]
         manifests = self._tree.manifests(snapshot)
         own = manifests.filter(pl.col("added_snapshot_id").fill_null(snapshot.snapshot_id) == snapshot.snapshot_id)

@@ -9,8 +9,9 @@ import polars as pl
 
 from lakeview.errors import LakeviewError
 from lakeview.findings import Finding, Severity
+from lakeview.iceberg.commits import whole
 from lakeview.iceberg.delete_index import FILE_PATH_ID, pairs
-from lakeview.iceberg.history import in_order, whole
+from lakeview.iceberg.history import in_order
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.statistics import file_bounds
@@ -179,7 +180,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     yield from _counts(manifests, recorded)
     entries = recorded.filter(pl.col("status") != 2)
     data, deletes = entries.filter(pl.col("content") == 0), entries.filter(pl.col("content") != 0)
-    yield from _totals(current.summary or {}, data, deletes)
+    yield from _totals(current.summary, data, deletes)
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique()
     if twice.len():
         yield _finding(

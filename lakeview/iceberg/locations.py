@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 import polars as pl
 
@@ -38,11 +39,12 @@ class Locations:
     def __init__(self, root: str, metadata: Metadata, relocate: Mapping[str, str] | None = None) -> None:
         self._root = root.rstrip("/")
         self._rules = _rules(relocate or {})
-        written = [canonical(p) for p in _written(metadata)]
         location = _prefix(metadata.location) if metadata.location else ""
-        if location and not (written and not any(p.startswith(location + "/") for p in written)):
+        written = (canonical(p) for p in _written(metadata))  # most often the first tells
+        first = next(written, None)
+        if location and (first is None or any(p.startswith(location + "/") for p in chain([first], written))):
             self._rules.append((location, self._root))
-        elif guessed := _common_folder(written):
+        elif guessed := _common_folder([canonical(p) for p in _written(metadata)]):
             self._rules.append((guessed, self._root))
 
     def resolve(self, path: str) -> str:

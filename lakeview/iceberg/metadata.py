@@ -34,16 +34,25 @@ class SnapshotEntry(msgspec.Struct, frozen=True, rename="kebab"):
     sequence_number: Long = 0
     manifest_list: str | None = None
     manifests: list[str] | None = None
-    summary: dict[str, Any] | None = None
+    recorded_summary: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="summary")
     schema_id: Int | None = None
     first_row_id: Long | None = None
     added_rows: Long | None = None
     key_id: str | None = None
 
     @property
+    def summary(self) -> dict[str, Any]:
+        """What its writer told of it, decoded when asked; nothing where that is no object."""
+        try:
+            found = msgspec.json.decode(self.recorded_summary)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
     def operation(self) -> str | None:
         """append, replace, overwrite, delete, or what else the writer said; None without a summary."""
-        found = (self.summary or {}).get("operation")
+        found = self.summary.get("operation")
         return found if isinstance(found, str) else None
 
     @property
@@ -306,11 +315,9 @@ def _schemas(found: _Recorded, path: str, max_depth: int) -> tuple[dict[int, Rec
     if current is None:
         if found.format_version > 1:
             raise _invalid(path, "it has no current-schema-id")
-        current = (
-            max(schemas)
-            if not _present(found.schema)
-            else _recorded_schema(bytes(found.schema), path, max_depth).schema_id
-        )
+        current = max(schemas)
+        if _present(found.schema):
+            current = _recorded_schema(bytes(found.schema), path, max_depth).schema_id
     if current not in schemas:
         raise _invalid(path, f"current-schema-id is {current}, which is none of its schemas")
     return schemas, current

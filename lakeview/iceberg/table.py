@@ -21,6 +21,7 @@ from lakeview.frames import LOG_FILES
 from lakeview.iceberg import history, refs
 from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.chosen import chosen, described, entry_of
+from lakeview.iceberg.commits import commits
 from lakeview.iceberg.data_files import LINEAGE
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.lint import check
@@ -132,7 +133,7 @@ class IcebergTable:
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
-        found = history.commits(self._state.metadata)
+        found = commits(self._state.metadata)
         if before is not None:
             place = found["version"].index_of(before)
             found = found.clear() if place is None else found.slice(place + 1)

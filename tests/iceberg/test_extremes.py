@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -67,6 +68,29 @@ def test_a_column_that_is_only_a_partition_keeps_its_exact_value(tmp_path: Path,
     name = FIELDS[source - 1]["name"]
     table = placed(tmp_path, source, "identity", value, leave_out=[name])
     assert table.scan().select(pl.col(name).to_physical()).collect().rows() == [(value,)]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [b"5", b"null", b"[1]", b'{"operation":5,"added-records":[1]}', b'{"a":"\xff"}'],
+    ids=["a number", "null", "a list", "no texts", "no text"],
+)
+def test_summaries_that_are_none_tell_nothing_and_the_snapshots_stay(tmp_path: Path, summary: bytes) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1}])
+    history.append("b", [{"id": 2}])
+    newest = history.root / "metadata" / "v3.metadata.json"
+    document = history.document
+    document["snapshots"][0]["summary"] = "HERE"
+    newest.write_bytes(json.dumps(document).encode().replace(b'"HERE"', summary))
+    table: Any = lv.open_table(history.address)
+    found = table.history()
+    assert found["operation"].to_list() == ["append", None]
+    assert found["records_added"].to_list() == [1, None]
+    assert found["metrics"].to_list()[1] == found["parameters"].to_list()[1] == "{}"
+    assert table.commit(1001).height == 2
+    assert sorted(table.scan().collect()["id"]) == [1, 2]
+    table.check()
 
 
 @pytest.mark.parametrize("millis", [2**63 - 1, -(2**63), 2**60], ids=["the last", "the first", "far ahead"])
