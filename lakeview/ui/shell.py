@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib import import_module
 
 import streamlit as st
 
@@ -13,6 +14,10 @@ from lakeview.ui.logo import icon_svg, logo_svg
 from lakeview.ui.pages import PAGES
 
 SIDEBAR_WIDTH = 212
+
+# Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
+# session still imports it, another one's chart would fail. Here the others wait.
+import_module("pandas")
 
 
 def run() -> None:
