@@ -17,7 +17,7 @@ from lakeview.iceberg.delete_spans import stays
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
-from lakeview.iceberg.statistics import Leaf, statistics_of
+from lakeview.iceberg.statistics import Leaf, shortest_cut, statistics_of
 from lakeview.iceberg.tree import Tree
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -160,12 +160,13 @@ class TreeHistory:
         if not any(manifest.row["content"] == 0 for manifest in listed):
             return pl.DataFrame(schema=LIFETIMES)
         metrics = [field.id for _, field in leaves or () if field.id is not None]
+        cut = shortest_cut(self._metadata.properties)
         deletes = any(manifest.row["content"] == 1 for manifest in listed)
         frames, told = [], []
         for manifests in _together([m for m in listed if m.row["content"] == 0]):
             entries = self._spanned(manifests, metrics)
             if leaves is not None:
-                told.append(statistics_of(entries, leaves, deletes=deletes))
+                told.append(statistics_of(entries, leaves, cut, deletes=deletes))
             wanted = entries if deletes else entries.select(_OF_LIVES)
             frames.append(wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0)))
         order = {s.snapshot_id: i for i, s in enumerate(line)}

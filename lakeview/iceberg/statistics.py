@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -12,8 +13,15 @@ from lakeview.iceberg.single_values import decoded_bounds
 from lakeview.schema import Field, PrimitiveType, Schema, leaf_name
 
 Leaf = tuple[tuple[str, ...], Field]
-_TRUNCATED_FROM = 16
-"""Writers cut the bounds of texts and bytes to 16 characters by default: one that long only bounds."""
+_DEFAULT_CUT = 16
+_CUT = re.compile(r"truncate\((\d{1,9})\)")
+
+
+def shortest_cut(properties: Mapping[str, str]) -> int:
+    """The length that writers cut bounds of texts and bytes to: one that long only bounds. 16, or what a table asks for
+    any of its columns (`write.metadata.metrics.default: truncate(4)`), if that is less."""
+    modes = (_CUT.fullmatch(v.strip()) for k, v in properties.items() if k.startswith("write.metadata.metrics."))
+    return min([_DEFAULT_CUT, *(int(mode[1]) for mode in modes if mode)])
 
 
 def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
@@ -32,17 +40,17 @@ def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
 
 
 def statistics_frame(
-    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf]
+    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf], cut: int
 ) -> pl.DataFrame:
     """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
-    are deleted, null for unknown: with any, a bound need not occur any more."""
+    are deleted, null for unknown: with any, a bound need not occur any more; `cut`: see `shortest_cut`."""
     whole = (deleted == 0).fill_null(False)
     columns = [entries["path"].alias("_path"), vectors.alias("_deletion_vector")]
-    columns += [_column(entries, whole, field).alias(leaf_name(path)) for path, field in leaves]
+    columns += [_column(entries, whole, field, cut).alias(leaf_name(path)) for path, field in leaves]
     return pl.DataFrame({s.name: s for s in columns})
 
 
-def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], *, deletes: bool) -> pl.DataFrame:
+def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, deletes: bool) -> pl.DataFrame:
     """`path, written` (rows before any delete) and, with any leaf, `statistics` of data ENTRIES: a struct, a field
     a leaf as in STATISTICS. `deletes`: whether some may apply to any of them, so that no bound is sure to occur."""
     data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
@@ -51,7 +59,7 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], *, deletes: boo
     found = data.select("path", written=pl.col("records"))
     if not leaves:
         return found
-    told = statistics_frame(data, vectors, deleted, leaves).drop("_path", "_deletion_vector")
+    told = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
     return found.with_columns(told.to_struct("statistics"))
 
 
@@ -73,7 +81,7 @@ def counted(entries: pl.DataFrame, name: str, field: Field) -> pl.Series:
     return found.set(found < 0, None)
 
 
-def _column(entries: pl.DataFrame, whole: pl.Series, field: Field) -> pl.Series:
+def _column(entries: pl.DataFrame, whole: pl.Series, field: Field, cut: int) -> pl.Series:
     nulls = counted(entries, "null_value_counts", field)
     certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == entries["records"])).fill_null(False)
     bounds = file_bounds(entries, field)
@@ -83,15 +91,15 @@ def _column(entries: pl.DataFrame, whole: pl.Series, field: Field) -> pl.Series:
         parts = {"min": empty, "max": empty, "null_count": nulls, "exact": exact, "null_count_exact": certain}
     else:
         low, high = bounds
-        exact = whole & low.is_not_null() & high.is_not_null() & _short(low, field) & _short(high, field)
+        exact = whole & low.is_not_null() & high.is_not_null() & _short(low, field, cut) & _short(high, field, cut)
         parts = {"min": low, "max": high, "null_count": nulls, "exact": exact, "null_count_exact": certain}
     return pl.DataFrame([series.alias(name) for name, series in parts.items()]).to_struct("column")
 
 
-def _short(values: pl.Series, field: Field) -> pl.Series:
+def _short(values: pl.Series, field: Field, cut: int) -> pl.Series:
     match field.type:
         case PrimitiveType("string"):
-            return (values.str.len_chars() < _TRUNCATED_FROM).fill_null(False)
+            return (values.str.len_chars() < cut).fill_null(False)
         case PrimitiveType("binary" | "fixed"):
-            return (values.bin.size() < _TRUNCATED_FROM).fill_null(False)
+            return (values.bin.size() < cut).fill_null(False)
     return values.is_not_null()

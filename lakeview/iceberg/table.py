@@ -32,7 +32,7 @@ from lakeview.iceberg.metadata_columns import with_metadata_columns
 from lakeview.iceberg.scan import Scan
 from lakeview.iceberg.specs import partition_specs, sort_orders
 from lakeview.iceberg.state import State
-from lakeview.iceberg.statistics import asked_leaves, statistics_frame
+from lakeview.iceberg.statistics import asked_leaves, shortest_cut, statistics_frame
 from lakeview.iceberg.statistics_files import statistics_files
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
@@ -229,7 +229,8 @@ class IcebergTable:
         leaves = asked_leaves(schema, columns)
         entries = files.data_entries(metrics=[f.id for _, f in leaves if f.id is not None])
         deleted = files.deleted(entries)
-        return statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves)
+        cut = shortest_cut(state.metadata.properties)
+        return statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves, cut)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""

@@ -280,6 +280,27 @@ def test_statistics_are_those_of_the_manifests(tmp_path: Path) -> None:
     assert found.schema["min"] == pl.Int64()
 
 
+@pytest.mark.parametrize(
+    ("properties", "exact"),
+    [
+        ({}, [True, True]),
+        ({"write.metadata.metrics.default": "truncate(4)"}, [True, False]),
+        ({"write.metadata.metrics.column.name": "truncate(3)"}, [False, False]),
+        ({"write.metadata.metrics.default": "full"}, [True, True]),
+    ],
+    ids=["as writers do", "for all columns", "for one column", "not at all"],
+)
+def test_bounds_as_long_as_writers_cut_them_only_bound(
+    tmp_path: Path, properties: dict[str, str], exact: list[bool]
+) -> None:
+    fields = [{"id": 1, "name": "name", "required": False, "type": "string"}]
+    history = IcebergHistory(tmp_path / "t", fields, properties=properties)
+    history.append("a", [{"name": "abc"}])
+    history.append("b", [{"name": "abcd"}])
+    found = open_iceberg(history.address).statistics().sort("_path")
+    assert found["name"].struct.field("exact").to_list() == exact
+
+
 def test_a_table_is_read_from_any_store(tmp_path: Path) -> None:
     history = grown(tmp_path)
     memory = fsspec.filesystem("memory")
