@@ -8,10 +8,11 @@ import re
 import socket
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
@@ -35,6 +36,8 @@ T = TypeVar("T")
 USER_AGENT = f"lakeview/{VERSION}"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ERROR_BODY = 64 << 10
+_UNPACKED = 1 << 20
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class Http:
             timeout=timeout,
             follow_redirects=False,
             trust_env=limits.private,
-            headers={"User-Agent": USER_AGENT},
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"},
         )
         self._close = weakref.finalize(self, self._client.close)  # a table is opened and forgotten, never closed
         self._transport_errors: tuple[type[Exception], ...] = (httpx.TransportError, httpx.DecodingError)
@@ -118,7 +121,7 @@ class Http:
 
     def retried(self, call: Callable[[], T], url: str) -> T:
         """What a call gives, tried again with growing pauses while it raises RetryLaterError and patience lasts."""
-        remote = not is_loopback(urlsplit(url).hostname or "")
+        remote = not is_loopback(_host(url))
         end = time.monotonic() + self.limits.patience
         for attempt in range(self.limits.attempts):
             try:
@@ -135,7 +138,7 @@ class Http:
         self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
     ) -> Iterator[httpx.Response]:
         """An answer whose body is still to be read. RetryLaterError where the connection fails, also while reading."""
-        host = urlsplit(url).hostname or "the server"
+        host = _host(url) or "the server"
         try:
             with self._client.stream(method, url, headers=dict(headers), content=content) as response:
                 if not self.limits.private:  # a name may lead elsewhere than when it was looked up
@@ -160,7 +163,7 @@ class Http:
         """A body piece by piece; errors as `body`."""
         end = time.monotonic() + self.limits.whole
         size = 0
-        for piece in response.iter_bytes():
+        for piece in _unpacked(response):
             size += len(piece)
             if size > most:
                 raise SharingError(
@@ -205,6 +208,34 @@ class Http:
     def close(self) -> None:
         """Close every connection."""
         self._close()
+
+
+def _unpacked(response: httpx.Response) -> Iterator[bytes]:
+    """The bytes of a body, unpacked a megabyte at a time: a kilobyte may be packed gigabytes.
+
+    SharingError for a packing that was not asked for, or one within another, or one that is broken.
+    """
+    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing in ("identity", ""):
+        yield from response.iter_raw()
+        return
+    if packing not in ("gzip", "x-gzip", "deflate"):
+        raise _packed(f"packed as {_CONTROL.sub(' ', packing)[:40]}, which was not asked for")
+    unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
+    try:
+        for raw in response.iter_raw():
+            while raw:
+                yield unpacker.decompress(raw, _UNPACKED)
+                raw = unpacker.unconsumed_tail
+        yield unpacker.flush()
+    except zlib.error as error:
+        raise _packed("broken where it is unpacked") from error
+    if not unpacker.eof:
+        raise _packed("broken where it is unpacked")
+
+
+def _packed(how: str) -> SharingError:
+    return SharingError(f"the server's answer is {how}", fix="ask whoever runs the server", kind="bad-answer")
 
 
 def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
@@ -257,6 +288,24 @@ def shown(url: str) -> str:
     except ValueError:
         return "a URL that cannot be read"
     return f"{parts.scheme}://{host}{parts.path}" if host else "a URL without a host"
+
+
+def moved(url: str, location: str) -> str:
+    """Where a redirect leads. SharingError if that is no URL; where it may lead is the caller's to check."""
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise SharingError(
+            f"{shown(url)} moved to what is no URL", fix="ask whoever shares the data", kind="bad-url"
+        ) from error
+
+
+def _host(url: str) -> str:
+    """The host of a URL, empty for one that cannot be read."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_loopback(host: str) -> bool:

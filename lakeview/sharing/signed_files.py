@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, NoReturn
-from urllib.parse import urljoin
 
 import polars as pl
 
@@ -15,7 +14,7 @@ from lakeview.config import Config
 from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, SharingError, UnsupportedTableError
 from lakeview.sharing.blocks import BLOCK, Blocks
 from lakeview.sharing.file_lines import SignedUrl
-from lakeview.sharing.http import Http, RetryLaterError, failure, shown
+from lakeview.sharing.http import Http, RetryLaterError, failure, moved, shown
 from lakeview.snapshot import milliseconds
 from lakeview.storage.interface import LISTING, Storage
 
@@ -178,7 +177,7 @@ class SignedFiles(Storage):
             with self._http.opened("GET", url, headers=headers) as response:
                 if response.status_code not in _MOVED or "location" not in response.headers:
                     return self._taken(response, known, path, start, length)
-                url = urljoin(url, response.headers["location"])
+                url = moved(url, response.headers["location"])
         raise SharingError(f"file {path} is moved about without end", fix="ask whoever shares the data", place=path)
 
     def _taken(self, response: httpx.Response, known: SignedUrl, path: str, start: int, length: int) -> bytes:

@@ -1,0 +1,139 @@
+"""Servers that mean harm, against our client: bombs, redirects, odd headers, texts that are not what they seem."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import zlib
+from pathlib import Path
+
+import pytest
+
+from lakeview.errors import AccessDeniedError, LakeviewError, SharingError
+from lakeview.sharing.client import SharingClient
+from lakeview.sharing.http import Limits
+from lakeview.sharing.profile import TableName, parse_profile
+from lakeview.sharing.protocol import QueryRequest
+from lakeview.sharing.table import open_shared
+from tests.builders.shares import TOKEN, SharingServer
+
+ORDERS = TableName("sales", "eu", "orders")
+HEAD = b'{"protocol":{"minReaderVersion":1}}\n{"metaData":{"id":"t","schemaString":"{}","partitionColumns":[]}}\n'
+VERSION = {"Delta-Table-Version": "0"}
+SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
+
+
+def client(server: SharingServer, limits: Limits | None = None) -> SharingClient:
+    profile = parse_profile(json.dumps(server.profile()).encode(), "team.share")
+    return SharingClient(profile, limits=limits or Limits(attempts=2, patience=5))
+
+
+def bomb(size: int) -> bytes:
+    """So many bytes of blank lines, packed a thousand times smaller."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = b"\n" * (1 << 20)
+    return b"".join(packer.compress(block) for _ in range(size >> 20)) + packer.flush()
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate"])
+def test_a_packed_bomb_is_cut_off_before_it_takes_memory(packing: str, server: SharingServer) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    server.answer_with("POST", 200, bomb(512 << 20), {**VERSION, "Content-Encoding": packing})
+    with pytest.raises(SharingError, match="sent more than 67,108,864 bytes"):
+        client(server, Limits(stream=64 << 20)).query(ORDERS, QueryRequest())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
+
+
+@pytest.mark.parametrize("packing", ["gzip, gzip", "zstd", "br", "nonsense", "gzip\x0b"])
+def test_packings_that_were_not_asked_for_are_refused(packing: str, server: SharingServer) -> None:
+    body = gzip.compress(gzip.compress(HEAD))
+    server.answer_with("POST", 200, body, {**VERSION, "Content-Encoding": packing}, times=9)
+    with pytest.raises(LakeviewError) as caught:
+        client(server).query(ORDERS, QueryRequest())
+    assert caught.value.kind in ("bad-answer", "store-unavailable")
+
+
+@pytest.mark.parametrize("body", [gzip.compress(HEAD)[:-9], b"\x1f\x8bnonsense", HEAD], ids=["cut", "broken", "none"])
+def test_a_packing_that_is_broken_is_told(body: bytes, server: SharingServer) -> None:
+    server.answer_with("POST", 200, body, {**VERSION, "Content-Encoding": "gzip"})
+    with pytest.raises(SharingError, match="broken where it is unpacked"):
+        client(server).query(ORDERS, QueryRequest())
+
+
+def test_a_packed_answer_is_read(server: SharingServer) -> None:
+    server.answer_with("POST", 200, gzip.compress(HEAD), {**VERSION, "Content-Encoding": "gzip"})
+    assert client(server).query(ORDERS, QueryRequest()).files == []
+    assert server.asked[-1].headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    "to", ["http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "/elsewhere", "//evil/x", "https://[::1"]
+)
+def test_the_token_follows_no_redirect(to: str, server: SharingServer) -> None:
+    for pattern in ("GET", "POST"):
+        server.answer_with(pattern, 302, b"", {"Location": to}, times=9)
+    found = client(server)
+    for call in (found.shares, lambda: found.query(ORDERS, QueryRequest()), lambda: found.version(ORDERS)):
+        with pytest.raises(LakeviewError) as caught:
+            call()
+        assert TOKEN not in str(caught.value)
+    assert {a.path.partition("/sharing")[0] for a in server.asked} == {""}
+
+
+def shared(server: SharingServer, tmp_path: Path, url: str) -> object:
+    """The rows of a table whose one file lies at this URL."""
+    metadata = {"id": "t", "format": {"provider": "parquet"}, "schemaString": SCHEMA, "partitionColumns": []}
+    file = {"url": url, "id": "f", "partitionValues": {}, "size": 100}
+    lines = [{"protocol": {"minReaderVersion": 1}}, {"metaData": metadata}, {"file": file}]
+    body = "\n".join(map(json.dumps, lines)).encode()
+    server.answer_with("/version", 200, b"", VERSION, times=9)
+    server.answer_with("/metadata", 200, "\n".join(map(json.dumps, lines[:2])).encode(), VERSION, times=9)
+    server.answer_with("POST", 200, body, VERSION, times=9)
+    profile = tmp_path / "team.share"
+    profile.write_text(json.dumps(server.profile()))
+    return open_shared(f"{profile}#sales.eu.orders").scan().collect()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["file:///etc/passwd", "/etc/passwd", "../x", "ftp://host/x", "s3://bucket/x", "gopher://127.0.0.1:25/x", "http://",
+     "https://[::1", "http://evil.example/x", "javascript:alert(1)", "data:,x", "https:///x", "", "\u0000",
+     "http://127.0.0.1\r\nX: y/", "https://127.0.0.1:99999/x", "https://user:pw@/x"],
+)  # fmt: skip
+def test_a_file_url_that_leads_anywhere_but_the_web_reads_nothing(
+    url: str, server: SharingServer, tmp_path: Path
+) -> None:
+    with pytest.raises(LakeviewError) as caught:
+        shared(server, tmp_path, url)
+    assert "root:" not in str(caught.value)
+
+
+@pytest.mark.parametrize("to", ["https://[::1", "http://evil.example/x", "file:///etc/passwd"])
+def test_a_store_that_leads_away_is_not_followed(to: str, server: SharingServer, tmp_path: Path) -> None:
+    server.answer_with("/leads", 302, b"", {"Location": to}, times=9)
+    with pytest.raises(LakeviewError):
+        shared(server, tmp_path, f"{server.url}/leads")
+
+
+def test_messages_of_a_server_are_text_without_control_and_short(server: SharingServer) -> None:
+    told = {"errorCode": "X", "message": "\x1b[31mred\r\n" + "long " * 10_000 + "\u0000"}
+    server.answer_with("GET", 400, told)
+    with pytest.raises(SharingError) as caught:
+        client(server).shares()
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("version", ["-1", "1e3", "\u0661".encode().decode("latin-1"), "", "9" * 4000, "1, 2"])
+def test_versions_that_are_none_are_refused(version: str, server: SharingServer) -> None:
+    server.answer_with("/version", 200, b"", {"Delta-Table-Version": version})
+    with pytest.raises((SharingError, AccessDeniedError)):
+        client(server).version(ORDERS)
+
+
+@pytest.mark.parametrize("wait", ["-5", "nan", "inf", "1e309", "soon", "9" * 400])
+def test_odd_waits_are_not_waited_for(wait: str, server: SharingServer) -> None:
+    server.answer_with("/version", 429, b"", {"Retry-After": wait}, times=9)
+    with pytest.raises(LakeviewError):
+        client(server, Limits(attempts=2, patience=2)).version(ORDERS)
