@@ -127,7 +127,7 @@ def server(folder: Path) -> Iterator[Server]:
         "version": 1, "port": port, "tokens": "tokens.json",
         "shares": [{"name": "lake", "schemas": [{"name": "default", "tables": [table]}]}],
         "recipients": [{"name": "bench", "shares": ["*"]}],
-        "limits": {"apiRate": 1_000_000, "apiBurst": 1_000_000},
+        "loadAhead": 1, "limits": {"apiRate": 1_000_000, "apiBurst": 1_000_000},
     }  # fmt: skip
     (folder / "server.yaml").write_text(yaml.safe_dump(document))
     token, _ = TokenFile(folder / "tokens.json", _now).create("bench")

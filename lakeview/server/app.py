@@ -20,6 +20,7 @@ from lakeview.server.access import Caller, caller_of
 from lakeview.server.audit import AuditLog, Entry
 from lakeview.server.context import Context
 from lakeview.server.hub import Hub
+from lakeview.server.loading import load_ahead
 from lakeview.server.refusals import Refusal, refusal_of
 from lakeview.sharing.protocol import ErrorBody, ErrorCode
 
@@ -138,16 +139,16 @@ async def _bug(_: Request, __: Exception) -> Response:
 def _lifespan(hub: Hub) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
-        if hub.audit is None:
-            yield
-            return
         async with anyio.create_task_group() as group:
-            group.start_soon(_write_audit, hub.audit, hub.settings.audit_seconds)
+            if hub.audit is not None:
+                group.start_soon(_write_audit, hub.audit, hub.settings.audit_seconds)
+            group.start_soon(load_ahead, hub)
             try:
                 yield
             finally:
                 group.cancel_scope.cancel()
-        await anyio.to_thread.run_sync(hub.audit.flush)
+        if hub.audit is not None:
+            await anyio.to_thread.run_sync(hub.audit.flush)
 
     return running
 

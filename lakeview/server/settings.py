@@ -98,6 +98,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
 
     `public_url`: where clients reach the server, for signed URLs (never the Host header); `tokens`: the file of hashed
     tokens, `keys`: of the signing keys, `audit`: a table's address, `views`: a folder for materialised views.
+    `load_ahead`: so many tables are listed when the server starts, before anybody asks for them.
     `allow_http`: plain http on an interface other than loopback; `private_networks` is the client's affair, not ours.
     """
 
@@ -126,4 +127,5 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     refresh_token_ttl_ms: int = 3_600_000
     tell_sizes: bool = False
     cache_bytes: int = 512 << 20
+    load_ahead: int = 0
     limits: Limits = Limits()

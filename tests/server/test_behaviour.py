@@ -7,6 +7,7 @@ import socket
 import threading
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,8 +20,9 @@ from lakeview.server.app import application
 from lakeview.server.delta_source import DeltaSource
 from lakeview.server.lines import written
 from lakeview.server.serving import ImpatientProtocol
-from tests.server.conftest import Api, RunningServer
-from tests.server.shared_lake import TABLE
+from lakeview.server.shared_version import SharedVersion
+from tests.server.conftest import Api, RunningServer, hub_of
+from tests.server.shared_lake import TABLE, configuration
 
 
 def test_a_table_that_hangs_holds_up_no_other(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +140,21 @@ def test_metadata_reads_no_listing(api: Api, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Replay, "adds", never)
     assert api.get(TABLE.format("months") + "/metadata").status_code == 200
+
+
+def test_tables_are_loaded_before_anybody_asks_and_a_broken_one_stops_nothing(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, done = [], threading.Event()
+    at = DeltaSource.at
+
+    def watched(self: DeltaSource, version: int) -> SharedVersion:
+        loaded.append(self.storage.root.rpartition("/")[2])
+        if loaded[-1] == "odd":
+            done.set()
+        return at(self, version)
+
+    monkeypatch.setattr(DeltaSource, "at", watched)
+    with TestClient(application(hub_of(tmp_path, configuration(lake, loadAhead=7)))):
+        assert done.wait(30)
+    assert loaded == ["months", "fed", "vectors", "mapped", "empty", "broken", "odd"]
