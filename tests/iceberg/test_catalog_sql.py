@@ -26,7 +26,7 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.ui.code import snippets
+from lakeview.ui.code import View, snippets
 from tests.builders.catalogs import newest, sqlite_catalog, table
 
 ORDERS = "catalog://prod/sales.eu.orders"
@@ -116,11 +116,11 @@ def test_the_command_line_and_the_app_take_such_addresses(database: Path) -> Non
     done = CliRunner().invoke(main, ["show", "catalog://prod/sales.eu.nothing"])
     assert done.exit_code == 2
     assert "error: catalog://prod/sales.eu.nothing is not there" in done.stderr
-    code = snippets("iceberg", ORDERS, 1002)
+    code = snippets(View("data", "iceberg", ORDERS, 1002))
     assert sorted(code) == ["PySpark", "lakeview", "pyiceberg"]
     assert ".table('prod.sales.eu.orders')" in code["PySpark"]
     assert "load_catalog('prod').load_table('sales.eu.orders')" in code["pyiceberg"]
-    assert list(snippets("iceberg", "catalog://prod/a.b%2Ec", 1)) == ["lakeview"]
+    assert list(snippets(View("data", "iceberg", "catalog://prod/a.b%2Ec", 1))) == ["lakeview"]
 
 
 # -- Glue
