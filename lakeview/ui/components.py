@@ -132,7 +132,7 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
             name = f"{key}-{position}"
             clickable = on_pick is not None and bool(chart.to_dict().get("params"))
             st.altair_chart(
-                chart,
+                _described(chart),
                 theme=None,
                 width="stretch",
                 key=name,
@@ -173,12 +173,27 @@ def frame(
         key=key,
         hide_index=True,
         row_height=ROW_HEIGHT,
-        column_config={name: kind for name, kind in (columns or {}).items() if kind is not None},
+        column_config={name: _named(name, kind) for name, kind in (columns or {}).items() if kind is not None},
         column_order=list(columns) if columns else None,
         height=height if rows.height * ROW_HEIGHT > height else "content",
         placeholder=unknown,
         **options,
     )
+
+
+def _named(name: str, kind: Any) -> Any:
+    """A column's configuration; one without a heading gets the name of its column, for those who hear the table."""
+    return kind if kind.get("label") else {**kind, "label": name}
+
+
+def _described(chart: Any) -> Any:
+    """The chart with a description, by which those who do not see it know what it shows: its title, if it has none."""
+    spec = chart.to_dict()
+    title = spec.get("title")
+    text = title.get("text") if isinstance(title, dict) else title
+    if spec.get("description") or not text:
+        return chart
+    return chart.properties(description=" ".join(text) if isinstance(text, list) else str(text))
 
 
 def _details(finding: Finding) -> str | None:

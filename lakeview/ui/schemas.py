@@ -11,6 +11,7 @@ from lakeview.snapshot import Snapshot
 from lakeview.ui import viewed
 from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, link, nothing, stack
 from lakeview.ui.opened import Opened
+from lakeview.ui.selection import hold
 from lakeview.ui.selection import link as selected
 
 _INDENT = "\N{NO-BREAK SPACE}" * 4
@@ -240,19 +241,21 @@ def blame(history: pl.DataFrame) -> None:
         version: f"{views.format_version(version)} · {writer or 'writer not recorded'}"
         for version, writer in history.select("version", "writer").iter_rows()
     }
-    newest_first = list(dict.fromkeys(history.sort("timestamp", descending=True)["version"]))
+    newest_first = [str(v) for v in dict.fromkeys(history.sort("timestamp", descending=True)["version"])][:MAX_ROWS]
+    write = hold("blamed", next(iter(newest_first), ""), newest_first)
     with st.container(horizontal=True, vertical_alignment="center"):
         chosen = st.selectbox(
             "Commit of a change",
-            newest_first[:MAX_ROWS],
-            format_func=lambda version: labels[version],
+            newest_first,
+            format_func=lambda version: labels[int(version)],
             key="blamed",
+            on_change=write,
             label_visibility="collapsed",
             width=260,
         )
-        if chosen is not None:
-            link("timeline", "The commit", selected(version=chosen, commit=chosen))
-            link("compare", "Compare with the version before", selected(version=chosen, base=None))
+        if chosen:
+            link("timeline", "The commit", selected(version=int(chosen), commit=chosen))
+            link("compare", "Compare with the version before", selected(version=int(chosen), base=None))
 
 
 def history_table(history: pl.DataFrame) -> None:
