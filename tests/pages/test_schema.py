@@ -76,7 +76,7 @@ def test_every_change_is_blamed_on_its_commit_and_writer(good: Path) -> None:
     newest = app.dataframe[1].value.to_dict("records")[0]
     assert (newest["column"], newest["change"], newest["version"]) == ("cancelled", "born", "v4")
     assert (newest["operation"], newest["writer"]) == ("ADD COLUMNS", "li")
-    assert app.selectbox(key="blamed").value == 4
+    assert app.selectbox(key="blamed").value == "4"
 
 
 @pytest.mark.parametrize("tab", ["Columns", "What changed", "Since when"])
