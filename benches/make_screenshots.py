@@ -1,0 +1,98 @@
+"""Every page of the demo lake, light and dark, to pictures for the documentation.
+
+Usage: LAKEVIEW_DEMO=build/demo PYTHONPATH=. python benches/make_screenshots.py
+
+Starts the app, looks at each page in a browser of 1440 pixels (two of them at 900 too), and writes
+`docs/screenshots/<page>-<theme>.png` in few colours, and `docs/pages.md`, which shows them all.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterator
+
+from PIL import Image
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from benches.bench_pages import FLAGS, PATIENCE, ROOT, Server, serving
+from lakeview.ui.pages import PAGES
+
+TARGET = ROOT / "docs" / "screenshots"
+HEIGHT = 1000
+WIDE, NARROW = 1440, 900
+NARROW_TOO = ("overview", "timeline")
+COLOURS = 128
+MOST_BYTES = 4 << 20
+
+SHOWN = {
+    "compare": "version=75&base=20",
+    "schema": "tab=What+changed&version=70&base=2",
+    "pruning": "where=month+%3D+3",
+    "quality": "column=dep_delay",
+}
+"""What a page is asked, where its first sight says little."""
+
+
+def picture(browser: Browser, server: Server, page: str, theme: str, width: int) -> bytes:
+    """One page as a PNG of few colours."""
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT},
+        color_scheme="dark" if theme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    tab = context.new_page()
+    asked = f"table=demo/flights&{SHOWN.get(page, '')}".rstrip("&")
+    tab.goto(f"{server.address}/{'' if PAGES[page].default else page}?{asked}")
+    tab.locator('[data-testid="stMainBlockContainer"] [data-testid="stMarkdown"]').first.wait_for(timeout=PATIENCE)
+    app = tab.locator('[data-testid="stApp"]')
+    expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
+    expect(tab.locator('[data-testid="stSkeleton"], [data-stale="true"]')).to_have_count(0, timeout=PATIENCE)
+    for chart in tab.locator('[data-testid="stVegaLiteChart"]').all():
+        expect(chart.locator("canvas, svg.marks").first).to_be_visible(timeout=PATIENCE)
+    tab.mouse.move(width - 2, HEIGHT - 2)
+    tab.wait_for_timeout(1_000)  # tables draw themselves when they come into sight
+    shot = Image.open(io.BytesIO(tab.screenshot()))
+    context.close()
+    small = io.BytesIO()
+    shot.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return small.getvalue()
+
+
+def pictures(browser: Browser, server: Server) -> Iterator[tuple[str, bytes]]:
+    """Names of files, and what goes into them."""
+    for page in PAGES:
+        for theme in ("light", "dark"):
+            yield f"{page}-{theme}.png", picture(browser, server, page, theme, WIDE)
+    for page in NARROW_TOO:
+        yield f"{page}-narrow-dark.png", picture(browser, server, page, "dark", NARROW)
+
+
+def gallery() -> str:
+    """The Markdown page that shows every picture under its page's title and question."""
+    lines = ["# Every page", "", "Pictures of the demo lake, made by `benches/make_screenshots.py`.", ""]
+    for name, entry in PAGES.items():
+        lines += [f"## {entry.title}", "", entry.question, ""] if entry.question else [f"## {entry.title}", ""]
+        lines += [f"![{entry.title}, {theme}](screenshots/{name}-{theme}.png)" for theme in ("light", "dark")]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Makes all of them; SystemExit if they take more than the repository should hold."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    total = 0
+    with serving() as server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        for name, content in pictures(browser, server):
+            (TARGET / name).write_bytes(content)
+            total += len(content)
+            print(f"{name}: {len(content):,} bytes")
+        browser.close()
+    (ROOT / "docs" / "pages.md").write_text(gallery(), encoding="utf-8")
+    if total > MOST_BYTES:
+        raise SystemExit(f"the pictures take {total:,} bytes, {MOST_BYTES:,} are allowed: use fewer colours")
+
+
+if __name__ == "__main__":
+    main()
