@@ -6,6 +6,7 @@ broken or wrong, nothing else. Colour never stands alone: lanes, shapes, heights
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -192,7 +193,10 @@ def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900)
         panels.append(panel.properties(width=width))
     p = palette(dark)
     # a picture on its own lies on any page: it brings the colour its words were chosen for
-    whole: StackedChart = alt.vconcat(*panels, spacing=6).configure(**{**config(p), "background": p.page})
+    with warnings.catch_warnings():
+        # panels of one picture share their selection on purpose; Altair would rather hear it from us
+        warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter", UserWarning)
+        whole: StackedChart = alt.vconcat(*panels, spacing=6).configure(**{**config(p), "background": p.page})
     return whole
 
 
