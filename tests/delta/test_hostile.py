@@ -181,12 +181,12 @@ SCHEMAS: dict[str, str] = {
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=[f"a schema that is {words}" for words in SCHEMAS])
 def test_a_hostile_schema_is_a_designed_error_or_shown(history: DeltaHistory, schema: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     history.commit(protocol(), metadata(schema=schema)).commit(history.data("f", {"id": [1]}, stats={"numRecords": 1}))
     everything(history.address)
     history.checkpoint().without(0, 1)
     everything(history.address)
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_a_schema_nested_too_deep_says_so(history: DeltaHistory) -> None:
@@ -200,9 +200,9 @@ def test_a_schema_nested_too_deep_says_so(history: DeltaHistory) -> None:
 def test_five_thousand_columns_are_bearable(history: DeltaHistory) -> None:
     columns = {f"c{i}": "string" for i in range(5_000)}
     history.create(columns).commit(history.data("f", {"c1": ["x"]}, stats={"numRecords": 1}))
-    begun = time.monotonic()
+    begun = time.process_time()
     assert everything(history.address) == ["unknown-column"], "plan() asks for a column it has not"
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 ODD: dict[str, list[Any]] = {
@@ -237,14 +237,14 @@ ODD: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("actions", ODD.values(), ids=list(ODD))
 def test_odd_actions_are_a_designed_error_or_shown(history: DeltaHistory, actions: list[Any]) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     history.create().commit(*actions).commit(add("later"))
     everything(history.address)
     if not any("commitInfo" in a for a in actions):
         history.checkpoint(actions=[protocol(), metadata(), *[a for a in actions if a and None not in a.values()]])
         history.without(0, 1, 2)
         everything(history.address)
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 TEXTS: dict[str, bytes] = {
@@ -269,21 +269,21 @@ TEXTS: dict[str, bytes] = {
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=[f"a commit of {words}" for words in TEXTS])
 def test_odd_commit_files_are_a_designed_error_or_shown(history: DeltaHistory, text: bytes) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     history.create().raw_commit(text).commit(add("later"))
     everything(history.address)
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_a_long_commit_with_one_bad_line_takes_no_longer_than_a_good_one(history: DeltaHistory) -> None:
     lines = b"".join(b'{"add":{"path":"part-%d","size":1,"dataChange":true}}\n' % i for i in range(60_000))
     history.create().raw_commit(lines + b"{")
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(CorruptTableError, match="line 60001"):
         lv.open_table(history.address).snapshot().files  # noqa: B018 (files load on first touch)
     history.write(log_name(1), lines)
     assert lv.open_table(history.address).commit(1).height == 60_000
-    assert time.monotonic() - begun < 8
+    assert time.process_time() - begun < 8
 
 
 def test_a_log_file_beyond_the_limit_is_refused(history: DeltaHistory) -> None:
@@ -325,11 +325,11 @@ def test_whatever_stands_in_a_commit_is_a_designed_error_or_shown(
 @pytest.mark.parametrize("path", ["d/" * 2_000_000 + "f", "f" * 9_000], ids=["a million folders", "a long name"])
 def test_a_path_longer_than_any_file_has_is_no_file(history: DeltaHistory, path: str) -> None:
     history.create().commit(add(path))
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(LakeviewError) as caught:
         lv.open_table(history.address).scan().collect()
     assert caught.value.kind in ("data-file-missing", "store-unavailable")
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("text", ["9" * 5_000, "-1", "x", ""], ids=["endless", "negative", "no number", "empty"])
@@ -390,10 +390,10 @@ def test_of_a_line_with_two_actions_neither_is_lost(history: DeltaHistory) -> No
 def test_a_hundred_thousand_features_are_bearable(history: DeltaHistory) -> None:
     names = [f"f{i}" for i in range(100_000)]
     history.commit(protocol(3, 7, readerFeatures=names, writerFeatures=names), metadata())
-    begun = time.monotonic()
+    begun = time.process_time()
     assert everything(history.address).count("unsupported-reader-feature") > 5
     lv.open_table(history.address).check()
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 @given(st.binary(max_size=200))

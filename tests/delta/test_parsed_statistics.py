@@ -141,7 +141,7 @@ def test_structs_of_thousands_of_columns_take_seconds_too(history: DeltaHistory)
     action["add"]["stats_parsed"] = {"numRecords": 1, "minValues": values, "maxValues": values, "nullCount": values}
     columns = dict.fromkeys(names, "long")
     history.create(columns).checkpoint(actions=[protocol(), metadata(columns), action], shape=shape).without(0)
-    begun = time.monotonic()
+    begun = time.process_time()
     frame = lv.open_table(history.address).statistics()
     assert frame["c999"].struct.field("max").to_list() == [999]
-    assert time.monotonic() - begun < 15
+    assert time.process_time() - begun < 15

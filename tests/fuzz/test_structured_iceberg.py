@@ -210,7 +210,7 @@ ABSURD: Mapping[str, bytes] = {
 def test_absurd_metadata_is_refused_in_little_time_and_memory(case: str) -> None:
     data = ABSURD[case]
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         with pytest.raises((CorruptTableError, UnsupportedTableError)) as caught:
             parse_metadata(data, "v1.metadata.json")
@@ -219,5 +219,5 @@ def test_absurd_metadata_is_refused_in_little_time_and_memory(case: str) -> None
         tracemalloc.stop()
     assert caught.value.fix
     assert len(str(caught.value)) < 2000
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
     assert most < 300_000_000
