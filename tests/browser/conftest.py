@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.visitor import Visitor, somebody
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # a container's root, no graphics card, and no calls home
@@ -67,6 +69,14 @@ def browser(chromium: str | None) -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=chromium, args=list(BROWSER_FLAGS))
         yield launched
         launched.close()
+
+
+@pytest.fixture
+def visitor(browser: Browser, server: str) -> Iterator[Visitor]:
+    """Somebody with a wide screen; nothing may have gone wrong in their browser when they leave."""
+    visitor = somebody(browser, server)
+    yield visitor
+    visitor.close()
 
 
 @pytest.fixture(scope="session")

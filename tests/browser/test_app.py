@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from lakeview.ui.pages import PAGES
+from tests.browser.visitor import PATIENCE, WIDTHS, Visitor, somebody
 
 pytestmark = pytest.mark.browser
-
-WIDTHS = {"wide": 1440, "narrow": 900}
-HEIGHT = 1000
-PATIENCE = 60_000  # milliseconds: a cold server reads a whole log before the first page
-
-
-class Visitor:
-    """Somebody who looks at the app."""
-
-    def __init__(self, page: Page, server: str) -> None:
-        self.page = page
-        self.server = server
-
-    def open(self, path: str) -> None:
-        self.page.goto(f"{self.server}{path}")
-        self.settle()
-
-    def settle(self) -> None:
-        """Waits until the page is drawn, and checks that nothing went wrong."""
-        app = self.page.locator('[data-testid="stApp"]')
-        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
-        expect(self.page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=PATIENCE)
-        expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
-        expect(self.page.locator('[data-stale="true"]')).to_have_count(0, timeout=PATIENCE)
-
-    def charts(self) -> None:
-        """Waits until every chart has drawn its marks."""
-        for chart in self.page.locator('[data-testid="stVegaLiteChart"]').all():
-            expect(chart.locator("canvas, svg.marks").first).to_be_visible(timeout=PATIENCE)
-
-    def parameters(self) -> dict[str, str]:
-        return {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -56,18 +24,8 @@ def width(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def visitor(browser: Browser, server: str) -> Iterator[Visitor]:
-    context = browser.new_context(viewport={"width": WIDTHS["wide"], "height": HEIGHT})
-    yield Visitor(context.new_page(), server)
-    context.close()
-
-
 def test_every_page_is_drawn(browser: Browser, server: str, pictures: Path, theme: str, width: str) -> None:
-    context = browser.new_context(
-        viewport={"width": WIDTHS[width], "height": HEIGHT}, color_scheme="dark" if theme == "dark" else "light"
-    )
-    visitor = Visitor(context.new_page(), server)
+    visitor = somebody(browser, server, width=width, theme=theme)
     for name, entry in PAGES.items():
         path = "/" if entry.default else f"/{name}"
         visitor.open(path)
@@ -77,7 +35,7 @@ def test_every_page_is_drawn(browser: Browser, server: str, pictures: Path, them
         if entry.of_table:
             assert visitor.parameters()["table"] == "demo/flights"
         visitor.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png")
-    context.close()
+    visitor.close()
 
 
 def test_the_sidebar_leads_to_every_page_and_keeps_the_selection(visitor: Visitor) -> None:
@@ -112,12 +70,11 @@ def test_a_pasted_link_opens_the_same_view(visitor: Visitor, browser: Browser, s
     expect(visitor.page.get_by_text("v2 to v70")).to_be_visible()
     visitor.page.locator(".st-key-share button").first.click()
     link = visitor.page.get_by_role("dialog").locator("code").inner_text()
-    context = browser.new_context(viewport={"width": WIDTHS["wide"], "height": HEIGHT})
-    elsewhere = Visitor(context.new_page(), server)
+    elsewhere = somebody(browser, server)
     elsewhere.open(link.removeprefix(server))
     expect(elsewhere.page.get_by_text("v2 to v70")).to_be_visible()
     assert elsewhere.parameters() == visitor.parameters()
-    context.close()
+    elsewhere.close()
 
 
 def test_the_first_visit_opens_the_demo_lake(visitor: Visitor) -> None:

@@ -1,0 +1,87 @@
+"""The link holds the view: every control of every page writes it, another browser opens it, back and forward follow."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from lakeview.ui.pages import PAGES
+from tests.browser.controls import Control, change, controls, place, view
+from tests.browser.visitor import PATIENCE, Visitor, somebody
+
+pytestmark = pytest.mark.browser
+
+TABLE_PAGES = [name for name, entry in PAGES.items() if entry.of_table]
+
+HEADER = {f"st-key-pick_{what}" for what in ("table", "version", "base", "ref")}
+"""The header's pickers: other tests have them, and another table would take the page's own controls away."""
+
+ROUNDS = 4
+"""A control may bring others: a tab those it holds, a filter its value."""
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_whatever_is_chosen_on_a_page_is_in_its_link(
+    page: str, visitor: Visitor, browser: Browser, server: str
+) -> None:
+    visitor.open(f"/{page}?table=demo/flights")
+    done: set[Control] = set()
+    silent = []
+    for _ in range(ROUNDS):
+        for control in controls(visitor):
+            if control.key in HEADER or control in done:
+                continue
+            done.add(control)
+            before = visitor.link
+            if change(visitor, control) and visitor.link == before:
+                silent.append(str(control))
+    assert silent == [], "these controls do not write the link"
+    shown = view(visitor)
+    elsewhere = somebody(browser, server)
+    elsewhere.open(visitor.link)
+    there = view(elsewhere)
+    assert list(unified_diff(shown, there, "here", "elsewhere", lineterm="", n=0)) == []
+    elsewhere.close()
+
+
+def chosen(visitor: Visitor, key: str) -> str:
+    """The label of what a select box shows."""
+    return str(place(visitor, Control("stSelectbox", f"st-key-{key}", 0)).locator("input").first.input_value())
+
+
+def test_back_and_forward_follow_what_was_chosen(visitor: Visitor) -> None:
+    visitor.open("/timeline?table=demo/flights")
+    newest = chosen(visitor, "pick_version")
+    change(visitor, Control("stSelectbox", "st-key-pick_version", 0))
+    older = chosen(visitor, "pick_version")
+    change(visitor, Control("stSelectbox", "st-key-pick_commit", 0))
+    commit = chosen(visitor, "pick_commit")
+    change(visitor, Control("stButtonGroup", "st-key-measure", 0))
+    told = visitor.link
+    assert "measure=" in told
+    visitor.page.go_back()
+    visitor.page.wait_for_url(lambda address: "commit=" not in address, timeout=PATIENCE)
+    visitor.settle()
+    assert chosen(visitor, "pick_version") == older
+    visitor.page.go_back()
+    expect(visitor.main.locator(".st-key-pick_version input").first).to_have_value(newest, timeout=PATIENCE)
+    for _ in range(2):
+        visitor.settle()
+        visitor.page.go_forward()
+    expect(visitor.main.locator(".st-key-pick_version input").first).to_have_value(older, timeout=PATIENCE)
+    expect(visitor.main.locator(".st-key-pick_commit input").first).to_have_value(commit, timeout=PATIENCE)
+    visitor.settle()
+    assert visitor.link == told
+
+
+def test_back_leads_to_the_page_before(visitor: Visitor) -> None:
+    visitor.open("/schema?table=demo/flights&version=70")
+    visitor.page.get_by_test_id("stSidebarNav").get_by_role("link", name="Files", exact=True).click()
+    expect(visitor.page.get_by_role("heading", name="Files", exact=True)).to_be_visible(timeout=PATIENCE)
+    visitor.settle()
+    visitor.page.go_back()
+    expect(visitor.page.get_by_role("heading", name="Schema", exact=True)).to_be_visible(timeout=PATIENCE)
+    visitor.settle()
+    assert visitor.parameters()["version"] == "70"

@@ -1,0 +1,77 @@
+"""Somebody who looks at the app: opens links, waits until a page is drawn, and notes what the browser complained of."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+
+WIDTHS = {"wide": 1440, "narrow": 900}
+HEIGHT = 1000
+OWN_PROBES = re.compile(r"/_stcore/(health|host-config)$")
+"""Where Streamlit itself looks for its server: on a deep link first below the page's name, and is told 404."""
+
+PATIENCE = 60_000
+"""Milliseconds: a cold server reads a whole log before the first page."""
+
+
+class Visitor:
+    """One tab of a browser. What its console calls an error, and what its scripts do not catch, is in `complaints`."""
+
+    def __init__(self, page: Page, server: str) -> None:
+        self.page = page
+        self.server = server
+        self.complaints: list[str] = []
+        page.on("console", self._note)
+        page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.server}{path}")
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until the page is drawn, and checks that nothing went wrong."""
+        app = self.page.locator('[data-testid="stApp"]')
+        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
+        expect(self.page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=PATIENCE)
+        expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
+        expect(self.page.locator('[data-stale="true"]')).to_have_count(0, timeout=PATIENCE)
+
+    def charts(self) -> None:
+        """Waits until every chart has drawn its marks."""
+        for chart in self.page.locator('[data-testid="stVegaLiteChart"]').all():
+            expect(chart.locator("canvas, svg.marks").first).to_be_visible(timeout=PATIENCE)
+
+    def parameters(self) -> dict[str, str]:
+        """The query parameters of the address bar, of each the first value."""
+        return {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
+
+    @property
+    def link(self) -> str:
+        """What one would copy from the address bar, without the server."""
+        return self.page.url.removeprefix(self.server)
+
+    def close(self) -> None:
+        """Ends the session; what the browser complained of until then is a failure."""
+        self.page.context.close()
+        assert self.complaints == []
+
+    @property
+    def main(self) -> Locator:
+        """The page beside the sidebar."""
+        return self.page.get_by_test_id("stMain")
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not OWN_PROBES.search(message.location.get("url", "")):
+            self.complaints.append(f"{message.text} {message.location.get('url', '')}".strip())
+
+
+def somebody(browser: Browser, server: str, *, width: str = "wide", theme: str = "light") -> Visitor:
+    """A new visitor with a session of their own."""
+    context: BrowserContext = browser.new_context(
+        viewport={"width": WIDTHS[width], "height": HEIGHT},
+        color_scheme="dark" if theme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    return Visitor(context.new_page(), server)
