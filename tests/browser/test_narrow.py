@@ -1,0 +1,35 @@
+"""At 900 pixels nothing is cut: no page is wider than the screen, no figure ends in dots, no picture leaves it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser
+
+from lakeview.ui.pages import PAGES
+from tests.browser.visitor import somebody
+
+pytestmark = pytest.mark.browser
+
+_CUT = """main => {
+    const found = [];
+    const right = main.getBoundingClientRect().right;
+    if (main.scrollWidth > main.clientWidth + 1) found.push(`the page is ${main.scrollWidth} pixels wide`);
+    for (const text of main.querySelectorAll("[data-testid=stMetricValue] *, [data-testid=stMetricLabel] *, h2"))
+        if (text.scrollWidth > text.clientWidth + 1 && getComputedStyle(text).textOverflow === "ellipsis")
+            found.push(`cut: ${text.innerText}`);
+    for (const chart of main.querySelectorAll("svg.marks, canvas.marks"))
+        if (chart.getBoundingClientRect().right > right + 1) found.push("a picture leaves the page");
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("table", ["demo/flights", "demo/departures"])
+def test_nothing_is_cut_on_a_narrow_screen(table: str, browser: Browser, server: str) -> None:
+    visitor = somebody(browser, server, width="narrow")
+    found = {}
+    for name, entry in PAGES.items():
+        visitor.open(f"/{'' if entry.default else name}?table={table}")
+        visitor.charts()
+        found[name] = visitor.main.evaluate(_CUT)
+    assert {name: cut for name, cut in found.items() if cut} == {}
+    visitor.close()
