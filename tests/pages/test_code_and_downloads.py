@@ -97,7 +97,9 @@ def test_the_lakeview_code_of_every_page_runs(page: str, shown: Table) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Iceberg scan planning")  # polars has a faster planner, which is not needed here
-@pytest.mark.parametrize("where", [None, "carrier = 'AA'", "carrier <> 'AA' AND carrier IS NOT NULL", "carrier LIKE 'A%'"])
+@pytest.mark.parametrize(
+    "where", [None, "carrier = 'AA'", "carrier <> 'AA' AND carrier IS NOT NULL", "carrier LIKE 'A%'"]
+)
 def test_polars_reads_the_rows_that_lakeview_reads(where: str | None, shown: Table) -> None:
     version = shown.versions()["version"][1]
     view = code.View("data", shown.format, shown.address, version, where=where, limit=500)
