@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from pyiceberg.table import Table
 
 from lakeview.iceberg.opening import open_iceberg
@@ -21,7 +21,7 @@ from tests.golden.rows import differences
 pytestmark = pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")
 
 FEW = settings(max_examples=3, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, max_examples=25)
+MANY = settings(FEW, max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes minutes
 
 
 def compare(theirs: Table) -> None:
@@ -52,7 +52,9 @@ def compare_snapshot(theirs: Table, ours: IcebergTable, snapshot_id: int) -> Non
     """Rows, files and counts of one snapshot."""
     found = ours.scan(snapshot_id).collect()
     assert differences(pyiceberg_rows(theirs, snapshot_id), found) == [], f"snapshot {snapshot_id}, pyiceberg"
-    assert differences(duckdb_rows(theirs.metadata_location, snapshot_id), found) == [], f"{snapshot_id}, DuckDB"
+    through_duckdb = duckdb_rows(theirs.metadata_location, snapshot_id)
+    if through_duckdb is not None:
+        assert differences(through_duckdb, found) == [], f"{snapshot_id}, DuckDB"
     mine = ours.snapshot(snapshot_id)
     for content, listed in ((0, mine.files), (1, mine.delete_files)):
         files = pl.DataFrame(theirs.inspect.files(snapshot_id)).filter(pl.col("content") == content)
