@@ -17,6 +17,7 @@ from lakeview.server.settings import Settings
 
 _HEAD_BYTES = 64 << 10
 _KEEP_ALIVE = 30
+_SHUTDOWN = 10  # seconds that answers under way may take once the server is to end
 
 
 class ImpatientProtocol(H11Protocol):
@@ -92,6 +93,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies or None,
         timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_SHUTDOWN,
         h11_max_incomplete_event_size=_HEAD_BYTES,
         **tls,
     )
