@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import socket
 from typing import Any
 
 import uvicorn
@@ -99,6 +100,17 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
     )
 
 
+class Server(uvicorn.Server):
+    """A uvicorn that leaves no connection behind: whoever still hangs on after the time given is cut off."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        await asyncio.sleep(0)  # for the loop to close what was cut
+
+
 def serve(hub: Hub) -> None:
     """Serve until interrupted."""
-    uvicorn.Server(uvicorn_config(hub)).run()
+    Server(uvicorn_config(hub)).run()

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from lakeview.server.app import application
 from lakeview.server.config_file import read_settings
 from lakeview.server.hub import Hub
-from lakeview.server.serving import uvicorn_config
+from lakeview.server.serving import Server, uvicorn_config
 from lakeview.server.tokens import TokenFile
 from tests.server.shared_lake import TABLE, build, configuration, write_configuration
 
@@ -119,23 +118,11 @@ def api(lake: Path, tmp_path: Path) -> Iterator[Api]:
         yield found
 
 
-@dataclass(frozen=True)
-class RunningServer:
-    """A server that listens. `profile`: of a recipient who may read the share `lake`."""
-
-    url: str
-    endpoint: str
-    token: str
-    profile: Path
-    lake: Path
-    hub: Hub
-
-
-class _Thread:
+class Thread:
     """A uvicorn in a thread of its own, ended by the test."""
 
     def __init__(self, hub: Hub) -> None:
-        self.server = uvicorn.Server(uvicorn_config(hub))
+        self.server = Server(uvicorn_config(hub))
         self.thread = threading.Thread(target=self.server.run, name="sharing-server")
 
     def start(self) -> str:
@@ -158,19 +145,32 @@ class _Thread:
         assert not self.thread.is_alive()
 
 
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that listens. `profile`: of a recipient who may read the share `lake`."""
+
+    url: str
+    endpoint: str
+    token: str
+    profile: Path
+    lake: Path
+    hub: Hub
+    thread: Thread
+
+
 @contextmanager
 def listening(folder: Path, lake: Path, document: dict[str, Any]) -> Iterator[RunningServer]:
     """A real server on 127.0.0.1 by this configuration, and the profile of ann; its files lie in `folder`."""
     hub = hub_of(folder, {**document, "limits": {"apiRate": 1e6, "apiBurst": 1_000_000}})
     assert hub.settings.tokens is not None
     token, _ = TokenFile(Path(hub.settings.tokens), hub.now).create("ann")
-    thread = _Thread(hub)
+    thread = Thread(hub)
     url = thread.start()
     try:
         endpoint = f"{url}{hub.settings.endpoint}"
         profile = folder / "ann.share"
         profile.write_text(json.dumps({"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": token}))
-        yield RunningServer(url, endpoint, token, profile, lake, hub)
+        yield RunningServer(url, endpoint, token, profile, lake, hub, thread)
     finally:
         thread.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import socket
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import httpx
 import msgspec
@@ -16,8 +18,8 @@ import pytest
 
 from lakeview.server import reading
 from lakeview.server.serving import ImpatientProtocol
-from tests.server.conftest import RunningServer
-from tests.server.shared_lake import TABLE
+from tests.server.conftest import RunningServer, listening
+from tests.server.shared_lake import TABLE, configuration
 
 PATH = "/delta-sharing/" + TABLE.format("months")
 
@@ -203,3 +205,18 @@ def test_requests_one_after_the_other_on_one_connection_are_each_asked_for_a_tok
         connection.sendall(first + second)
         found = statuses(said(connection))
     assert found == [200, 401]
+
+
+def test_a_server_that_ends_cuts_off_who_still_hangs_on_and_leaves_no_connection(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "written", lambda *_: b" " * (16 << 20))
+    with listening(tmp_path, lake, configuration(lake)) as running:
+        server = running.thread.server
+        server.config.timeout_graceful_shutdown = 1
+        with connected(running) as connection:
+            connection.sendall(head(running, f"POST {PATH}/query HTTP/1.1", "Content-Length: 2") + b"{}")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+            running.thread.stop()
+    assert not server.server_state.connections
+    gc.collect()  # a transport that was left open warns here, and a warning is an error
