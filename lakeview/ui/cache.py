@@ -114,6 +114,13 @@ def _ref_lifetimes(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa
 
 
 @kept(32)
+def column_lifetimes(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    """LIFETIMES as `lifetimes`, with the statistics of these columns."""
+    opened = table(address)
+    return opened.lifetimes(columns) if ref is None else opened.ref_lifetimes(ref, columns)
+
+
+@kept(32)
 def manifests(address: str, version: int) -> pl.DataFrame:
     """MANIFESTS of a version."""
     return table(address).manifests(version)
@@ -137,7 +144,7 @@ def plan(address: str, version: int, where: str) -> pl.DataFrame:
     return table(address).plan(where, version)
 
 
-@st.cache_data(ttl=60, show_spinner=False)
+@st.cache_data(ttl=60, max_entries=32, show_spinner=False)
 def found_tables(root: str) -> pl.DataFrame:
     """Tables below a root: address, format, name."""
     return lv.find_tables(root)

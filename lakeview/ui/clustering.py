@@ -10,6 +10,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.ui import cache, downloads, viewed
 from lakeview.ui.components import MAX_ROWS, dark, frame, nothing, stack
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 NOTE = "files that a filter for one value opens: blue by their range, orange because they tell none"
@@ -21,7 +22,7 @@ def columns(now: Opened) -> pl.DataFrame:
     return _columns(now.address, now.version).sort("reads_share", nulls_last=True, maintain_order=True)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def _columns(address: str, version: int) -> pl.DataFrame:
     snapshot = cache.snapshot(address, version)
     return views.clustering(snapshot.schema, cache.statistics(address, version), snapshot.files)
@@ -111,7 +112,7 @@ def depth_picture(now: Opened, column: str) -> None:
         )
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@kept(32)
 def _profile(address: str, version: int, column: str) -> pl.DataFrame:
     statistics = cache.statistics(address, version, (column,))
     return views.depth_profile(statistics, cache.snapshot(address, version).files, column)
@@ -119,7 +120,7 @@ def _profile(address: str, version: int, column: str) -> pl.DataFrame:
 
 def course_picture(now: Opened, column: str) -> None:
     """How well the column told the files apart, version by version, and the same as a table."""
-    told = _course(now.address, now.latest, column, viewed.timeline(now))
+    told = _course(now.address, now.latest, now.ref, column)
     downloads.offer(f"clustering of {column}", told)
     drawn = charts.clustering_course_chart(told, dark=dark())
     if not drawn:
@@ -151,7 +152,7 @@ def course_picture(now: Opened, column: str) -> None:
         )
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _course(address: str, latest: int, column: str, _timeline: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    line = _timeline.filter(pl.col("lane") != "aside")
-    return views.clustering_course(cache.table(address).lifetimes([column]), line, column)
+@kept(16)
+def _course(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
+    line = viewed.timeline_of(address, latest, ref).filter(pl.col("lane") != "aside")
+    return views.clustering_course(cache.column_lifetimes(address, latest, ref, (column,)), line, column)

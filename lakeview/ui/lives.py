@@ -9,8 +9,9 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.ui import cache, downloads
+from lakeview.ui import cache, downloads, viewed
 from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, byte_unit, card, dark, frame, grid, nothing, stack, tile
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 _LIVES_NOTE = "one band for what came and went together; blue lives, gray was rewritten, orange removed"
@@ -80,7 +81,7 @@ def _at_least(told: pl.DataFrame) -> pl.Series:
 
 def lives(now: Opened, timeline: pl.DataFrame) -> None:
     """How long what each commit wrote stayed: tiles, a picture of bands, and one row a commit."""
-    told = _lives(now.address, now.latest, now.ref, timeline)
+    told = _lives(now.address, now.latest, now.ref)
     downloads.offer("file lives by commit", told.commits)
     if told.cohorts.is_empty():
         with card():
@@ -94,10 +95,11 @@ def lives(now: Opened, timeline: pl.DataFrame) -> None:
         _life_table(told.commits)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _lives(address: str, latest: int, ref: str | None, _timeline: pl.DataFrame) -> Lives:
-    each = views.file_lives(cache.lifetimes(address, latest, ref), _timeline)
-    return Lives(views.life_cohorts(each), views.life_facts(each), views.lives_by_commit(each, _timeline))
+@kept(16)
+def _lives(address: str, latest: int, ref: str | None) -> Lives:
+    timeline = viewed.timeline_of(address, latest, ref)
+    each = views.file_lives(cache.lifetimes(address, latest, ref), timeline)
+    return Lives(views.life_cohorts(each), views.life_facts(each), views.lives_by_commit(each, timeline))
 
 
 def _life_tiles(facts: views.LifeFacts, written: views.WriteAmplification) -> None:

@@ -12,6 +12,7 @@ from lakeview.findings import Finding
 from lakeview.schema import leaf_name
 from lakeview.ui import cache, viewed
 from lakeview.ui.components import MAX_ROWS, card, dark, finding_lines, frame, nothing, stack
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 MOST_COLUMNS = 40
@@ -39,7 +40,7 @@ class Told:
 def told(now: Opened) -> Told:
     """The loads of every column, compared with each other; of a huge table those of its first columns."""
     columns, every = _columns(now)
-    return Told(_changes(now.address, now.latest, now.ref, columns, viewed.timeline(now)), len(columns), every)
+    return Told(_changes(now.address, now.latest, now.ref, columns), len(columns), every)
 
 
 def _columns(now: Opened) -> tuple[tuple[str, ...], int]:
@@ -49,37 +50,21 @@ def _columns(now: Opened) -> tuple[tuple[str, ...], int]:
     return tuple(leaves[: min(MOST_COLUMNS, fitting)]), len(leaves)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _lives(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    table = cache.table(address)
-    return table.lifetimes(columns) if ref is None else table.ref_lifetimes(ref, columns)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _changes(
-    address: str,
-    latest: int,
-    ref: str | None,
-    columns: tuple[str, ...],
-    _timeline: pl.DataFrame,
-) -> pl.DataFrame:
-    return views.sudden_changes(views.column_loads(_lives(address, latest, ref, columns), _timeline))
+@kept(16)
+def _changes(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:
+    lives = cache.column_lifetimes(address, latest, ref, columns)
+    return views.sudden_changes(views.column_loads(lives, viewed.timeline_of(address, latest, ref)))
 
 
 def states(now: Opened) -> pl.DataFrame:
     """COLUMN_STATES of every version."""
-    return _states(now.address, now.latest, now.ref, _columns(now)[0], viewed.timeline(now))
+    return _states(now.address, now.latest, now.ref, _columns(now)[0])
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _states(
-    address: str,
-    latest: int,
-    ref: str | None,
-    columns: tuple[str, ...],
-    _timeline: pl.DataFrame,
-) -> pl.DataFrame:
-    return views.column_states(_lives(address, latest, ref, columns), _timeline)
+@kept(8)
+def _states(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:
+    lives = cache.column_lifetimes(address, latest, ref, columns)
+    return views.column_states(lives, viewed.timeline_of(address, latest, ref))
 
 
 def findings(now: Opened, found: Told) -> list[Finding]:

@@ -27,11 +27,12 @@ SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, 
 
 def timeline(now: Opened) -> pl.DataFrame:
     """TIMELINE, oldest first: exact from file lifetimes, or summed from commits where the files cannot be followed."""
-    return _timeline(now.address, now.latest, now.ref)
+    return timeline_of(now.address, now.latest, now.ref)
 
 
 @kept(32)
-def _timeline(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+def timeline_of(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+    """As `timeline`, by address, latest version and ref."""
     commits = cache.logged("history", address, latest)
     asides = views.asides(commits, cache.logged("refs", address, latest), latest)
     try:
