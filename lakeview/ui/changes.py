@@ -9,6 +9,7 @@ from lakeview import views
 from lakeview.ui import budget, cache, querying, rows, viewed
 from lakeview.ui.components import frame
 from lakeview.ui.data import LIMITS
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request
 
@@ -46,7 +47,7 @@ def plan(now: Opened, wanted: Request) -> pl.DataFrame:
     return _plan(now.address, wanted.start or 0, wanted.version)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@kept(16)
 def _plan(address: str, start: int, end: int) -> pl.DataFrame:
     return cache.table(address).changes_plan(start, end)
 

@@ -16,6 +16,7 @@ from lakeview.schema import PrimitiveType, leaf_name
 from lakeview.ui import budget, cache, querying, rows
 from lakeview.ui.budget import Cost
 from lakeview.ui.components import escape, frame, nothing
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request as Query
 
@@ -198,7 +199,7 @@ def found_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataF
     return budget.rows(Query(now.address, wanted.version, wanted.limit, querying.MEMORY, where=wanted.where), allowed)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@kept(8)
 def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
     scan = cache.table(address).scan(version)
     if unreadable := cache.snapshot(address, version).schema.unreadable:

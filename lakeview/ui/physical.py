@@ -9,6 +9,7 @@ from lakeview import charts, views
 from lakeview.table import PhysicalFile
 from lakeview.ui import cache, downloads, errors, files
 from lakeview.ui.components import MAX_ROWS, byte_unit, card, dark, facts, frame, grid, stack
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 _NONE = "no file"
@@ -50,7 +51,7 @@ def _choose(path: str) -> None:
     files.choose(None if path == _NONE else path)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept(32)
 def _physical(address: str, version: int, path: str) -> PhysicalFile:
     return cache.table(address).physical(path, version)
 

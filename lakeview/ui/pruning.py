@@ -13,6 +13,7 @@ from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, conjuncts, predicate
 from lakeview.ui import cache, downloads, errors
 from lakeview.ui.components import byte_unit, dark, escape, frame, grid, nothing, stack, tile
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 FILTER_NOTE = (
@@ -85,7 +86,7 @@ def looked(now: Opened, where: str) -> list[Looked]:
         return [Looked(now.base, None, error), shown]
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@kept(64)
 def _verdicts(address: str, version: int, where: str, part: int | None = None) -> pl.DataFrame:
     """FILE_VERDICTS of a filter, or of one of the conditions that it joins by AND."""
     snapshot = cache.snapshot(address, version)
