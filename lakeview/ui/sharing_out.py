@@ -15,6 +15,7 @@ from lakeview.findings import Finding, Severity
 from lakeview.server import require_extra
 from lakeview.ui import cache, downloads
 from lakeview.ui.components import byte_unit, card, dark, escape, finding_lines, frame, grid, link, nothing, stack, tile
+from lakeview.ui.kept import kept
 from lakeview.ui.sharing import choose
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def audit(told: Told) -> None:
         )
 
 
-@st.cache_data(max_entries=8, ttl=60, show_spinner=False)
+@kept(8, 60)
 def _requests(address: str, latest: int, days: int) -> pl.DataFrame:
     table = lv.open_table(address)
     names = table.snapshot(latest).schema.names
