@@ -10,10 +10,10 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import querying, selection
-from lakeview.ui.compare import BUDGETS
-from lakeview.ui.query_worker import Request
+from lakeview.ui.query_worker import Answer, Request
 
-SECONDS = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
+BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
+SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
 _ASKED, _ANSWER = "_asked", "_answer"
 
 
@@ -31,13 +31,13 @@ class Budget:
     """Bytes of data files that a query may be priced at, and seconds it may take."""
 
     size: int
-    seconds: int
+    seconds: float
 
 
-def controls() -> Budget:
-    """The two choices, in the URL: they hold for everything read on this page."""
+def controls(who: str = "A query") -> Budget:
+    """The two choices, in the URL: they hold for everything read on this page. `who` is bounded, in words."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(":small[:gray[A query may read at most]]", width="content")
+        st.markdown(f":small[:gray[{who} may read at most]]", width="content")
         size = st.selectbox(
             "Budget", list(BUDGETS), index=1, key="budget", bind="query-params", label_visibility="collapsed", width=110
         )
@@ -49,10 +49,19 @@ def controls() -> Budget:
     return Budget(BUDGETS[size], SECONDS[seconds])
 
 
-def button(label: str, asked: object, cost: Cost, budget: Budget, *, key: str, at_most: bool = True) -> bool:
+def button(
+    label: str,
+    asked: object,
+    cost: Cost,
+    budget: Budget,
+    *,
+    key: str,
+    at_most: bool = True,
+    cheaper: str = "a filter that spares files",
+) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
-    `asked`: what tells one request from another.
+    `asked`: what tells one request from another; `cheaper`: what else would cost less.
     """
     asked = (selection.remembered().table, key, asked)
     fits = cost.size <= budget.size
@@ -63,7 +72,7 @@ def button(label: str, asked: object, cost: Cost, budget: Budget, *, key: str, a
         icon=":material/play_arrow:",
         key=key,
         disabled=not fits,
-        help=None if fits else "More than the budget: choose a larger one, or a filter that spares files.",
+        help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
     if pressed:
         st.session_state[_ASKED] = asked
@@ -76,8 +85,13 @@ def forget() -> None:
 
 
 def rows(request: Request, budget: Budget) -> pl.DataFrame:
-    """The rows of a request: kept for this session until another is made, else asked now, with progress and cancel."""
-    kept: tuple[Request, pl.DataFrame] | None = st.session_state.get(_ANSWER)
+    """The rows of a request, as `answer` gives them."""
+    return answer(request, budget).rows
+
+
+def answer(request: Request, budget: Budget) -> Answer:
+    """What a request asks for: kept for this session until another is made, else asked now: progress and cancel."""
+    kept: tuple[Request, Answer] | None = st.session_state.get(_ANSWER)
     if kept is not None and kept[0] == request:
         return kept[1]
     place = st.empty()
@@ -103,6 +117,6 @@ def _told(draw: Callable[[float, str], object], budget: Budget) -> Callable[[que
             draw(share, "Waiting for another query to end")
             return
         read = f", {views.counted(progress.rows, 'row')} read" if progress.rows else ""
-        draw(share, f"{progress.seconds:.0f} of {budget.seconds} s{read}")
+        draw(share, f"{progress.seconds:.0f} of {budget.seconds:g} s{read}")
 
     return on_wait

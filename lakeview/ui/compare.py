@@ -9,17 +9,17 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.snapshot import Snapshot
-from lakeview.ui import cache, downloads, selection, viewed
+from lakeview.ui import budget, cache, querying, selection, viewed
+from lakeview.ui import rows as shown_rows
 from lakeview.ui.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile
 from lakeview.ui.opened import Opened
+from lakeview.ui.query_worker import Request
 
-BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 FILES_NOTE = "added right, removed left, log scale"
 SHIFT_NOTE = "null share, %: ring before, dot after; from statistics alone"
 ROWS_NOTE = "from the files that only one of the two has; copies that a rewrite made are no difference"
 SETTINGS_NOTE = "properties, protocol and features"
 _GLYPHS = {"added": "+ added", "dropped": "\N{MINUS SIGN} dropped", "changed": "~ changed", "same": "= same"}
-_READ = "_compared_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,18 +189,10 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What comparing rows reads: files, and their bytes."""
-
-    files: int
-    size: int
-
-
-def price(now: Opened, pair: Pair) -> Price:
+def price(now: Opened, pair: Pair) -> budget.Cost:
     """What reading the files that only one of the two versions has costs, by the log."""
     plan = _plan(now.address, pair.before.version, pair.after.version)
-    return Price(plan.height, int(plan["size"].sum()))
+    return budget.Cost(plan.height, int(plan["size"].sum()), pair.before.num_files + pair.after.num_files)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -208,50 +200,29 @@ def _plan(address: str, base: int, version: int) -> pl.DataFrame:
     return cache.table(address).difference_plan(base, version)
 
 
-def rows_button(pair: Pair, cost: Price) -> bool:
-    """Budget and button with its price; True once asked for in this session."""
+def rows(now: Opened, pair: Pair, cost: budget.Cost) -> views.RowDifference | None:
+    """The difference in rows once it was asked for, in a process of its own that the budget or the reader ends."""
     if cost.files == 0:
         nothing("No row changed.", "Both versions have the same files and deletes.")
-        return False
-    key = (selection.remembered().table, pair.before.version, pair.after.version)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":small[:gray[{ROWS_NOTE}]]", width="stretch")
-        budget = st.selectbox(
-            "Budget", list(BUDGETS), key="budget", bind="query-params", label_visibility="collapsed", width=110
-        )
-        fits = cost.size <= BUDGETS[budget or "256 MiB"]
-        price_text = f"{views.counted(cost.files, 'file')}, {views.format_bytes(cost.size)}"
-        if st.button(
-            f"Compare rows: reads {price_text}",
-            type="primary",
-            icon=":material/play_arrow:",
-            disabled=not fits,
-            help=None if fits else "More than the budget: choose a larger one, or versions closer together.",
-            key="compare-rows",
-        ):
-            st.session_state[_READ] = key
-    return fits and bool(st.session_state.get(_READ) == key)
+        return None
+    st.markdown(f":small[:gray[{ROWS_NOTE}]]")
+    allowed = budget.controls("A comparison")
+    versions = (pair.before.version, pair.after.version)
+    cheaper = "versions closer together"
+    if not budget.button("Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper):
+        return None
+    asked = Request(now.address, pair.after.version, views.MOST_ROWS, querying.MEMORY, base=pair.before.version)
+    answer = budget.answer(asked, allowed)
+    return views.RowDifference(**answer.counts, rows=answer.rows)
 
 
-def rows(now: Opened, pair: Pair) -> views.RowDifference:
-    """The difference in rows."""
-    with st.spinner("Comparing rows", show_time=True):
-        return _rows(now.address, pair.before.version, pair.after.version)
-
-
-@st.cache_data(max_entries=4, show_spinner=False)
-def _rows(address: str, base: int, version: int) -> views.RowDifference:
-    return views.row_difference(cache.table(address).difference(base, version))
-
-
-def rows_table(found: views.RowDifference) -> None:
+def rows_table(found: views.RowDifference, pair: Pair) -> None:
     """How many rows came and went, and the first of them."""
+    left_out = dict.fromkeys((*pair.before.schema.unreadable, *pair.after.schema.unreadable))
+    without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     st.markdown(
         f":green[**+{found.gained:,}**] rows, :orange[**\N{MINUS SIGN}{found.lost:,}**] &ensp; "
-        f":small[:gray[exact, of {found.read:,} rows read]]"
+        f":small[:gray[exact, of {found.read:,} rows read{without}]]"
     )
     if not found.rows.is_empty():
-        wide = [name for name, type_ in found.rows.schema.items() if type_ == pl.Int64]
-        # 64-bit numbers are exact as text alone
-        shown = downloads.flat(found.rows).with_columns(found.rows[name].cast(pl.String) for name in wide)
-        frame(shown, dict.fromkeys(shown.columns), key="row-difference", height=420)
+        shown_rows.table(found.rows, key="row-difference")

@@ -4,7 +4,8 @@ A process of its own: whatever a query takes, hangs on or brings down is this pr
 consent. Started as `python -m lakeview.ui.query_worker` by `lakeview.ui.querying`; it imports no page.
 
 Standard input: a Request as JSON. Standard output: the rows as an Arrow stream. Standard error: lines that begin with
-MARK, each a JSON object: `{"read": rows so far}`, or at the end `{"error": ...}`; other lines are libraries' own.
+MARK, each a JSON object: `{"read": rows so far}`, at the end `{"counts": ...}` or `{"error": ...}`; other lines are
+libraries' own.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import polars as pl
+import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import errors, views
@@ -27,7 +29,8 @@ MAX_RESULT_BYTES = 256 << 20
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is wanted of a table: `sql`, else the changes of commits `start` to `version`, else rows that `where` keeps.
+    """What is wanted of a table: `sql`, else the changes of commits `start` to `version`, else the rows in which it
+    differs from the version `base`, else rows that `where` keeps.
 
     `names`: what the table is called in `sql`; `limit`: rows at most; `memory`: bytes the process may take.
     """
@@ -40,6 +43,14 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     names: tuple[str, ...] = ()
     where: str | None = None
     start: int | None = None
+    base: int | None = None
+
+
+class Answer(NamedTuple):
+    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`."""
+
+    rows: pl.DataFrame
+    counts: dict[str, int]
 
 
 def main(stdin: TextIO = sys.stdin) -> int:
@@ -47,33 +58,31 @@ def main(stdin: TextIO = sys.stdin) -> int:
     request = msgspec.json.decode(stdin.read(), type=Request)
     _limit_memory(request.memory)
     try:
-        rows = answer(request, _told())
+        found = answer(request, _told())
     except errors.LakeviewError as error:
         _tell(error=_as_json(error))
         return 1
+    _tell(counts=found.counts)
     buffer = BytesIO()
-    rows.write_ipc_stream(buffer)
+    found.rows.write_ipc_stream(buffer)
     with suppress(BrokenPipeError):  # nobody waits for the rows any more
         sys.stdout.buffer.write(buffer.getbuffer())
         sys.stdout.buffer.flush()
     return 0
 
 
-def answer(request: Request, on_read: Callable[[int], object]) -> pl.DataFrame:
-    """The rows of a request; `on_read` is called with the number of rows read of the table, batch by batch.
+def answer(request: Request, on_read: Callable[[int], object]) -> Answer:
+    """What a request asks for; `on_read` is called with the number of rows read of the table, batch by batch.
 
     InvalidRequestError for what polars cannot run, and for a result of more than MAX_RESULT_BYTES.
     """
     table = lv.open_table(request.address)
+    counts: dict[str, int] = {}
     try:
-        if request.start is not None:
-            lazy = _counted(table.changes(request.start, request.version), on_read)
+        if request.base is not None:
+            rows, counts = _difference(table, request, request.base, on_read)
         else:
-            scan = table.scan(request.version)
-            if unreadable := table.snapshot(request.version).schema.unreadable:
-                scan = scan.drop(unreadable)
-            lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
-        rows = lazy.head(request.limit).collect(engine="streaming")
+            rows = _rows(table, request, on_read)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _cannot(request, error) from error
     if (size := rows.estimated_size()) > MAX_RESULT_BYTES:
@@ -84,7 +93,28 @@ def answer(request: Request, on_read: Callable[[int], object]) -> pl.DataFrame:
             place="sql",
             kind="over-budget",
         )
-    return rows
+    return Answer(rows, counts)
+
+
+def _difference(
+    table: lv.Table, request: Request, base: int, on_read: Callable[[int], object]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    left_out = {name for version in (base, request.version) for name in table.snapshot(version).schema.unreadable}
+    readable = table.difference(base, request.version).drop(cs.by_name(*left_out, require_all=False))
+    changes = _counted(readable, on_read)
+    found = views.row_difference(changes, request.limit)
+    return found.rows, {"gained": found.gained, "lost": found.lost, "read": found.read}
+
+
+def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -> pl.DataFrame:
+    if request.start is not None:
+        lazy = _counted(table.changes(request.start, request.version), on_read)
+    else:
+        scan = table.scan(request.version)
+        if unreadable := table.snapshot(request.version).schema.unreadable:
+            scan = scan.drop(unreadable)
+        lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
+    return lazy.head(request.limit).collect(engine="streaming")
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object]) -> pl.LazyFrame:
@@ -123,6 +153,12 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
     if request.sql is not None:
         return errors.InvalidRequestError(
             f"the query cannot be run: {why}", fix="correct it and run it again", place="sql", kind="bad-query"
+        )
+    if request.base is not None:
+        return errors.InvalidRequestError(
+            f"the rows of the two versions cannot be compared: {why}",
+            fix="choose versions closer together",
+            place="rows",
         )
     return errors.InvalidRequestError(
         f"the rows cannot be filtered by {request.where}: {why}",

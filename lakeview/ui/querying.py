@@ -22,7 +22,7 @@ import msgspec
 import polars as pl
 
 from lakeview import errors, views
-from lakeview.ui.query_worker import MARK, Request
+from lakeview.ui.query_worker import MARK, Answer, Request
 
 MEMORY = 4 << 30
 """Bytes that one query may take, unless the operator gave the whole app less."""
@@ -43,9 +43,9 @@ class Progress:
     begun: bool
 
 
-def run(request: Request, *, seconds: float, on_wait: Callable[[Progress], object]) -> pl.DataFrame:
-    """The rows. Any LakeviewError of the table; InvalidRequestError of kind over-budget for what takes longer than
-    `seconds` or more memory than there is for it. `on_wait` may raise, which ends the query."""
+def run(request: Request, *, seconds: float, on_wait: Callable[[Progress], object]) -> Answer:
+    """The rows, and what was counted. Any LakeviewError of the table; InvalidRequestError of kind over-budget for what
+    takes longer than `seconds` or more memory than there is for it. `on_wait` may raise, which ends the query."""
     began = monotonic()
     while not _PLACES.acquire(timeout=STEP):
         on_wait(Progress(monotonic() - began, 0, begun=False))
@@ -57,7 +57,7 @@ def run(request: Request, *, seconds: float, on_wait: Callable[[Progress], objec
         _PLACES.release()
 
 
-def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], object]) -> pl.DataFrame:
+def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], object]) -> Answer:
     # the paths of this process: the app may run from a folder that is no installed package
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
@@ -79,7 +79,7 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
                         f" {views.counted(watch.rows, 'row')}",
                         "allow it more seconds, or filter by columns that spare files",
                     )
-            return _rows(watch, process.wait(), request.memory)
+            return _answer(watch, process.wait(), request.memory)
         finally:
             process.kill()
             watch.end()
@@ -92,6 +92,7 @@ class _Watch:
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("the process has no pipes")
         self.rows = 0
+        self.counts: dict[str, int] = {}
         self.error: dict[str, str | None] | None = None
         self.noise = ""
         self.output = b""
@@ -126,10 +127,11 @@ class _Watch:
                 continue
             said = json.loads(text.removeprefix(MARK))
             self.rows = said.get("read", self.rows)
+            self.counts = said.get("counts", self.counts)
             self.error = said.get("error", self.error)
 
 
-def _rows(watch: _Watch, code: int, memory: int) -> pl.DataFrame:
+def _answer(watch: _Watch, code: int, memory: int) -> Answer:
     if watch.error is not None:
         kind = getattr(errors, watch.error["type"] or "", errors.InvalidRequestError)
         raise kind(
@@ -144,7 +146,7 @@ def _rows(watch: _Watch, code: int, memory: int) -> pl.DataFrame:
             f" {views.format_bytes(memory)} there are for one",
             "ask for fewer rows or columns, or filter first",
         )
-    return pl.read_ipc_stream(BytesIO(watch.output))
+    return Answer(pl.read_ipc_stream(BytesIO(watch.output)), watch.counts)
 
 
 def _over(message: str, fix: str) -> errors.InvalidRequestError:

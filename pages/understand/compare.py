@@ -42,8 +42,7 @@ with errors.shown(here="compare"):
             compare.shift_picture(shifts, pair)
 
         with card("Rows"), errors.shown(here="compare"):
-            cost = compare.price(now, pair)
-            if compare.rows_button(pair, cost):
-                difference = compare.rows(now, pair)
+            difference = compare.rows(now, pair, compare.price(now, pair))
+            if difference is not None:
                 downloads.offer("row difference", difference.rows)
-                compare.rows_table(difference)
+                compare.rows_table(difference, pair)

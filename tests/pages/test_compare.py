@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from lakeview import open_table
+from lakeview.ui import budget
 from tests.builders.actions import remove
 from tests.builders.feeds import ids_file
 from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
 from tests.pages.app import open_page, text
 
 pytestmark = pytest.mark.app
@@ -67,7 +70,52 @@ def test_versions_of_the_same_files_have_no_rows_to_compare(good: Path) -> None:
 
 
 def test_a_price_above_the_budget_is_not_paid(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeview.ui.compare.BUDGETS", {"10 B": 10})
-    app = open_page("compare", good, version="3", base="1")
+    monkeypatch.setitem(budget.BUDGETS, "256 MiB", 10)
+    app = open_page("compare", good, version="3", base="1", budget="256 MiB")
     assert not app.exception
     assert app.button(key="compare-rows").disabled
+
+
+def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(budget.SECONDS, "10 s", 0.05)
+    app = open_page("compare", good, version="3", base="1", seconds="10 s")
+    app.button(key="compare-rows").click().run()
+    assert not app.exception
+    assert "the query was stopped after 0.05 seconds" in text(app)
+    app.run()
+    assert "was stopped" not in text(app)
+    assert app.button(key="compare-rows").label.startswith("Compare rows: reads 2 files")
+
+
+def test_a_comparison_is_kept_while_one_looks_around(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("compare", good, version="3", base="1")
+    app.button(key="compare-rows").click().run()
+    monkeypatch.setattr("lakeview.ui.querying.run", None)
+    app.run()
+    assert not app.exception
+    assert ":green[**+40**] rows" in text(app)
+
+
+def test_a_column_of_an_unknown_type_is_left_out(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "odd": "interval day"})
+    history.commit(ids_file(history, "a", 1)).commit(ids_file(history, "b", 2, 3))
+    app = open_page("compare", tmp_path / "t", version="2", base="1")
+    app.button(key="compare-rows").click().run()
+    assert not app.exception
+    assert ":green[**+2**] rows" in text(app)
+    assert "without odd, of a type that cannot be read" in text(app)
+
+
+def test_rows_of_the_second_format(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": False, "type": "long"}], version=3)
+    first = history.append("a", [{"id": i} for i in range(9)])
+    base = open_table(history.address).latest_version
+    history.delete_vectors("v", {first: [0, 1]})
+    shown = open_table(history.address).latest_version
+    app = open_page("compare", history.address, version=str(shown), base=str(base))
+    app.button(key="compare-rows").click().run()
+    assert not app.exception
+    assert ":green[**+0**] rows, :orange[**\N{MINUS SIGN}2**]" in text(app)
+    assert sorted(app.dataframe[-1].value["id"]) == [0, 1]

@@ -20,7 +20,7 @@ def request(root: Path, **asked: Any) -> Request:
 
 
 def ask(root: Path, *, seconds: float = 60, **asked: Any) -> Any:
-    return querying.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None)
+    return querying.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None).rows
 
 
 def test_a_query_gives_rows(good: Path) -> None:
@@ -36,6 +36,12 @@ def test_rows_a_filter_keeps_up_to_the_limit(good: Path) -> None:
 def test_changes_of_commits(good: Path) -> None:
     rows = ask(good, start=5, limit=1_000)
     assert rows["_change_type"].value_counts().sort("_change_type").rows() == [("delete", 60), ("insert", 60)]
+
+
+def test_two_versions_compared(good: Path) -> None:
+    found = querying.run(request(good, base=1, version=3, limit=7), seconds=60, on_wait=lambda _: None)
+    assert found.counts == {"gained": 40, "lost": 0, "read": 40}
+    assert found.rows["month"].to_list() == [2] * 7
 
 
 def test_who_waits_is_told_how_far_it_is(good: Path) -> None:
