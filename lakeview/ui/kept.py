@@ -7,16 +7,19 @@ the same thing wait for one answer; those who ask for different things do not wa
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
+from itertools import chain
 from typing import ParamSpec, TypeVar
 
 import polars as pl
+import pyarrow as pa
 import streamlit as st
 
 from lakeview.snapshot import Snapshot
@@ -154,10 +157,25 @@ def kept(
 
 
 def size_of(value: object) -> int:
-    """Bytes that a value takes, about: those of its frames. Of a snapshot, of the frames it has loaded by now."""
-    if isinstance(value, pl.DataFrame):
-        return int(value.estimated_size())
-    if isinstance(value, Snapshot):
-        return _SMALL + value.loaded_bytes
-    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
-    return _SMALL + sum(int(part.estimated_size()) for part in parts if isinstance(part, pl.DataFrame))
+    """Bytes that a value takes, about: its frames, Arrow data and texts, however deep in it they lie.
+
+    Of a snapshot, of the frames it has loaded by now. What two values share is counted in both.
+    """
+    match value:
+        case pl.DataFrame() | pl.Series():
+            return _SMALL + int(value.estimated_size())
+        case pa.Table() | pa.RecordBatch() | pa.ChunkedArray() | pa.Array():
+            return _SMALL + int(value.get_total_buffer_size())  # of a slice too, which holds on to the whole
+        case Snapshot():
+            return _SMALL + value.loaded_bytes
+        case str() | bytes():
+            parts: Iterable[object] = ()
+        case Mapping():
+            parts = chain(value.keys(), value.values())
+        case tuple() | list() | set() | frozenset():
+            parts = value
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            parts = (getattr(value, field.name) for field in fields(value))
+        case _:
+            parts = ()
+    return sys.getsizeof(value) + sum(map(size_of, parts))

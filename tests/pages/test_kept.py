@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from lakeview.ui.kept import Memory
+from lakeview.ui.kept import Memory, kept, memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
+ARROW = pa.table({"n": pa.array(range(1_000), pa.int64())})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """As views give it: figures and frames."""
+
+    figure: int
+    frame: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Values within a value."""
+
+    left: Told
+    right: Told | None = None
 
 
 def got(memory: Memory, address: str, argument: int, *, entries: int = 9, seconds: float | None = None) -> list[int]:
@@ -106,3 +126,48 @@ def test_what_was_begun_before_a_table_was_forgotten_is_not_handed_out_after() -
 
     assert memory.get("f", "a", (1,), make, entries=9) == "old"
     assert memory.get("f", "a", (1,), lambda: "new", entries=9) == "new"
+
+
+@pytest.mark.parametrize(
+    ("value", "thousands"),
+    [
+        pytest.param(FRAME, 1, id="a frame"),
+        pytest.param(FRAME["n"], 1, id="a column"),
+        pytest.param((1, FRAME, FRAME), 2, id="frames in a tuple"),
+        pytest.param([[FRAME], []], 1, id="a frame in a list in a list"),
+        pytest.param({"a": FRAME, "b": (FRAME,)}, 2, id="frames by name"),
+        pytest.param(MappingProxyType({"a": FRAME}), 1, id="a mapping that is no dictionary"),
+        pytest.param({FRAME.height, "x"}, 0, id="a set of small things"),
+        pytest.param(Sides(Told(1, FRAME), Told(2, FRAME)), 2, id="data classes within one"),
+        pytest.param(Sides(Told(1, FRAME)), 1, id="one that is not there"),
+        pytest.param(Told, 0, id="a data class itself"),
+        pytest.param(ARROW, 1, id="an Arrow table"),
+        pytest.param(ARROW.slice(10, 1), 1, id="a slice, which holds on to the whole"),
+        pytest.param(ARROW.to_batches()[0], 1, id="an Arrow batch"),
+        pytest.param(ARROW["n"], 1, id="an Arrow column"),
+        pytest.param(ARROW["n"].chunk(0), 1, id="an Arrow array"),
+        pytest.param("x" * 8_000, 1, id="a text"),
+        pytest.param(["x" * 4_000, b"x" * 4_000], 1, id="texts and bytes"),
+        pytest.param(None, 0, id="nothing"),
+    ],
+)
+def test_a_value_is_as_large_as_all_that_is_in_it(value: object, thousands: int) -> None:
+    """`thousands` of 64-bit numbers; beside them a little for what holds them."""
+    assert 8_000 * thousands < size_of(value) < 8_000 * thousands + 5_000
+
+
+def test_a_function_remembers_by_its_arguments_until_its_table_is_forgotten() -> None:
+    asked: list[tuple[int, str, str | None]] = []
+
+    @kept(2, address=1)
+    def told(version: int, address: str, column: str | None = None) -> Told:
+        asked.append((version, address, column))
+        return Told(version, FRAME)
+
+    first = told(1, "a")
+    assert told(1, "a") is first, "what is kept is handed out as it is"
+    told(1, "a", column="x")
+    assert told(1, "a") is first
+    memory().forget("a")
+    assert told(1, "a") is not first
+    assert asked == [(1, "a", None), (1, "a", "x"), (1, "a", None)]
