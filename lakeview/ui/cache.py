@@ -156,7 +156,8 @@ def forget_frames() -> None:
     memory.clear()
 
 
-def forget() -> None:
-    """Forgets everything read: the next page reads anew."""
-    st.cache_data.clear()
-    st.cache_resource.clear()
+def forget(address: str) -> None:
+    """Forgets everything read of a table: the next page reads it anew. Other tables, and who looks at them, go on."""
+    table.clear(address)
+    latest.clear()
+    memory().forget(address)

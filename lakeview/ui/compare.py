@@ -12,6 +12,7 @@ from lakeview.snapshot import Snapshot
 from lakeview.ui import budget, cache, querying, selection, viewed
 from lakeview.ui import rows as shown_rows
 from lakeview.ui.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request
 
@@ -119,14 +120,14 @@ def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
     )
 
 
-def partitions(pair: Pair) -> pl.DataFrame:
+def partitions(now: Opened, pair: Pair) -> pl.DataFrame:
     """PARTITION_DIFF of the two versions."""
-    return _partitions(pair.after.location, pair.before.version, pair.after.version, pair)
+    return _partitions(now.address, pair.before.version, pair.after.version, now.branch)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _partitions(address: str, before: int, after: int, _pair: Pair) -> pl.DataFrame:  # noqa: ARG001 (in the key)
-    return views.partition_difference(_pair.before, _pair.after)
+@kept(16)
+def _partitions(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
+    return views.partition_difference(cache.snapshot(address, before), cache.snapshot(address, after, branch))
 
 
 def partition_picture(rows: pl.DataFrame) -> None:
@@ -150,13 +151,13 @@ def partition_picture(rows: pl.DataFrame) -> None:
 
 def shifts(now: Opened, pair: Pair) -> pl.DataFrame:
     """STATISTICS_SHIFT of the two versions."""
-    return _shifts(now.address, pair.before.version, pair.after.version, pair)
+    return _shifts(now.address, pair.before.version, pair.after.version, now.branch)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _shifts(address: str, before: int, after: int, _pair: Pair) -> pl.DataFrame:
+@kept(16)
+def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
     sides = [cache.statistics(address, version) for version in (before, after)]
-    return views.statistics_shift(_pair.before, _pair.after, *sides)
+    return views.statistics_shift(cache.snapshot(address, before), cache.snapshot(address, after, branch), *sides)
 
 
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
@@ -195,7 +196,7 @@ def price(now: Opened, pair: Pair) -> budget.Cost:
     return budget.Cost(plan.height, int(plan["size"].sum()), pair.before.num_files + pair.after.num_files)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@kept(16)
 def _plan(address: str, base: int, version: int) -> pl.DataFrame:
     return cache.table(address).difference_plan(base, version)
 

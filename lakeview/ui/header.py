@@ -143,7 +143,7 @@ def refresh(opened: Opened) -> None:
     except LakeviewError:  # said by the page, which asks again
         return
     if anew:
-        cache.forget()
+        cache.forget(opened.address)
         selection.select_version(None)
         st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
     elif newest == opened.latest:

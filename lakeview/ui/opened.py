@@ -44,7 +44,7 @@ class Opened:
     @property
     def snapshot(self) -> Snapshot:
         """The table at the version shown; the newest one of a branch has the table's schema as it is now."""
-        return cache.snapshot(self.address, self.version, self._branch)
+        return cache.snapshot(self.address, self.version, self.branch)
 
     @property
     def newest(self) -> Snapshot:
@@ -107,7 +107,7 @@ class Opened:
         return cache.manifests(self.address, self.version)
 
     @property
-    def _branch(self) -> str | None:
+    def branch(self) -> str | None:
         """The ref whose newest version is shown, None at any other version and where the table has no refs."""
         if self.version != self.latest or self.refs.is_empty():
             return None

@@ -33,7 +33,7 @@ with errors.shown(here="compare"):
             compare.settings_table(settings, pair)
 
         with halves, card("Files by partition", compare.FILES_NOTE, stretch=True), errors.shown(here="compare"):
-            partitions = compare.partitions(pair)
+            partitions = compare.partitions(now, pair)
             downloads.offer("files by partition", partitions)
             compare.partition_picture(partitions)
         with halves, card("Statistics shift", compare.SHIFT_NOTE, stretch=True), errors.shown(here="compare"):

@@ -155,6 +155,12 @@ def test_readability_and_null_shares_are_those_of_the_line_told(branched: str) -
     assert FIRST_ID + 2 in viewed.null_shares_by_version(look_at(branched, ref="audit"))["version"]
 
 
+def test_the_course_of_clustering_is_that_of_the_line_told(branched: str) -> None:
+    main = table_with(open_page("pruning", branched), "committed")
+    audit = table_with(open_page("pruning", branched, ref="audit"), "committed")
+    assert [main["files"].to_list(), audit["files"].to_list()] == [[2, 2, 1], [2, 1]]
+
+
 def test_the_schema_page_follows_the_branch_told(tmp_path: Path) -> None:
     history = BranchedHistory(tmp_path / "t", FIELDS)
     history.append("a", [{"id": 1, "day": None, "note": None}])
