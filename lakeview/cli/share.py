@@ -36,6 +36,14 @@ def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timede
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
+def _span(context: click.Context, parameter: click.Parameter, text: str) -> timedelta:
+    """`24h`; one that never ends would be none."""
+    found = _duration(context, parameter, text)
+    if found is None:
+        raise click.BadParameter("give it as 90d, 12h or 30m")
+    return found
+
+
 @click.group()
 def share() -> None:
     """Share tables with others over the Delta Sharing protocol."""
@@ -89,8 +97,9 @@ def _open_folder(settings: Settings, profile: Path | None) -> Any:
     import secrets
 
     from lakeview.server.hub import Hub
+    from lakeview.server.private_files import write_privately
     from lakeview.server.profiles import profile_of
-    from lakeview.server.tokens import PREFIX, Token, digest, write_privately
+    from lakeview.server.tokens import PREFIX, Token, digest
 
     text = PREFIX + secrets.token_urlsafe(32)
     token = Token("start", settings.recipients[0].name, digest(text), _now())
@@ -134,16 +143,32 @@ def _given(
     configuration: Path, recipient: str, profile: Path | None, made: Callable[[TokenFile], tuple[str, Any]]
 ) -> None:
     from lakeview.server.config_file import read_settings
+    from lakeview.server.private_files import write_privately
     from lakeview.server.profiles import new_profile
-    from lakeview.server.tokens import write_privately
 
     settings, _ = read_settings(configuration)
+    if profile is not None:
+        _require_own_place(profile, configuration, settings)
     document, kept = new_profile(configuration, settings, recipient, _now, made)
+    try:
+        if profile is not None:
+            write_privately(profile, document)
+    except OSError as error:  # the token is made, and nobody could tell it again
+        click.echo(f"warning: {profile} cannot be written ({error.strerror}), the profile is printed", err=True)
+        profile = None
     if profile is None:
         click.echo(document.decode(), nl=False)
-    else:
-        write_privately(profile, document)
     click.echo(f"token {kept.id} of {recipient}; it is not shown again", err=True)
+
+
+def _require_own_place(profile: Path, configuration: Path, settings: Settings) -> None:
+    """InvalidRequestError where a profile would take the place of a file that the server needs."""
+    needed = [configuration, *(Path(p) for p in (settings.tokens, settings.keys) if p is not None)]
+    if profile.resolve() in [p.resolve() for p in needed]:
+        raise InvalidRequestError(
+            f"{profile.name} is a file of the server's own", fix="write the profile to another place",
+            kind="bad-address",
+        )  # fmt: skip
 
 
 @token.command()
@@ -160,14 +185,14 @@ def create(configuration: Path, recipient: str, life: timedelta | None, profile:
 @_config
 @click.argument("recipient")
 @_life
-@click.option("--overlap", callback=_duration, default="24h", show_default=True,
-              help="How long the tokens before it still work.")  # fmt: skip
+@click.option("--overlap", callback=_span, default="24h", show_default=True,
+              help="How long the tokens before it still work; 0s ends them at once.")  # fmt: skip
 @_profile
 def rotate(
-    configuration: Path, recipient: str, life: timedelta | None, overlap: timedelta | None, profile: Path | None
+    configuration: Path, recipient: str, life: timedelta | None, overlap: timedelta, profile: Path | None
 ) -> None:
     """Make a token that takes the place of those before it."""
-    _given(configuration, recipient, profile, lambda book: book.rotate(recipient, life, overlap or timedelta()))
+    _given(configuration, recipient, profile, lambda book: book.rotate(recipient, life, overlap))
 
 
 @token.command()

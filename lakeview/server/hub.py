@@ -57,7 +57,8 @@ class Hub:
         self._seen = self._stamp()
         self._looked = steady()
         self._given_tokens = tokens
-        self._token_file = None if settings.tokens is None else TokenFile(Path(settings.tokens), now)
+        self._token_file = self._tokens_of(settings)
+        self._token_fault: str | None = None
         self._reading = threading.Lock()
         keys = Keys.new() if settings.keys is None else load_keys(Path(settings.keys))
         self.files = FileSigner(keys.files)
@@ -100,6 +101,8 @@ class Hub:
                 return False
             for warning in warnings:
                 _LOG.warning("%s", warning)
+            if settings.tokens != self.settings.tokens:
+                self._token_file = self._tokens_of(settings)
             self.catalogue = Catalogue(settings)
             self.sources.configure(settings)
             _LOG.info("the configuration was read again")
@@ -112,15 +115,23 @@ class Hub:
             return None
         return None if found is None else (found.st_mtime_ns, found.st_size)
 
+    def _tokens_of(self, settings: Settings) -> TokenFile | None:
+        return None if settings.tokens is None else TokenFile(Path(settings.tokens), self.now)
+
     def known_tokens(self) -> tuple[Token, ...]:
-        """Every token that may be shown. The old ones stay while their file is broken."""
+        """Every token that may be shown: none of a file that is broken, which the log tells once."""
         if self._token_file is None:
             return self._given_tokens
+        fault = None
         try:
             return (*self._given_tokens, *self._token_file.tokens())
         except LakeviewError as error:
-            _LOG.error("%s", error)
+            fault = str(error)
+            if fault != self._token_fault:
+                _LOG.error("nobody is let in: %s", fault)
             return self._given_tokens
+        finally:
+            self._token_fault = fault
 
     # -- work beside the event loop
 

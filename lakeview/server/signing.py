@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lakeview.errors import InvalidRequestError
-from lakeview.server.tokens import write_privately
+from lakeview.server.private_files import rewrite_privately, write_privately
 
 T = TypeVar("T")
 _BYTES = 32
@@ -73,7 +73,7 @@ def load_keys(path: Path) -> Keys:
 
 def save_keys(path: Path, keys: Keys) -> None:
     """Replace the keys in a file."""
-    write_privately(path, msgspec.json.encode(keys))
+    rewrite_privately(path, msgspec.json.encode(keys))
 
 
 def _no_keys(path: Path, why: str) -> InvalidRequestError:

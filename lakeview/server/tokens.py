@@ -11,20 +11,23 @@ import hmac
 import os
 import secrets
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
 
 from lakeview.errors import InvalidRequestError
-from lakeview.local_files import write_beside
+from lakeview.server.private_files import one_at_a_time, rewrite_privately
 
 Clock = Callable[[], datetime]
 
 PREFIX = "lvs_"
 _LIVE_TOKENS = 2
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 _NEVER = hashlib.sha256(b"").hexdigest()
 
 
@@ -33,10 +36,10 @@ class Token(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     id: str
     recipient: str
-    sha256: str
-    created: datetime
-    expires: datetime | None = None
-    revoked: datetime | None = None
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    created: _Moment
+    expires: _Moment | None = None
+    revoked: _Moment | None = None
 
     def state(self, now: datetime) -> str:
         """live, expired or revoked."""
@@ -46,7 +49,7 @@ class Token(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class _Book(msgspec.Struct, frozen=True):
-    version: int = 1
+    version: Literal[1] = 1
     tokens: list[Token] = msgspec.field(default_factory=list)
 
 
@@ -66,7 +69,7 @@ def find(token: str, known: Sequence[Token]) -> Token | None:
 
 
 class TokenFile:
-    """The file of tokens. Safe to use from several threads; two processes that write at once: the later one wins."""
+    """The file of tokens. Safe to use from several threads and processes: changes wait for each other."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -74,6 +77,7 @@ class TokenFile:
         self._lock = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._tokens: tuple[Token, ...] = ()
+        self._fault: str | None = None
 
     def tokens(self) -> tuple[Token, ...]:
         """All tokens, oldest first; the file is read again if it has changed.
@@ -87,97 +91,95 @@ class TokenFile:
         try:
             stat = os.stat(self._path)
         except FileNotFoundError:
-            self._seen, self._tokens = None, ()
+            self._seen, self._tokens, self._fault = None, (), None
             return ()
+        except OSError as error:
+            raise self._broken(str(error)) from error
         seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if seen != self._seen:
+            self._seen, self._fault = seen, None
             try:
-                book = msgspec.json.decode(self._path.read_bytes(), type=_Book)
+                self._tokens = _told_apart(msgspec.json.decode(self._path.read_bytes(), type=_Book).tokens)
             except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
-                raise InvalidRequestError(
-                    f"{self._path.name} is no file of tokens: {error}",
-                    fix="restore it from a backup, or remove it and give every recipient a new token",
-                    place=str(self._path),
-                    kind="bad-configuration",
-                ) from error
-            self._seen, self._tokens = seen, tuple(book.tokens)
+                self._fault = str(error)
+        if self._fault is not None:
+            raise self._broken(self._fault)
         return self._tokens
+
+    def _broken(self, why: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{self._path.name} is no file of tokens: {why}",
+            fix="restore it from a backup, or remove it and give every recipient a new token",
+            place=str(self._path),
+            kind="bad-configuration",
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[list[Token]]:
+        """The tokens as they are now, for a change that no other process interrupts."""
+        with self._lock, one_at_a_time(self._path):
+            yield list(self._read())
 
     def create(self, recipient: str, life: timedelta | None = None) -> tuple[str, Token]:
         """A new token, and what is kept of it. InvalidRequestError if the recipient has two live ones already."""
-        with self._lock:
+        with self._alone() as known:
             now = self._clock()
-            live = [t for t in self._read() if t.recipient == recipient and t.state(now) == "live"]
+            live = [t for t in known if t.recipient == recipient and t.state(now) == "live"]
             if len(live) >= _LIVE_TOKENS:
                 raise InvalidRequestError(
                     f"{recipient} has {len(live)} live tokens already: {', '.join(t.id for t in live)}",
                     fix="revoke one of them first, or rotate",
                     kind="too-many-tokens",
                 )
-            text = PREFIX + secrets.token_urlsafe(32)
-            made = Token(secrets.token_hex(6), recipient, digest(text), now, None if life is None else now + life)
-            self._write((*self._tokens, made))
+            text, made = _new(recipient, now, life)
+            self._write([*known, made])
             return text, made
 
     def rotate(self, recipient: str, life: timedelta | None, overlap: timedelta) -> tuple[str, Token]:
-        """A new token; those the recipient has live on for `overlap` at most."""
-        with self._lock:
-            end = self._clock() + overlap
-            self._write(
-                [
-                    msgspec.structs.replace(t, expires=end if t.expires is None else min(t.expires, end))
-                    if t.recipient == recipient and t.revoked is None
-                    else t
-                    for t in self._revoke_surplus(recipient)
-                ]
-            )
-        return self.create(recipient, life)
-
-    def _revoke_surplus(self, recipient: str) -> list[Token]:
-        """With two live tokens the older one ends now: a third must fit."""
-        now, found = self._clock(), list(self._read())
-        live = [i for i, t in enumerate(found) if t.recipient == recipient and t.state(now) == "live"]
-        for i in live[: 1 - _LIVE_TOKENS]:
-            found[i] = msgspec.structs.replace(found[i], revoked=now)
-        return found
+        """A new token; those the recipient has live on for `overlap` at most, and with none they end now for good."""
+        with self._alone() as known:
+            now = self._clock()
+            live = [t.id for t in known if t.recipient == recipient and t.state(now) == "live"]
+            # with two live tokens the older one ends now: a third must fit
+            ended = set(live if overlap <= timedelta() else live[: 1 - _LIVE_TOKENS])
+            text, made = _new(recipient, now, life)
+            self._write([*(_ending(t, now, now + overlap, ended) if t.id in live else t for t in known), made])
+            return text, made
 
     def revoke(self, name: str) -> list[Token]:
         """End a token by its id, or all of a recipient; those ended. InvalidRequestError if there is none."""
-        with self._lock:
-            now, ended, kept = self._clock(), [], []
-            for token in self._read():
-                if name in (token.id, token.recipient) and token.revoked is None:
-                    token = msgspec.structs.replace(token, revoked=now)
-                    ended.append(token)
-                kept.append(token)
+        with self._alone() as known:
+            now = self._clock()
+            ended = {t.id: t for t in known if name in (t.id, t.recipient) and t.revoked is None}
             if not ended:
                 raise InvalidRequestError(
                     f"there is no token to revoke called {name}", fix="list the tokens", kind="unknown-token"
                 )
-            self._write(kept)
-            return ended
+            ended = {number: msgspec.structs.replace(t, revoked=now) for number, t in ended.items()}
+            self._write([ended.get(t.id, t) for t in known])
+            return list(ended.values())
 
     def _write(self, tokens: Sequence[Token]) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         data = msgspec.json.format(msgspec.json.encode(_Book(tokens=list(tokens))), indent=2)
-        write_privately(self._path, data)
+        rewrite_privately(self._path, data)
         self._seen = None
-        self._tokens = tuple(tokens)
 
 
-def write_privately(path: Path, data: bytes, *, exclusively: bool = False) -> None:
-    """Replace a file whole, readable and writable by its owner only; `exclusively`: FileExistsError if it is there."""
-    temporary = write_beside(str(path), b"")
-    try:
-        os.chmod(temporary, 0o600)
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if exclusively:
-            os.link(temporary, path)
-        else:
-            os.replace(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+def _new(recipient: str, now: datetime, life: timedelta | None) -> tuple[str, Token]:
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text, Token(secrets.token_hex(6), recipient, digest(text), now, None if life is None else now + life)
+
+
+def _ending(token: Token, now: datetime, end: datetime, ended: Collection[str]) -> Token:
+    """A token that goes on until `end` at most, or not at all: what is revoked stays so if the clock goes back."""
+    if token.id in ended:
+        return msgspec.structs.replace(token, revoked=now)
+    return msgspec.structs.replace(token, expires=end if token.expires is None else min(token.expires, end))
+
+
+def _told_apart(tokens: list[Token]) -> tuple[Token, ...]:
+    """Tokens that are each there once. A copied entry would leave open whose a token is, or whether it was revoked."""
+    for what, values in (("id", [t.id for t in tokens]), ("sha256", [t.sha256 for t in tokens])):
+        if twice := [value for value, count in Counter(values).items() if count > 1]:
+            raise msgspec.ValidationError(f"two tokens have the {what} {twice[0][:16]}")
+    return tuple(tokens)

@@ -129,3 +129,28 @@ def test_a_folder_is_served_with_a_profile_that_opens_it(tmp_path: Path) -> None
         finally:
             process.terminate()
         assert process.wait(30) is not None
+
+
+def test_a_profile_that_cannot_be_written_is_printed_because_the_token_is_made(config: Path) -> None:
+    blocked = config.parent / "file"
+    blocked.write_text("in the way")
+    done = run("token", "create", config, "ann", "--profile", blocked / "ann.share")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["bearerToken"].startswith("lvs_")
+    assert "cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["server.yaml", "tokens.json", "keys.json"])
+def test_a_profile_takes_no_file_of_the_server(config: Path, name: str) -> None:
+    done = run("token", "create", config, "ann", "--profile", config.parent / name)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {name} is a file of the server's own")
+    assert tokens(config) == []
+
+
+def test_an_overlap_without_end_is_refused(config: Path) -> None:
+    run("token", "create", config, "ann")
+    done = run("token", "rotate", config, "ann", "--overlap", "never")
+    assert done.exit_code == 2
+    assert "give it as 90d, 12h or 30m" in done.stderr
+    assert [t["state"] for t in tokens(config)] == ["live"]
