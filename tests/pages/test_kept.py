@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
+from lakeview import ui
 from lakeview.ui.kept import Memory, kept, memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
@@ -171,3 +174,16 @@ def test_a_function_remembers_by_its_arguments_until_its_table_is_forgotten() ->
     memory().forget("a")
     assert told(1, "a") is not first
     assert asked == [(1, "a", None), (1, "a", "x"), (1, "a", None)]
+
+
+def test_what_is_not_about_a_table_is_kept_in_bounds_too() -> None:
+    """Streamlit's own caches never forget unless told to: each function with arguments names a number of entries."""
+    unbounded = [
+        f"{path.name}: {function.name}"
+        for path in sorted(Path(ui.__file__).parent.glob("*.py"))
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef) and function.args.args
+        for decorator in map(ast.unparse, function.decorator_list)
+        if decorator.startswith(("st.cache_data", "st.cache_resource")) and "max_entries=" not in decorator
+    ]
+    assert unbounded == []
