@@ -5,23 +5,21 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import yaml
 
 from lakeview.discovery import find_tables
-from lakeview.errors import InvalidRequestError
-from lakeview.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry
+from lakeview.server.catalogue import BEARER
+from lakeview.server.config_document import read_document, without_unknown, wrong
+from lakeview.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry, ViewEntry
 
 _NAME = re.compile(r"[^\x00-\x20\x7f/.\\?#%]{1,255}")
+_ID = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,127}")
+_PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
 _LONGEST_URL_LIFE = 86_400
 _NAMESPACE = uuid.UUID("5c8d0f0e-2b7c-5d0b-9b6a-0a6a1b3f7c11")
-_OLD = {"cdfEnabled": "historyShared", "evaluateJsonPredicateHintsV2": "", "deltaTableCacheSize": "",
-        "stalenessAcceptable": "", "requestTimeoutSeconds": "", "updateInterval": ""}  # fmt: skip
-"""Keys of the reference server that mean another key here, or nothing."""
 
 
 def read_settings(path: Path) -> tuple[Settings, list[str]]:
@@ -29,20 +27,12 @@ def read_settings(path: Path) -> tuple[Settings, list[str]]:
 
     InvalidRequestError says which part is wrong. Relative places are taken from the file's folder.
     """
-    try:
-        document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise _wrong(f"there is no configuration file {path.name}", "give the path of a YAML file") from error
-    except (yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
-        raise _wrong(f"{path.name} is no YAML: {str(error).splitlines()[0]}") from error
-    if not isinstance(document, dict):
-        raise _wrong(f"{path.name} holds no settings", "begin it with version: 1 and shares:")
-    document = _renamed(document)
+    document = read_document(path)
     try:
         settings = msgspec.convert(document, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise _wrong(f"{path.name}: {error}") from error
-    warnings = [f"{path.name}: {place} is not known here and has no effect" for place in _unknown(document, Settings)]
+        raise wrong(f"{path.name}: {error}") from error
+    warnings = without_unknown(path, document, Settings)
     return checked(_placed(settings, path.parent)), warnings
 
 
@@ -53,7 +43,7 @@ def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
     """
     found = find_tables(folder)
     if found.is_empty():
-        raise _wrong(f"there is no table below {folder}", "give a folder that holds tables, or a YAML file")
+        raise wrong(f"there is no table below {folder}", "give a folder that holds tables, or a YAML file")
     share = _plain(folder.rstrip("/").rsplit("/", 1)[-1]) or "lake"
     tables = [
         TableEntry(_plain(name), address, history_shared=True)
@@ -70,13 +60,13 @@ def _plain(name: str) -> str:
 def checked(settings: Settings) -> Settings:
     """The settings with an id on every share, table and recipient; InvalidRequestError for what cannot be served."""
     if settings.version != 1:
-        raise _wrong(f"version {settings.version} of the configuration is not known", "write version: 1")
+        raise wrong(f"version {settings.version} of the configuration is not known", "write version: 1")
     if not 60 <= settings.pre_signed_url_timeout_seconds <= _LONGEST_URL_LIFE:
-        raise _wrong("preSignedUrlTimeoutSeconds must lie between 60 and 86400")
+        raise wrong("preSignedUrlTimeoutSeconds must lie between 60 and 86400")
     if not settings.endpoint.startswith("/") or not 1 <= settings.query_table_page_size_limit <= 100_000:
-        raise _wrong("endpoint must begin with / and queryTablePageSizeLimit lie between 1 and 100000")
+        raise wrong("endpoint must begin with / and queryTablePageSizeLimit lie between 1 and 100000")
     if settings.public_url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", settings.public_url):
-        raise _wrong(f"publicUrl {settings.public_url!r} is no http or https address")
+        raise wrong(f"publicUrl {settings.public_url!r} is no http or https address")
     shares = [_with_ids(share) for share in settings.shares]
     _unique("share", (s.name for s in shares))
     _unique("share id", (s.id or "" for s in shares))
@@ -86,9 +76,18 @@ def checked(settings: Settings) -> Settings:
     _unique("recipient id", (r.id or "" for r in recipients))
     names = {s.name.lower() for s in shares}
     for recipient in recipients:
+        if not _PERSON.fullmatch(recipient.name) or BEARER.name in (
+            recipient.name.lower(),
+            (recipient.id or "").lower(),
+        ):
+            raise wrong(
+                f"{recipient.name[:80]!r} is no name for a recipient",
+                f"use at most 255 characters that can be printed; {BEARER.name} is who shows authorization.bearerToken",
+            )
+        _identified("recipient", recipient.name, recipient.id)
         for share in recipient.shares:
             if share != "*" and share.lower() not in names:
-                raise _wrong(f"recipient {recipient.name} is granted {share}, which is no share")
+                raise wrong(f"recipient {recipient.name} is granted {share}, which is no share")
     return msgspec.structs.replace(
         settings, shares=shares, recipients=recipients, endpoint=settings.endpoint.rstrip("/")
     )
@@ -96,6 +95,7 @@ def checked(settings: Settings) -> Settings:
 
 def _with_ids(share: ShareEntry) -> ShareEntry:
     _named("share", share.name)
+    _identified("share", share.name, share.id)
     _unique(f"schema in {share.name}", (s.name for s in share.schemas))
     schemas = []
     for schema in share.schemas:
@@ -103,8 +103,11 @@ def _with_ids(share: ShareEntry) -> ShareEntry:
         _unique(f"table in {share.name}.{schema.name}", (t.name for t in schema.tables))
         for table in schema.tables:
             _named("table", table.name)
+            _identified("table", table.name, table.id)
             if table.start_version < 0:
-                raise _wrong(f"startVersion of table {table.name} is negative")
+                raise wrong(f"startVersion of table {table.name} is negative")
+            if table.view is not None:
+                _check_view(table.name, table.view)
         # by names and never by the location: a table that moves keeps its id, and the id tells nobody where it lies
         schemas.append(msgspec.structs.replace(schema, tables=[
             t if t.id else msgspec.structs.replace(t, id=_id("table", share.name, schema.name, t.name))
@@ -117,9 +120,27 @@ def _id(*names: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, "/".join(n.lower() for n in names)))
 
 
+def _check_view(name: str, view: ViewEntry) -> None:
+    columns = view.columns
+    if columns is None and view.where is None:
+        raise wrong(
+            f"view {name} names neither columns nor a condition", "say what of the table is shared, or share it"
+        )
+    if columns is not None and (not columns or len({c.casefold() for c in columns}) < len(columns)):
+        raise wrong(f"view {name} names no column, or one twice")
+
+
+def _identified(kind: str, name: str, number: str | None) -> None:
+    if number is not None and not _ID.fullmatch(number):  # it stands in URLs, and in the name of a view's folder
+        raise wrong(
+            f"{number[:80]!r} is no id for {kind} {name[:80]}",
+            "use at most 128 letters, digits, dots, - and _, or none",
+        )
+
+
 def _named(kind: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise _wrong(
+    if not _NAME.fullmatch(name) or (kind, name) == ("share", "*"):  # * grants every share
+        raise wrong(
             f"{name[:80]!r} is no name for a {kind}",
             "use at most 255 characters, no blank, dot, slash, backslash, ?, #, % or control character",
         )
@@ -128,35 +149,7 @@ def _named(kind: str, name: str) -> None:
 def _unique(what: str, names: Iterable[str]) -> None:
     for name, count in Counter(n.lower() for n in names).items():
         if count > 1:
-            raise _wrong(f"{what} {name} is there {count} times", "names are compared without case")
-
-
-def _renamed(value: Any) -> Any:
-    """The reference server's other spellings as ours; keys that say nothing here are left out."""
-    if isinstance(value, list):
-        return [_renamed(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    return {_OLD.get(k, k): _renamed(v) for k, v in value.items() if _OLD.get(k, k) != "" and v is not None}
-
-
-def _unknown(value: Any, kind: Any, place: str = "") -> Iterator[str]:
-    """The places of keys that no setting has."""
-    fields = {f.encode_name: f.type for f in msgspec.structs.fields(kind)}
-    for key, inner in value.items():
-        at = f"{place}.{key}" if place else str(key)
-        if key not in fields:
-            yield at
-            continue
-        for struct in _structs(fields[key]):
-            for part in inner if isinstance(inner, list) else [inner]:
-                if isinstance(part, dict):
-                    yield from _unknown(part, struct, at)
-
-
-def _structs(annotation: Any) -> list[Any]:
-    found = [annotation, *getattr(annotation, "__args__", ())]
-    return [t for t in found if isinstance(t, type) and issubclass(t, msgspec.Struct)]
+            raise wrong(f"{what} {name} is there {count} times", "names are compared without case")
 
 
 def _placed(settings: Settings, folder: Path) -> Settings:
@@ -187,7 +180,3 @@ def _placed(settings: Settings, folder: Path) -> Settings:
         settings, shares=shares, ssl=tls, tokens=at(settings.tokens), keys=at(settings.keys),
         audit=at(settings.audit), views=at(settings.views),
     )  # fmt: skip
-
-
-def _wrong(message: str, fix: str | None = None) -> InvalidRequestError:
-    return InvalidRequestError(message, fix=fix or "correct the configuration", kind="bad-configuration")
