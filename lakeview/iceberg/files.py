@@ -9,10 +9,10 @@ import polars as pl
 from lakeview.errors import InvalidRequestError
 from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
-from lakeview.iceberg.commits import whole
 from lakeview.iceberg.delete_index import FILE_PATH_ID, aimless, is_vector, pairs
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
+from lakeview.iceberg.summaries import whole
 from lakeview.iceberg.tree import Tree, live
 
 OWN = pl.Schema(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ _ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 200_000, 10_000
 
 def in_order(metadata: Metadata) -> list[SnapshotEntry]:
     """All snapshots, oldest first: by sequence number, which version 1 has not, then by time, then as recorded."""
-    return sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
+    return sorted(metadata.snapshots.values(), key=attrgetter("sequence_number", "timestamp_ms"))
 
 
 def schemas(metadata: Metadata, head: int) -> pl.DataFrame:

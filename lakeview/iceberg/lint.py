@@ -9,12 +9,12 @@ import polars as pl
 
 from lakeview.errors import LakeviewError
 from lakeview.findings import Finding, Severity
-from lakeview.iceberg.commits import whole
 from lakeview.iceberg.delete_index import FILE_PATH_ID, pairs
 from lakeview.iceberg.history import in_order
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.statistics import file_bounds
+from lakeview.iceberg.summaries import whole
 from lakeview.iceberg.tree import Tree
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import leaf_name

@@ -25,7 +25,7 @@ NO_SNAPSHOT = -1
 _MAX_BYTES = 512 << 20
 
 
-class SnapshotEntry(msgspec.Struct, frozen=True, rename="kebab"):
+class SnapshotEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
     """One snapshot as recorded. Times in milliseconds since 1970; version 1 may list its manifests inline."""
 
     snapshot_id: Long
@@ -61,7 +61,7 @@ class SnapshotEntry(msgspec.Struct, frozen=True, rename="kebab"):
         return None if self.parent_snapshot_id in (None, NO_SNAPSHOT) else self.parent_snapshot_id
 
 
-class SnapshotReference(msgspec.Struct, frozen=True, rename="kebab"):
+class SnapshotReference(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
     """A branch or a tag, with its retention."""
 
     snapshot_id: Long
@@ -71,14 +71,14 @@ class SnapshotReference(msgspec.Struct, frozen=True, rename="kebab"):
     max_ref_age_ms: Long | None = None
 
 
-class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
+class SnapshotLogEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
     """When a snapshot became the current one."""
 
     timestamp_ms: Long
     snapshot_id: Long
 
 
-class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
+class MetadataLogEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
     """A metadata file that was current before."""
 
     timestamp_ms: Long

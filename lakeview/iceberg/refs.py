@@ -18,9 +18,10 @@ def ancestors(metadata: Metadata, snapshot_id: int) -> list[SnapshotEntry]:
     """A snapshot and those before it on its branch, newest first, as far back as they are still there."""
     found: dict[int, SnapshotEntry] = {}
     at: int | None = snapshot_id
-    while at is not None and at not in found and (entry := metadata.snapshots.get(at)) is not None:
+    known = metadata.snapshots
+    while at is not None and at not in found and (entry := known.get(at)) is not None:
         found[at] = entry
-        at = entry.parent
+        at = None if entry.parent_snapshot_id == NO_SNAPSHOT else entry.parent_snapshot_id
     return list(found.values())
 
 

@@ -29,6 +29,7 @@ from lakeview.iceberg.locate import Found, Place, Pointer, locate
 from lakeview.iceberg.manifest_frames import manifest_files
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.metadata_columns import with_metadata_columns
+from lakeview.iceberg.metadata_log import format_versions
 from lakeview.iceberg.scan import Scan
 from lakeview.iceberg.specs import partition_specs, sort_orders
 from lakeview.iceberg.state import State
@@ -133,11 +134,7 @@ class IcebergTable:
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
-        found = commits(self._state.metadata)
-        if before is not None:
-            place = found["version"].index_of(before)
-            found = found.clear() if place is None else found.slice(place + 1)
-        return found if limit is None else found.head(limit)
+        return commits(self._state.metadata, limit, before)
 
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone."""
@@ -205,6 +202,11 @@ class IcebergTable:
         """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
         state = self._state
         return partition_specs(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS; a few earlier metadata files tell since when."""
+        state = self._state
+        return format_versions(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
 
     def sort_orders(self) -> pl.DataFrame:
         """SORT_ORDERS."""
