@@ -27,8 +27,12 @@ from lakeview.snapshot import Snapshot
 _Value = TypeVar("_Value")
 _Arguments = ParamSpec("_Arguments")
 
-MOST_BYTES = 768 << 20
-"""All that is kept by one server. The last value stays, however large: its page is being drawn."""
+MOST_BYTES = 512 << 20
+"""All that is kept by one server."""
+
+_LARGEST = 3
+"""A value of more than a third of that is handed out and not kept: it would drive out what is small and costly. What
+the pages show is made of such a value once, and that is kept."""
 
 _SMALL = 1 << 10
 
@@ -71,8 +75,11 @@ class Memory:
                     self._entries.move_to_end(key)
                     return known.value  # type: ignore[return-value]  # this key's values come from this make
             value = make()
+            size = size_of(value)
+            if size * _LARGEST > self.most_bytes:
+                return value
             with self._lock:
-                self._entries[key] = _Entry(value, self._clock(), size_of(value))
+                self._entries[key] = _Entry(value, self._clock(), size)
                 self._entries.move_to_end(key)
                 self._shrink(function, entries)
             return value
@@ -101,7 +108,7 @@ class Memory:
         for key in own[: max(0, len(own) - entries)]:
             del self._entries[key]
         over = self._size() - self.most_bytes
-        while over > 0 and len(self._entries) > 1:
+        while over > 0:
             _, gone = self._entries.popitem(last=False)
             over -= gone.size
 

@@ -113,11 +113,6 @@ class Opened:
             return None
         return self.refs["name"][0] if self.ref is None else self.ref
 
-    @property
-    def statistics(self) -> pl.DataFrame:
-        """STATISTICS of every column at the version shown."""
-        return cache.statistics(self.address, self.version)
-
     def snapshot_of(self, version: int) -> Snapshot:
         """The table at another version."""
         return cache.snapshot(self.address, version)

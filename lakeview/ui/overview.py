@@ -136,8 +136,7 @@ def schema_note(now: Opened) -> str:
 
 def schema_glance(now: Opened) -> None:
     """Columns with type, null share and last change, as the log tells them."""
-    snapshot = now.snapshot
-    tree = views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
+    tree = viewed.schema_tree(now)
     lives = views.column_lives(viewed.schema_versions(now))
     rows = tree.filter(pl.col("depth") == 0)
     last = lives.filter(pl.col("dropped").is_null()) if "dropped" in lives.columns else lives

@@ -11,7 +11,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, conjuncts, predicate
-from lakeview.ui import cache, downloads, errors
+from lakeview.ui import cache, clustering, downloads, errors
 from lakeview.ui.components import byte_unit, dark, escape, frame, grid, nothing, stack, tile
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
@@ -39,9 +39,9 @@ class Looked:
         return views.format_version(self.version)
 
 
-def typed_filter(now: Opened, columns: pl.DataFrame) -> str:
+def typed_filter(now: Opened) -> str:
     """The filter as SQL text, kept in the URL; a few examples fill it in."""
-    examples = _examples(now, columns)
+    examples = clustering.examples(now)
     where = st.text_input(
         "Where, in SQL",
         key=WHERE,
@@ -66,10 +66,6 @@ def _take_example() -> None:
     if chosen:
         st.session_state[WHERE] = chosen
         st.session_state["example"] = None
-
-
-def _examples(now: Opened, columns: pl.DataFrame) -> list[str]:
-    return views.example_filters(now.snapshot, now.statistics, columns)
 
 
 def looked(now: Opened, where: str) -> list[Looked]:

@@ -28,9 +28,8 @@ _GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
 
 def tree(now: Opened) -> pl.DataFrame:
     """SCHEMA_TREE of the version shown, with what its statistics tell, and `rules`: what the table says beside."""
-    snapshot = now.snapshot
-    columns = views.schema_tree(snapshot.schema, now.statistics, snapshot.num_records, files=snapshot.files)
-    told = columns.join(views.column_rules(snapshot.rules), on="path", how="left", maintain_order="left")
+    rules = views.column_rules(now.snapshot.rules)
+    told = viewed.schema_tree(now).join(rules, on="path", how="left", maintain_order="left")
     if now.statistics_files.is_empty():
         return told.with_columns(ndv=pl.lit(None, dtype=pl.Int64))
     distinct = views.distinct_values(now.statistics_files, views.line(now.history, now.version))

@@ -6,6 +6,7 @@ Views are pure functions of frames; here they meet the caches. `latest` and `ver
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import polars as pl
@@ -149,16 +150,16 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
 
 def findings(now: Opened) -> list[Finding]:
     """What somebody should know about the version shown, worst first."""
-    return list(_findings(now.address, now.version, now.latest, now.ref))
+    return list(_findings(now.address, now.version, now.latest, now.ref, now.branch))
 
 
 @kept(32, 60)
-def _findings(address: str, version: int, latest: int, ref: str | None) -> list[Finding]:
+def _findings(address: str, version: int, latest: int, ref: str | None, branch: str | None) -> list[Finding]:
     return views.findings(
         cache.snapshot(address, version),
         versions=cache.logged("versions", address, latest),
         commits=cache.logged("history", address, latest),
-        statistics=cache.statistics(address, version),
+        statistics=_told_by_statistics(address, version, branch).silent,
         lifetimes=cache.lifetimes(address, latest, ref),
         retention=upkept.retention_of(address, latest) if ref is None else None,
         log=upkept.log_files(address, latest),
@@ -171,9 +172,36 @@ def findings_for(now: Opened, page: str) -> list[Finding]:
     return [finding for finding in findings(now) if finding.page == page]
 
 
+@dataclass(frozen=True, slots=True)
+class ToldByStatistics:
+    """What the statistics of all columns say of a version: SCHEMA_TREE, NULL_SHARES, and the rows of STATISTICS that
+    say nothing."""
+
+    tree: pl.DataFrame
+    shares: pl.DataFrame
+    silent: pl.DataFrame
+
+
+@kept(32)
+def _told_by_statistics(address: str, version: int, branch: str | None) -> ToldByStatistics:
+    """All of it at once: statistics of a million files are read in seconds, and are too large to be kept."""
+    snapshot = cache.snapshot(address, version, branch)
+    statistics = cache.statistics(address, version)
+    return ToldByStatistics(
+        views.schema_tree(snapshot.schema, statistics, snapshot.num_records, files=snapshot.files),
+        views.null_shares(statistics, snapshot.files),
+        views.silent_files(statistics),
+    )
+
+
+def schema_tree(now: Opened) -> pl.DataFrame:
+    """SCHEMA_TREE of the version shown, with what its statistics tell."""
+    return _told_by_statistics(now.address, now.version, now.branch).tree
+
+
 def null_shares(now: Opened) -> pl.DataFrame:
-    """Nulls by column at the version shown, from statistics alone."""
-    return views.null_shares(now.statistics, now.snapshot.files)
+    """NULL_SHARES of the version shown, from statistics alone."""
+    return _told_by_statistics(now.address, now.version, now.branch).shares
 
 
 def null_shares_by_version(now: Opened) -> pl.DataFrame:

@@ -32,6 +32,7 @@ from lakeview.views.columns import (
     null_shares,
     null_shares_by_version,
     schema_tree,
+    silent_files,
     spread_evenly,
 )
 from lakeview.views.compare import (
@@ -438,3 +439,5 @@ __all__ = [
     "writer_marks",
     "writers",
 ]
+    "shared_needs",
+    "silent_files",

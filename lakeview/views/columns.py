@@ -120,6 +120,15 @@ def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     return _shares(_by_file(statistics, files, columns), None)
 
 
+def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
+    """The rows of STATISTICS whose files count the nulls of no column: they carry no statistics."""
+    known = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
+    for column in statistics.columns:
+        if column not in ("_path", "_deletion_vector"):
+            known = known | _part(statistics[column].struct.unnest(), "null_count", pl.Int64()).is_not_null()
+    return statistics.filter(~known)
+
+
 def null_shares_by_version(
     versions: Sequence[tuple[int, datetime | None, pl.DataFrame, pl.DataFrame]],
 ) -> pl.DataFrame:

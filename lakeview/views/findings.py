@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.findings import Finding, Severity
 from lakeview.snapshot import Snapshot
+from lakeview.views.columns import silent_files
 from lakeview.views.files import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, file_facts
 from lakeview.views.partitions import missing_partitions, partition_arrivals, partition_sizes, partition_skew
 from lakeview.views.readability import cadence, readability, readability_runs, runs_text
@@ -140,11 +141,7 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
     silent = files.filter(pl.col("records").is_null())
     what, unknown = "do not count their rows", "counts over them are"
     if silent.is_empty() and statistics is not None:
-        told = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
-        known = pl.Series([False] * statistics.height, dtype=pl.Boolean)
-        for column in told:
-            known = known | statistics[column].struct.unnest()["null_count"].is_not_null()
-        silent, what = statistics.filter(~known), "carry no statistics"
+        silent, what = silent_files(statistics), "carry no statistics"
         unknown = "how many of their values are null is"
     if silent.is_empty():
         return [

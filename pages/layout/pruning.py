@@ -26,7 +26,7 @@ else:
     columns = clustering.columns(now)
     downloads.offer("columns", columns)
     with card("What would this filter read?", pruning.FILTER_NOTE, key="explain"), errors.shown(here="pruning"):
-        where = pruning.typed_filter(now, columns)
+        where = pruning.typed_filter(now)
         if where:
             try:
                 found = pruning.looked(now, where)

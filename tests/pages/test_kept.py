@@ -63,15 +63,21 @@ def test_the_longest_unused_is_forgotten_when_there_are_too_many() -> None:
     assert got(memory, "a", 2, entries=2) == [2]
 
 
-def test_bytes_are_bounded_and_the_last_value_stays() -> None:
-    memory = Memory(most_bytes=int(2.5 * FRAME.with_columns(argument=1).estimated_size()))
-    for argument in range(5):
+def test_bytes_are_bounded_and_the_newest_values_stay() -> None:
+    memory = Memory(most_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
+    for argument in range(6):
         got(memory, "a", argument)
     assert memory.size <= memory.most_bytes
-    assert [got(memory, "a", argument) for argument in (4, 3)] == [[], []]
-    tight = Memory(most_bytes=1)
-    got(tight, "a", 1)
-    assert got(tight, "a", 1) == []
+    assert [got(memory, "a", argument) for argument in (5, 4, 3)] == [[], [], []]
+
+
+def test_what_would_drive_out_the_rest_is_not_kept() -> None:
+    memory = Memory(most_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
+    got(memory, "a", 1)
+    large = memory.get("large", "a", (), lambda: FRAME.vstack(FRAME).rechunk(), entries=9)
+    assert large.height == 2 * FRAME.height
+    assert got(memory, "a", 1) == []
+    assert memory.get("large", "a", (), lambda: FRAME, entries=9) is FRAME
 
 
 def test_one_table_is_forgotten_and_the_others_are_not() -> None:

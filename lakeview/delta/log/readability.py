@@ -124,8 +124,10 @@ def _missing_files(log: TableLog, lives: pl.DataFrame, versions: list[int]) -> d
     vectors = _vector_files(lives)
     lives = pl.concat([lives.select(vectors.columns), vectors])
     keys = canonical(lives["path"], log.storage.root)
-    outside = pl.Series([is_absolute(p) and names_a_place(p) for p in keys], dtype=pl.Boolean)
-    inside = lives.filter(~outside)
+    maybe = (keys.str.starts_with("/") | keys.str.contains(":", literal=True)).arg_true()
+    places = [is_absolute(key) and names_a_place(key) for key in keys.gather(maybe)]
+    outside = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
+    inside = lives.filter(~outside.scatter(maybe, pl.Series(places, dtype=pl.Boolean)))
     present = log.storage.walk().select(path="name")
     keyed = inside.with_columns(canonical(inside["path"], log.storage.root).alias("key"))
     gone = keyed.join(present.rename({"path": "key"}), on="key", how="anti")
