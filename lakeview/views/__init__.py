@@ -416,6 +416,7 @@ __all__ = [
     "schema_tree",
     "sentence",
     "settings_difference",
+    "silent_files",
     "simulate",
     "sources_refused",
     "spec_use",
@@ -439,5 +440,3 @@ __all__ = [
     "writer_marks",
     "writers",
 ]
-    "shared_needs",
-    "silent_files",
