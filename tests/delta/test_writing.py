@@ -271,6 +271,27 @@ def test_an_unsafe_change_of_schema_is_refused(tmp_path: Path, schema: Schema, w
     assert table.refresh() is False
 
 
+def test_a_commit_that_replaces_every_file_may_replace_the_schema(tmp_path: Path) -> None:
+    table = orders(tmp_path)
+    table.append(rows(1))
+    other = Schema((Field("city", PrimitiveType("long")),))
+    with table.transaction("WRITE") as txn:
+        txn.remove()
+        txn.replace_schema(other)
+        txn.append(pl.DataFrame({"city": [5]}))
+    assert table.snapshot().schema == other
+    assert table.scan().collect().to_dicts() == [{"city": 5}]
+    assert table.scan(1).collect().columns == ["id", "city"]
+
+
+def test_the_schema_of_files_that_stay_is_not_replaced(tmp_path: Path) -> None:
+    table = orders(tmp_path)
+    table.append(rows(1))
+    with pytest.raises(InvalidRequestError, match="replaces all of its files first"), table.transaction() as txn:
+        txn.replace_schema(Schema((Field("city", PrimitiveType("long")),)))
+    assert table.latest_version == 1
+
+
 def test_a_column_whose_type_needs_a_feature_is_refused_where_the_table_has_it_not(tmp_path: Path) -> None:
     table = orders(tmp_path)
     with pytest.raises(UnsupportedTableError, match="timestampNtz") as caught, table.transaction() as txn:

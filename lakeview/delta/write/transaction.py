@@ -165,6 +165,21 @@ class Transaction:
         check_evolution(self.schema, schema)
         self._change_metadata(schema_string=schema_text(schema))
 
+    def replace_schema(self, schema: Schema) -> None:
+        """Give the table another schema altogether, for the rows that come next.
+
+        InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep.
+        """
+        left = set(self._base.adds([])["key"]) - self._removes.keys()
+        if left or self._adds or self._partitions():
+            raise InvalidRequestError(
+                "the schema of a table can be replaced only by a commit that replaces all of its files first, and not "
+                "where it is partitioned",
+                fix="remove all files before, or evolve the schema",
+                kind="schema-change",
+            )
+        self._change_metadata(schema_string=schema_text(schema))
+
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties; the others stay."""
         known = (self._metadata or self._base.metadata).configuration or {}
