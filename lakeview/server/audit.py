@@ -14,7 +14,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.discovery import create_table, open_table
 from lakeview.errors import LakeviewError, NotATableError
 from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.server.audit_upkeep import tend
+from lakeview.server.upkeep import tend
 
 AUDIT = pl.Schema(
     {
@@ -105,7 +105,7 @@ class AuditLog:
     def flush(self) -> int:
         """Write what waits as one commit; how many rows. What cannot be written stays for the next time.
 
-        Now and then what was written before is put together and what is old removed: `lakeview.server.audit_upkeep`.
+        Now and then what was written before is put together and what is old removed: `lakeview.server.upkeep`.
         """
         with self._writing:
             with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,12 @@ class Place:
         """The table's id."""
         assert self.table.id is not None
         return self.table.id
+
+    @property
+    def shown(self) -> str:
+        """Its id and what is shared under it: a page token of a table is none for the view that takes its place."""
+        what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()
+        return f"{self.id}/{what[:12]}"
 
 
 class Catalogue:

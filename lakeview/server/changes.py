@@ -49,7 +49,7 @@ async def changes(context: Context) -> Response:
     request = changes_request(context.query)
     asked_for = wanted(context.request.headers)
     mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, asked_for)
-    page = opened(context, "pages", request.page_token, place.id, mark)
+    page = opened(context, "pages", request.page_token, place.shown, mark)
 
     def found(asked: Asked) -> _Found:
         asked.require_history("table changes")
@@ -67,7 +67,7 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
     place = context.place()
     asked_for = wanted(context.request.headers)
     mark = checksum("stream", request.starting_version, request.ending_version, request.max_files, asked_for)
-    page = opened(context, "pages", request.page_token, place.id, mark)
+    page = opened(context, "pages", request.page_token, place.shown, mark)
 
     def found(asked: Asked) -> _Found:
         asked.require_history("startingVersion")
@@ -140,7 +140,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
         if sender.follows is not None:
             life = hub.settings.query_table_page_token_ttl_ms // 1000
             position = Position(
-                asked.place.id, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
+                asked.place.shown, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
                 sender.follows, now + life,
             )  # fmt: skip
             token = sealed(context, "pages", position)

@@ -63,7 +63,7 @@ class Hub:
         keys = Keys.new() if settings.keys is None else load_keys(Path(settings.keys))
         self.files = FileSigner(keys.files)
         self.sealer = TokenSigner(keys.tokens)
-        self.sources = Sources(self.settings)
+        self.sources = Sources(self.settings, now)
         self.store_urls = StoreUrls()
         self.audit = None if settings.audit is None else AuditLog(settings.audit, now)
         limits = settings.limits

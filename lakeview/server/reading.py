@@ -74,8 +74,8 @@ async def query(context: Context) -> Response:
         request.predicate_hints, request.json_predicate_hints, request.limit_hint, request.version, request.timestamp,
         request.max_files, asked_for.capabilities, asked_for.id_hash,
     )  # fmt: skip
-    page = opened(context, "pages", request.page_token, place.id, mark)
-    fresh = opened(context, "refresh", request.refresh_token, place.id, place.id)
+    page = opened(context, "pages", request.page_token, place.shown, mark)
+    fresh = opened(context, "refresh", request.refresh_token, place.shown, place.id)
     pinned = page or fresh
 
     def found(asked: Asked) -> tuple[Asked, SharedVersion]:
@@ -143,7 +143,7 @@ def _streamed(
     def end() -> EndStreamAction:
         def token(purpose: str, row: int, life: int, check: str) -> str:
             who, until = context.caller.recipient.name, now + life // 1000
-            return sealed(context, purpose, Position(asked.place.id, who, check, shared.version, -1, row, until))
+            return sealed(context, purpose, Position(asked.place.shown, who, check, shared.version, -1, row, until))
 
         row = start + rows.height
         follows = row < answer.rows.height

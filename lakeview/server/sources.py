@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.discovery import open_table
 from lakeview.errors import CorruptTableError
 from lakeview.iceberg.table import IcebergTable
@@ -35,7 +36,8 @@ class Opened:
 class Sources:
     """The open tables. Versions that were asked for are kept, so many bytes of them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock = system_clock) -> None:
+        self._clock = clock
         self._opened: dict[str, Opened] = {}
         # by the open table, not by its id: one that lies elsewhere now, or was made anew, has the same id
         self._versions: SizedCache[tuple[Source, int], SharedVersion] = SizedCache(settings.cache_bytes)
@@ -85,7 +87,7 @@ class Sources:
     def _open(self, entry: TableEntry) -> Source:
         table = open_table(entry.location, storage_options=_signing(entry) or None)
         if entry.view is not None:
-            return ViewSource(entry, table, self._settings.views)
+            return ViewSource(entry, table, self._settings.views, self._clock)
         match table:
             case DeltaTable():
                 return DeltaSource(table, tell_sizes=self._settings.tell_sizes)

@@ -7,6 +7,7 @@ its log says by an application's transaction which version of the base it holds,
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.discovery import create_table, open_table
 from lakeview.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.expressions import check_columns, predicate
@@ -25,23 +27,39 @@ from lakeview.server.following import latest_of
 from lakeview.server.settings import TableEntry, ViewEntry
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.server.upkeep import remove_old
 from lakeview.storage import Storage
 from lakeview.table import Table
 
 _APPLICATION = "lakeview-view"
+_ENGINE = "lakeview share"
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`")
+_CLOCK = re.compile(r"\b(?:current_(?:date|time|timestamp)\b|localtime(?:stamp)?\b|now\s*\()", re.IGNORECASE)
+"""Words that mean another moment each day: a copy would go on showing what its condition hides by then."""
+
+_TIDY_EVERY = 10
+"""After so many copies the old ones are looked at."""
 
 
 class ViewSource:
     """A view on a table. Implements `lakeview.server.source.Source`; versions are the copy's own."""
 
-    def __init__(self, entry: TableEntry, base: Table, folder: str | None) -> None:
+    def __init__(self, entry: TableEntry, base: Table, folder: str | None, clock: Clock = system_clock) -> None:
         if entry.view is None or folder is None:
             raise InvalidRequestError(
                 f"table {entry.name} is a view, and no folder for views is set",
                 fix="set views: to a folder of the server's own",
                 kind="bad-configuration",
             )
+        where = entry.view.where
+        if where is not None and (word := _CLOCK.search(_QUOTED.sub("", where))):
+            raise InvalidRequestError(
+                f"view {entry.name} depends on the moment ({word[0]}), and is copied only when its table changes",
+                fix="compare with a fixed moment",
+                kind="bad-predicate",
+            )
         self._view = entry.view
+        self._clock = clock
         self._base = base
         # another definition is another table: what it hides must not be reached through the versions of this one
         words = repr((entry.view.columns, entry.view.where, base.address))
@@ -67,12 +85,7 @@ class ViewSource:
         if self._copy is not None and self._held() != version:
             self._copy.refresh()  # another process of this server may have copied it
         if self._copy is None or self._held() != version:
-            try:
-                self._materialise(version)
-            except CommitConflictError:  # another process of this server was first: what it copied will do
-                self._copy = _opened(self._address)
-                if self._copy is None or self._held() != version:
-                    raise
+            self._copied(version)
         if self._shared is None:
             assert self._copy is not None
             self._shared = DeltaSource(self._copy)
@@ -87,24 +100,54 @@ class ViewSource:
         """Under which name the copy says what it holds: a base that was deleted and made anew has another id."""
         return f"{_APPLICATION}-{self._base.snapshot(version).id}"
 
+    def _copied(self, version: int) -> None:
+        """Make the copy of a version, unless another process of this server is first: what it copies will do."""
+        for last in (False, False, True):
+            try:
+                self._materialise(version)
+                break
+            except CommitConflictError:
+                if last:
+                    raise
+                self._copy = _opened(self._address)  # it may be there by now, with or without its rows
+                self._shared = None
+        assert self._copy is not None
+        self._copy.refresh()
+        if self._copy.latest_version % _TIDY_EVERY == 0:
+            remove_old(self._copy, self._clock)
+            self._copy, self._shared = _opened(self._address), None
+
     def _materialise(self, version: int) -> None:
         schema = self._base.snapshot(version).schema
         wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected(schema, self._view)))
-        rows = self._base.scan(version)
-        if self._view.where is not None:
-            condition = predicate(self._view.where)
-            check_columns(condition, schema)
-            rows = rows.filter(condition)
-        frame: pl.DataFrame = rows.select(wanted.names).collect(engine="streaming")
+        frame = self._selected_rows(version, schema, wanted.names)
         if self._copy is None:
-            self._copy = create_table(self._address, wanted, engine="lakeview share")
-        with self._copy.transaction("WRITE", parameters={"mode": "Overwrite"}) as txn:
-            if self._held() == version:  # a transaction begins with the latest version: another process was first
+            self._copy = create_table(self._address, wanted, engine=_ENGINE, clock=self._clock)
+        with self._copy.transaction(
+            "WRITE", parameters={"mode": "Overwrite"}, engine=_ENGINE, clock=self._clock
+        ) as txn:  # which begins with the latest version
+            if self._held() == version:
                 return
+            txn.remove()
             if txn.schema != wanted:
-                txn.evolve(wanted)
-            txn.overwrite(frame)
+                txn.replace_schema(wanted)
+            txn.append(frame)
             txn.set_transaction(self._application(version), version)
+
+    def _selected_rows(self, version: int, schema: Schema, columns: list[str]) -> pl.DataFrame:
+        rows = self._base.scan(version)
+        try:
+            if self._view.where is not None:
+                condition = predicate(self._view.where)
+                check_columns(condition, schema)
+                rows = rows.filter(condition)
+            return rows.select(columns).collect(engine="streaming")
+        except pl.exceptions.PolarsError as error:
+            raise InvalidRequestError(
+                f"the view's condition {self._view.where!r} cannot be evaluated: {str(error).splitlines()[0]}",
+                fix="compare columns with values of their own types",
+                kind="bad-predicate",
+            ) from error
 
     # -- the copy's own answers
 

@@ -1,7 +1,7 @@
-"""An audit log of many small commits to one that stays quick to open: its small files put together, what is old gone.
+"""Tables that the server writes, kept small and quick to open: little files put together, what is old gone.
 
-A server that writes once a minute makes half a million commits a year. Rows are never lost: small files become one
-without a change of data, and only files and commits that no version of the last weeks needs are removed.
+An audit log that is written once a minute has half a million commits a year, and a view is copied whole for each
+version of its table. No row is lost: only files and commits that no version of the last weeks needs are removed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,21 @@ def tend(table: DeltaTable, clock: Clock) -> bool:
     try:
         if not _packed(table, clock):
             return False
+    except (LakeviewError, OSError) as error:
+        _LOG.warning("%s could not be tidied: %s", table.address, error)
+        return True
+    remove_old(table, clock)
+    return True
+
+
+def remove_old(table: DeltaTable, clock: Clock) -> None:
+    """Remove what no version of the last weeks needs. A fault only goes to the server's log. What was listed of the
+    table before may be gone: it has to be opened anew."""
+    try:
         _without_old_files(table, clock)
         _without_old_commits(table, clock)
     except (LakeviewError, OSError) as error:
-        _LOG.warning("the audit log could not be tidied: %s", error)
-    return True
+        _LOG.warning("%s could not be tidied: %s", table.address, error)
 
 
 def _packed(table: DeltaTable, clock: Clock) -> bool:
