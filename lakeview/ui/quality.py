@@ -263,12 +263,3 @@ def partition_table(rows: pl.DataFrame) -> None:
         },
         key="column-partitions",
     )
-
-
-def rules_note(constraints: pl.DataFrame) -> str:
-    """What a constraint means for the rows that are there."""
-    if constraints.is_empty():
-        return ""
-    return (
-        f"{views.counted(constraints.height, 'constraint')} · every write since each was added keeps it, or is refused"
-    )

@@ -62,7 +62,7 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
         raise _refused(f"the query has {len(text):,} characters", f"write at most {MAX_CHARACTERS:,}")
     if found := _OPENING.search(text):
         raise _refused(f"{found[0]} would open files of its own", "ask only the table that is open")
-    _bounded(text)
+    bounded(text)
     try:
         trees = sqlglot.parse(text, read=_PolarsSQL)
     except (SqlglotError, RecursionError) as error:
@@ -87,7 +87,7 @@ def sources_refused(plan: str) -> list[str]:
     return sorted({kind for kind in _SOURCE.findall(plan) if kind.upper() not in _PLAIN_SOURCES})
 
 
-def _bounded(text: str) -> None:
+def bounded(text: str) -> None:
     """Refuses what is nested or chained so deep that reading it would end the process."""
     try:
         tokens = _PolarsSQL().tokenize(text)

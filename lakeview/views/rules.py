@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.views.units import ELLIPSIS
+
 COLUMN_RULES = pl.Schema({"path": pl.String(), "rules": pl.String()})
 """One row a column that has rules, all of them in one line."""
 
@@ -41,5 +43,10 @@ def constraints(rules: pl.DataFrame) -> pl.DataFrame:
 
 def _cut(column: str) -> pl.Expr:
     text = pl.col(column)
-    shortened = text.str.head(RULE_LENGTH - 1) + "\N{HORIZONTAL ELLIPSIS}"
+    shortened = text.str.head(RULE_LENGTH - 1) + ELLIPSIS
     return pl.when(text.str.len_chars() > RULE_LENGTH).then(shortened).otherwise(text)
+
+
+def cut_rule(text: str) -> str:
+    """One rule as it is shown."""
+    return text if len(text) <= RULE_LENGTH else text[: RULE_LENGTH - 1] + ELLIPSIS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lakeview.ui import downloads, errors, opened, quality, schemas
+from lakeview.ui import downloads, errors, kept_rules, opened, quality
 from lakeview.ui.components import card, nothing
 
 now = opened.current()
@@ -46,11 +46,17 @@ with errors.shown(here="quality"):
                 else:
                     quality.partition_table(parts)
 
-    constraints = schemas.constraints(now)
-    with card("The table's own rules", quality.rules_note(constraints)):
-        if constraints.is_empty():
+    rules = kept_rules.told(now)
+    with card("The table's own rules", kept_rules.note(now, rules), key="rules"):
+        if rules.rules.is_empty():
             nothing(
                 "This table states no constraint.", "Writers may add CHECK constraints, which every write then keeps."
             )
         else:
-            schemas.constraints_table(constraints)
+            downloads.offer("constraints", rules.rules)
+            kept_rules.table(rules.rules)
+    if not rules.files.is_empty():
+        with card("Files that break them", kept_rules.BROKEN_NOTE):
+            broken = kept_rules.broken(now, rules)
+            downloads.offer("files that break constraints", broken)
+            kept_rules.broken_table(broken)

@@ -6,11 +6,13 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from tests.builders.actions import metadata
 from tests.builders.feeds import ids_file
 from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter, flights, remove
@@ -102,3 +104,37 @@ def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> 
     assert not app.exception
     drawn = " ".join(chart.proto.spec for chart in app.get("vega_lite_chart"))
     assert "From newest day to commit, days beyond the usual 4,900" in drawn
+
+
+def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create(
+        {"a": "long", "b": "long"},
+        properties={"delta.constraints.positive": "a > 0", "delta.constraints.order": "a < b"},
+    )
+    for i, (low, nulls) in enumerate([(1, 0), (-5, 0), (2, 1)]):
+        stats = {"numRecords": 3, "minValues": {"a": low}, "maxValues": {"a": 9}, "nullCount": {"a": nulls}}
+        history.commit(history.data(f"f{i}", {"a": pa.array([low, 9, None if nulls else 9])}, stats=stats))
+    app = open_page("quality", tmp_path / "t")
+    assert not app.exception
+    assert "2 constraints, v3: proved by the statistics of its files or left open; no data is read" in text(app)
+    rules = next(f.value for f in app.dataframe if "rule" in f.value)
+    assert rules[["verdict", "rule", "files_broken", "records_broken"]].fillna(-1).values.tolist() == [
+        ["\N{MULTIPLICATION X} broken", "a > 0", 2, 2],
+        ["? unknown", "a < b", -1, -1],
+    ]
+    broken = next(f.value for f in app.dataframe if "records_broken" in f.value and "path" in f.value)
+    assert broken[["name", "version", "path"]].values.tolist() == [["positive", "v3", "f2"], ["positive", "v2", "f1"]]
+
+
+def test_a_table_without_rules_says_so(good: Path) -> None:
+    app = open_page("quality", good)
+    assert "This table states no constraint." in text(app)
+
+
+def test_required_fields_of_the_second_format_are_proved(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": True, "type": "long"}])
+    history.append("a", [{"id": 1}, {"id": 2}])
+    app = open_page("quality", history.address)
+    assert not app.exception
+    rules = next(f.value for f in app.dataframe if "rule" in f.value)
+    assert rules[["verdict", "kind", "rule"]].values.tolist() == [["\N{CHECK MARK} kept", "required", "id IS NOT NULL"]]

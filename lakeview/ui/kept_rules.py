@@ -1,0 +1,110 @@
+"""The table's own constraints as the quality page tells them: kept, broken by which files and commits, unknown."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.ui import cache, viewed
+from lakeview.ui.components import MAX_ROWS, frame
+from lakeview.ui.kept import kept
+from lakeview.ui.opened import Opened
+from lakeview.ui.quality import MOST_VALUES
+
+BROKEN_NOTE = "newest commit first; a null breaks a rule, as whoever writes has to see it"
+FEW_RULES = 4
+"""So many constraints are looked at, whatever it takes; of a huge table no more."""
+_WORDS = {
+    views.Verdict.BROKEN.value: "\N{MULTIPLICATION X} broken",
+    views.Verdict.UNKNOWN.value: "? unknown",
+    views.Verdict.KEPT.value: "\N{CHECK MARK} kept",
+}
+
+
+def told(now: Opened) -> views.KeptRules:
+    """What the statistics of the version shown prove of its constraints."""
+    return _told(now.address, now.version, now.branch)
+
+
+@kept(16)
+def _told(address: str, version: int, branch: str | None) -> views.KeptRules:
+    snapshot = cache.snapshot(address, version, branch)
+    rules = views.stated_rules(snapshot)
+    most = min(views.MOST_RULES, max(FEW_RULES, MOST_VALUES // max(1, snapshot.num_files)))
+    columns = views.rule_columns(rules, snapshot.schema, most)
+    return views.kept_rules(snapshot, rules, cache.statistics(address, version, tuple(columns)), most)
+
+
+def note(now: Opened, found: views.KeptRules) -> str:
+    """Where the verdicts come from."""
+    more = f" of {found.rules.height + found.left_out:,}" if found.left_out else ""
+    constraints = views.counted(found.rules.height, "constraint")
+    version = views.format_version(now.version)
+    return f"{constraints}{more}, {version}: proved by the statistics of its files or left open; no data is read"
+
+
+def table(rules: pl.DataFrame) -> None:
+    """One row a constraint, what is broken first."""
+    column = st.column_config
+    at_least = pl.when(pl.col("certainty") == "bound").then(pl.lit("≥")).otherwise(pl.lit(""))
+    frame(
+        rules.select(
+            "kind",
+            "name",
+            "rule",
+            "certainty",
+            verdict=pl.col("verdict").replace_strict(_WORDS, return_dtype=pl.String),
+            files_mark=at_least,
+            files_broken="files_broken",
+            rows_mark=pl.when(pl.col("records_broken").is_not_null()).then(pl.lit("≥")).otherwise(pl.lit("")),
+            records_broken="records_broken",
+            why=pl.col("why").fill_null(""),
+        ),
+        {
+            "verdict": column.TextColumn("proved", width=92),
+            "kind": column.TextColumn("kind", width=80),
+            "name": column.TextColumn("constraint", width=150),
+            "rule": column.TextColumn("true of every row", width=260),
+            "files_mark": column.TextColumn("", width=26, help="≥: other files may break it too; empty: exact"),
+            "files_broken": column.NumberColumn("files break it", format="localized", width=100),
+            "rows_mark": column.TextColumn("", width=26, help="≥: at least so many rows"),
+            "records_broken": column.NumberColumn("rows break it", format="localized", width=100),
+            "certainty": column.TextColumn("figures are", width=84),
+            "why": column.TextColumn("why it is not known", width=330),
+        },
+        key="kept-rules",
+        unknown="",
+    )
+
+
+def broken(now: Opened, found: views.KeptRules) -> pl.DataFrame:
+    """BROKEN_SINCE: the files that break a constraint, and the commits that wrote them."""
+    return views.broken_since(found, now.lifetimes, viewed.timeline(now))
+
+
+def broken_table(rows: pl.DataFrame) -> None:
+    """One row a constraint and file, with the commit and the writer to blame."""
+    column = st.column_config
+    if rows.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {rows.height:,} files; the download has all]]")
+    frame(
+        rows.head(MAX_ROWS).with_columns(
+            views.version_label("version"),
+            committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
+            mark=pl.lit("≥"),
+        ),
+        {
+            "name": column.TextColumn("constraint", width=150),
+            "version": column.TextColumn("written in", width=90),
+            "committed": column.TextColumn("committed, UTC", width=120),
+            "writer": column.TextColumn("writer", width=140),
+            "operation": column.TextColumn("operation", width=110),
+            "partition_text": column.TextColumn("partition", width=140),
+            "mark": column.TextColumn("", width=26, help="≥: at least so many rows"),
+            "records_broken": column.NumberColumn("rows break it", format="localized", width=100),
+            "path": column.TextColumn("file", width=330),
+        },
+        key="broken-files",
+        unknown="unknown",
+    )

@@ -1,0 +1,274 @@
+"""What statistics prove of a table's own constraints: kept, broken and where, or unknown; held against the rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from lakeview import open_table, views
+from lakeview.delta.data.file_statistics import file_statistics
+from lakeview.table import Table
+from lakeview.views import KeptRules
+from tests.builders.actions import metadata, protocol, schema_string
+from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
+from tests.builders.vectors import deleting
+
+COLUMNS = {"a": "long", "b": "long", "s": "string", "d": "date", "x": "double", "p": "integer"}
+ARROW = {"a": pa.int64(), "b": pa.int64(), "s": pa.string(), "d": pa.date32(), "x": pa.float64()}
+Row = dict[str, Any]
+
+
+def delta_table(
+    root: Path, rules: Sequence[str], files: Sequence[Sequence[Row]], *, required: tuple[str, ...] = ()
+) -> Table:
+    """Files of these rows, whose `p` is the partition that the first row names; statistics as writers make them."""
+    history = DeltaHistory(root)
+    properties: dict[str, str | None] = {f"delta.constraints.r{i}": text for i, text in enumerate(rules)}
+    schema = schema_string(COLUMNS, required)
+    history.commit(protocol(1, 3), metadata(schema=schema, partition_by=("p",), properties=properties))
+    for i, rows in enumerate(files):
+        held = pa.table({n: pa.array([row.get(n) for row in rows], t) for n, t in ARROW.items()})
+        value = rows[0].get("p") if rows else None
+        partition = {"p": None if value is None else str(value)}
+        stats = file_statistics(held, -1)
+        history.commit(history.data(f"f{i}.parquet", held, stats=stats, partitionValues=partition))
+    return open_table(history.address)
+
+
+def kept(table: Table) -> KeptRules:
+    """What is proved of the latest version."""
+    snapshot = table.snapshot()
+    rules = views.stated_rules(snapshot)
+    return views.kept_rules(snapshot, rules, table.statistics(columns=views.rule_columns(rules, snapshot.schema)))
+
+
+def one(table: Table) -> Row:
+    """What is proved of the only constraint."""
+    (found,) = kept(table).rules.iter_rows(named=True)
+    return dict(found)
+
+
+def a(*values: int | None) -> list[Row]:
+    return [{"a": value} for value in values]
+
+
+CASES: dict[str, tuple[str, list[list[Row]], tuple[str, str, int, int | None, int | None]]] = {
+    "every value is above": ("a > 0", [a(1, 2), a(3)], ("kept", "exact", 2, 0, None)),
+    "the least value is not": ("a > 0", [a(1, 2), a(0, 3)], ("broken", "exact", 1, 1, 1)),
+    "a null breaks it, as it does for those who write": ("a > 0", [a(1, None, None)], ("broken", "exact", 0, 1, 2)),
+    "unless nulls are allowed": ("a IS NULL OR a > 0", [a(1, None)], ("kept", "exact", 1, 0, None)),
+    "which allows no other value": ("a IS NULL OR a > 0", [a(-1, None)], ("broken", "exact", 0, 1, 1)),
+    "no value of the file keeps it": ("a > 10", [a(1, 2, 3)], ("broken", "exact", 0, 1, 3)),
+    "what lies between the ends is not known": ("a <> 2", [a(1, 3)], ("unknown", "unknown", 0, None, None)),
+    "an end of the range is among the rows": ("a <> 3", [a(1, 3), a(1, 5)], ("broken", "bound", 0, 1, 1)),
+    "one value, and it is in the list": ("a IN (1, 2)", [a(1, 1)], ("kept", "exact", 1, 0, None)),
+    "the ends are not in the list": ("a IN (1, 2)", [a(1, 7)], ("broken", "exact", 0, 1, 1)),
+    "between two values": ("a BETWEEN 1 AND 5", [a(1, 5)], ("kept", "exact", 1, 0, None)),
+    "a list with null that nothing passes": ("a NOT IN (5, NULL)", [a(1)], ("broken", "exact", 0, 1, 1)),
+    "two columns, one after the other": (
+        "a > 0 AND b > 0", [[{"a": 1, "b": 0}], [{"a": 1, "b": 1}]], ("broken", "exact", 1, 1, 1),
+    ),
+    "either of two columns": ("a > 0 OR b > 0", [[{"a": -1, "b": 1}]], ("kept", "exact", 1, 0, None)),
+    "no row is known to lack both": (
+        "a > 0 OR b > 0", [[{"a": -1, "b": 1}, {"a": 1, "b": -1}]], ("unknown", "unknown", 0, None, None),
+    ),
+    "the other column is the same in every row": (
+        "a > 0 OR b > 0", [[{"a": -1, "b": -1}, {"a": 1, "b": -1}]], ("broken", "exact", 0, 1, 1),
+    ),
+    "a partition's value": ("p < 3", [[{"p": 1}], [{"p": 3}, {"p": 3}]], ("broken", "exact", 1, 1, 2)),
+    "a partition without a value": ("p IS NOT NULL", [[{"p": 1}], [{"p": None}]], ("broken", "exact", 1, 1, 1)),
+    "names in another case": ("A > 0", [a(1)], ("kept", "exact", 1, 0, None)),
+    "names in back-quotes, texts in double quotes": (
+        '`s` = "x"', [[{"s": "x"}], [{"s": "y"}]], ("broken", "exact", 1, 1, 1),
+    ),
+    "a text for a date": ("d >= '2024-01-01'", [[{"d": date(2024, 1, 1)}]], ("kept", "exact", 1, 0, None)),
+    "a date before it": ("d >= DATE '2024-01-01'", [[{"d": date(2023, 12, 31)}]], ("broken", "exact", 0, 1, 1)),
+    "a text cut by its writer is no value": ("s < 'y'", [[{"s": "z" * 40}]], ("broken", "exact", 0, 1, 1)),
+    "with one end cut the other is not known to be among the rows": (
+        "s <> 'a'", [[{"s": "z" * 40}, {"s": "a"}]], ("unknown", "unknown", 0, None, None),
+    ),
+    "numbers may be NaN, which is above all": ("x < 5.0", [[{"x": 1.0}]], ("unknown", "unknown", 0, None, None)),
+    "and so above what is asked": ("x > 0.5", [[{"x": 1.0}]], ("kept", "exact", 1, 0, None)),
+    "two columns of a row": ("a < b", [[{"a": 1, "b": 2}]], ("unknown", "unknown", 0, None, None)),
+    "a function": ("length(s) > 3", [[{"s": "x"}]], ("unknown", "unknown", 0, None, None)),
+    "no condition at all": ("a >", [a(1)], ("unknown", "unknown", 0, None, None)),
+    "a column that is not there": ("z > 0", [a(1)], ("unknown", "unknown", 0, None, None)),
+    "nested so deep that nobody reads it": ("(" * 5_000, [a(1)], ("unknown", "unknown", 0, None, None)),
+    "a table without rows": ("a > 0", [], ("kept", "exact", 0, 0, None)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "files", "expected"), CASES.values(), ids=list(CASES))
+def test_a_constraint_is_held_against_statistics(
+    rule: str, files: list[list[Row]], expected: tuple[Any, ...], tmp_path: Path
+) -> None:
+    found = one(delta_table(tmp_path / "t", [rule], files))
+    proved = tuple(found[n] for n in ("verdict", "certainty", "files_kept", "files_broken", "records_broken"))
+    assert proved == expected
+    assert (found["why"] is None) == (found["verdict"] != "unknown")
+    assert found["files"] == len(files)
+
+
+def test_files_that_break_it_are_named(tmp_path: Path) -> None:
+    found = kept(delta_table(tmp_path / "t", ["a > 0"], [a(1), a(-1, -1), a(None, 5)]))
+    assert found.files.schema == views.BROKEN_FILES
+    assert found.files.select("path", "records_broken").rows() == [("f1.parquet", 2), ("f2.parquet", 1)]
+
+
+def test_of_very_many_constraints_the_first_are_looked_at(tmp_path: Path) -> None:
+    table = delta_table(tmp_path / "t", ["a > 0", "b > 0", "p > 0"], [a(1)])
+    snapshot = table.snapshot()
+    rules = views.stated_rules(snapshot)
+    columns = views.rule_columns(rules, snapshot.schema, 1)
+    found = views.kept_rules(snapshot, rules, table.statistics(columns=columns), 1)
+    assert (columns, found.rules["rule"].to_list(), found.left_out) == (["a"], ["a > 0"], 2)
+
+
+def test_a_column_that_may_not_be_null(tmp_path: Path) -> None:
+    table = delta_table(tmp_path / "t", [], [a(1), a(None, None, 3)], required=("a",))
+    found = one(table)
+    assert (found["kind"], found["name"], found["rule"]) == ("required", "a", "a IS NOT NULL")
+    assert (found["verdict"], found["certainty"], found["records_broken"]) == ("broken", "exact", 2)
+
+
+def test_rows_that_were_deleted_break_nothing(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t")
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors", "checkConstraints"]}
+    history.commit(
+        protocol(3, 7, **features), metadata({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
+    )
+    wide = {"numRecords": 3, "minValues": {"a": -1}, "maxValues": {"a": 5}, "nullCount": {"a": 1}, "tightBounds": False}
+    held = {"a": pa.array([-1, None, 5], pa.int64())}
+    history.commit(history.data("f", held, stats=json.dumps(wide), deletionVector=deleting(0, 1)))
+    found = one(open_table(history.address))
+    assert (found["verdict"], found["why"]) == ("unknown", "some files have no statistics of it, or bounds too wide")
+
+
+def test_a_file_of_which_every_row_was_deleted_keeps_everything(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t")
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors", "checkConstraints"]}
+    history.commit(
+        protocol(3, 7, **features), metadata({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
+    )
+    held = {"a": pa.array([-1], pa.int64())}
+    history.commit(history.data("f", held, stats={"numRecords": 1}, deletionVector=deleting(0)))
+    assert one(open_table(history.address))["verdict"] == "kept"
+
+
+def test_without_statistics_nothing_is_proved(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
+    history.commit(history.data("f", {"a": pa.array([1], pa.int64())}))
+    found = one(open_table(history.address))
+    assert (found["verdict"], found["certainty"], found["records_broken"]) == ("unknown", "unknown", None)
+
+
+def test_what_statistics_cannot_tell_is_listed_with_its_reason(tmp_path: Path) -> None:
+    made = [
+        {"name": "a", "type": "long", "nullable": True, "metadata": {}},
+        {"name": "g", "type": "long", "nullable": True, "metadata": {"delta.generationExpression": "a + 1"}},
+        {"name": "i", "type": "long", "nullable": True, "metadata": {"delta.invariants": "i > 0"}},
+        {"name": "v", "type": "string", "nullable": True, "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}},
+    ]
+    history = DeltaHistory(tmp_path / "t")
+    history.commit(protocol(1, 4), metadata(schema=json.dumps({"type": "struct", "fields": made})))
+    rows = pa.table({"a": [1], "g": [2], "i": [3], "v": ["abc"]})
+    history.commit(history.data("f", rows, stats=file_statistics(rows, -1)))
+    found = kept(open_table(history.address)).rules
+    assert found.select("kind", "name", "verdict", "why").rows() == [
+        ("generated", "g", "unknown", "it compares values of one row, and statistics know no rows"),
+        ("length", "v", "unknown", "statistics know no lengths"),
+        ("invariant", "i", "kept", None),
+    ]
+
+
+def nested(required: bool) -> list[dict[str, Any]]:
+    """A struct with a required column, itself required or not."""
+    inner = [{"id": 3, "name": "in", "required": True, "type": "long"}]
+    return [
+        {"id": 1, "name": "id", "required": True, "type": "long"},
+        {"id": 2, "name": "s", "required": required, "type": {"type": "struct", "fields": inner}},
+    ]
+
+
+def test_required_fields_of_the_second_format(tmp_path: Path) -> None:
+    fields = [
+        {"id": 1, "name": "id", "required": True, "type": "long"},
+        {"id": 2, "name": "note", "required": False, "type": "string"},
+    ]
+    history = IcebergHistory(tmp_path / "t", fields)
+    history.append("a", [{"id": 1}, {"id": 2}])
+    assert one(open_table(history.address))["verdict"] == "kept"
+    # a writer that minds no rule: its field is optional while it writes
+    history.evolve([fields[0] | {"required": False}, fields[1]])
+    history.append("b", [{"id": None, "note": "x"}, {"id": 5, "note": None}])
+    history.evolve(fields)
+    history.append("c", [{"id": 7, "note": "y"}])
+    found = one(open_table(history.address))
+    assert (found["rule"], found["verdict"], found["certainty"]) == ("id IS NOT NULL", "broken", "exact")
+    assert (found["files"], found["files_broken"], found["records_broken"]) == (3, 1, 1)
+
+
+def test_rows_deleted_of_the_second_format(tmp_path: Path) -> None:
+    fields = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+    history = IcebergHistory(tmp_path / "t", fields, version=3)
+    path = history.append("a", [{"id": None}, {"id": 2}])
+    history.evolve([fields[0] | {"required": True}])
+    history.delete_vectors("v", {path: [0]})
+    assert one(open_table(history.address))["verdict"] == "unknown"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_proved_is_true_of_the_rows(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    rules = [_rule(dice, 2) for _ in range(30)]
+    values: list[int | None] = [None, 0, 1, 2, 3]
+    files = [
+        [
+            {"a": dice.choice(values), "b": dice.choice(values[dice.randrange(3) :]), "p": part}
+            for _ in range(dice.randint(1, 3))
+        ]
+        for part in [dice.choice([None, 1, 2]) for _ in range(6)]
+    ]
+    table = delta_table(tmp_path / "t", rules, files)
+    found = kept(table)
+    proved = 0
+    broken = {(rule, path): rows for rule, path, _, _, rows in found.files.iter_rows()}
+    for said in found.rules.iter_rows(named=True):
+        truths = [_breaking(rules[said["rule_id"]], rows) for rows in files]
+        assert said["files_kept"] <= truths.count(0)
+        assert said["verdict"] != "kept" or not any(truths)
+        for i, truth in enumerate(truths):
+            assert broken.get((said["rule_id"], f"f{i}.parquet"), 0) <= truth
+        proved += said["files_kept"] + (said["files_broken"] or 0)
+    assert proved > 90  # of 180
+
+
+def _rule(dice: random.Random, depth: int) -> str:
+    if depth and dice.random() < 0.6:
+        return f"({_rule(dice, depth - 1)} {dice.choice(['AND', 'OR'])} {_rule(dice, depth - 1)})"
+    column = dice.choice("abp")
+    match dice.randrange(4):
+        case 0:
+            return f"{column} IS {dice.choice(['', 'NOT '])}NULL"
+        case 1:
+            return f"{column} {dice.choice(['', 'NOT '])}IN ({dice.randrange(4)}, {dice.randrange(4)})"
+        case 2:
+            return f"NOT ({column} {dice.choice(['=', '<', '>='])} {dice.randrange(4)})"
+    return f"{column} {dice.choice(['=', '<>', '<', '<=', '>', '>='])} {dice.randrange(4)}"
+
+
+def _breaking(rule: str, rows: list[Row]) -> int:
+    """How many rows the rule is not true of: false, or null as SQL has it."""
+    frame = pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64, "p": pl.Int64})
+    with pl.SQLContext(t=frame) as context:
+        true = context.execute(f"SELECT * FROM t WHERE {rule}", eager=True).height
+    return frame.height - true
