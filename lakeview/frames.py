@@ -205,6 +205,13 @@ PARTITION_SPECS = pl.Schema(
 `since` and `recorded_in`: moment and name of the oldest metadata file that has it, null where an older file, which
 could have it too, is gone; `default`: new files are written this way."""
 
+FORMAT_VERSIONS = pl.Schema(
+    {"format_version": pl.Int64(), "version": pl.Int64(), "since": UTC_MILLIS, "recorded_in": pl.String()}
+)
+"""One row a format version that the table has or had, oldest first. `since` and `recorded_in`: moment and name of the
+metadata file that brought it, `version` the snapshot committed in that file, null where it had none of its own; all
+null where an older file, which could have it too, is gone."""
+
 SORT_FIELD = pl.Struct(
     {"column": pl.String(), "transform": pl.String(), "direction": pl.String(), "nulls": pl.String()}
 )

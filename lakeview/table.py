@@ -11,7 +11,16 @@ import polars as pl
 
 from lakeview.errors import VersionNotFoundError
 from lakeview.findings import Finding
-from lakeview.frames import LOG_FILES, MANIFESTS, PARTITION_SPECS, REFS, SNAPSHOT_LOG, SORT_ORDERS, STATISTICS_FILES
+from lakeview.frames import (
+    FORMAT_VERSIONS,
+    LOG_FILES,
+    MANIFESTS,
+    PARTITION_SPECS,
+    REFS,
+    SNAPSHOT_LOG,
+    SORT_ORDERS,
+    STATISTICS_FILES,
+)
 from lakeview.snapshot import Snapshot
 
 
@@ -92,6 +101,9 @@ class Table(Protocol):
     def partition_specs(self) -> pl.DataFrame:
         """PARTITION_SPECS: empty where the partitioning of a table never changes."""
 
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS: empty where commits tell what a table asks of engines."""
+
     def sort_orders(self) -> pl.DataFrame:
         """SORT_ORDERS: empty where none is declared."""
 
@@ -160,6 +172,10 @@ class OneLine:
     def partition_specs(self) -> pl.DataFrame:
         """PARTITION_SPECS, empty."""
         return pl.DataFrame(schema=PARTITION_SPECS)
+
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS, empty."""
+        return pl.DataFrame(schema=FORMAT_VERSIONS)
 
     def sort_orders(self) -> pl.DataFrame:
         """SORT_ORDERS, empty."""

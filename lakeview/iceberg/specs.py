@@ -8,15 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.errors import LakeviewError
 from lakeview.frames import PARTITION_SPECS, SORT_ORDERS, moments
-from lakeview.iceberg.metadata import Metadata, MetadataLogEntry
+from lakeview.iceberg.metadata import Metadata
+from lakeview.iceberg.metadata_log import Earlier, MetadataLog
 from lakeview.iceberg.transforms import Transform, parse_transform
 from lakeview.iceberg.types import struct_fields
 from lakeview.schema import leaf_name
-
-Earlier = Callable[[MetadataLogEntry], Metadata]
-"""Reads an earlier metadata file; LakeviewError where it is gone or broken."""
 
 
 def partition_specs(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataFrame:
@@ -26,7 +23,7 @@ def partition_specs(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataF
     each spec, none for a table with one.
     """
     names = column_names(metadata)
-    since = _Since(metadata, name, earlier)
+    log = MetadataLog(metadata, name, earlier)
     rows = []
     for spec in sorted(metadata.specs.values(), key=lambda s: s.spec_id):
         columns = [", ".join(names.get(i, f"column {i}") for i in f.source_ids) for f in spec.fields]
@@ -35,13 +32,18 @@ def partition_specs(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataF
             for f, c in zip(spec.fields, columns, strict=True)
         ]
         told = [in_words(f.transform, c) for f, c in zip(spec.fields, columns, strict=True)]
-        when, where = since.of(spec.spec_id)
+        place = log.first(_with(spec.spec_id)) if len(metadata.specs) > 1 else None
+        when, where = (None, None) if place is None else (place.timestamp_ms, place.name)
         rows.append(
             (spec.spec_id, fields, ", ".join(told) or "not partitioned", when, where,
              spec.spec_id == metadata.default_spec_id)
         )  # fmt: skip
     plain = pl.Schema({**PARTITION_SPECS, "since": pl.Int64()})
     return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("since")).cast(PARTITION_SPECS)
+
+
+def _with(spec_id: int) -> Callable[[Metadata], bool]:
+    return lambda file: spec_id in file.specs
 
 
 def in_words(transform: Transform, column: str) -> str:
@@ -68,46 +70,6 @@ def column_names(metadata: Metadata) -> dict[int, str]:
     ):
         names |= {i: leaf_name(path) for i, (path, _) in struct_fields(recorded.schema).items()}
     return names
-
-
-class _Since:
-    """Which metadata file brought a spec. Each file is read at most once; those that are gone say nothing."""
-
-    def __init__(self, metadata: Metadata, name: str, earlier: Earlier) -> None:
-        self._metadata = metadata
-        self._name = name
-        self._earlier = earlier
-        self._log = list(metadata.metadata_log)
-        self._specs: dict[int, set[int] | None] = {}
-
-    def of(self, spec_id: int) -> tuple[int | None, str | None]:
-        """When and in which file the spec first stood; two None where older files are gone."""
-        if len(self._metadata.specs) < 2:
-            return None, None
-        low, high = 0, len(self._log)  # the first place that has it lies in low..high; `high` is the file itself
-        while low < high:
-            middle = (low + high) // 2
-            has = self._has(middle, spec_id)
-            if has:
-                high = middle
-            else:
-                low = middle + 1
-        before_is_known = low > 0 and self._specs.get(low - 1) is not None
-        if not before_is_known:
-            return None, None
-        if low == len(self._log):
-            return self._metadata.last_updated_ms, self._name
-        entry = self._log[low]
-        return entry.timestamp_ms, entry.metadata_file.rpartition("/")[2]
-
-    def _has(self, place: int, spec_id: int) -> bool:
-        """Whether an earlier file has the spec; one that is gone counts as older than it."""
-        if place not in self._specs:
-            try:
-                self._specs[place] = set(self._earlier(self._log[place]).specs)
-            except LakeviewError:
-                self._specs[place] = None
-        return spec_id in (self._specs[place] or ())
 
 
 def sort_orders(metadata: Metadata) -> pl.DataFrame:

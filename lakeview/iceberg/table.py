@@ -29,6 +29,7 @@ from lakeview.iceberg.locate import Found, Place, Pointer, locate
 from lakeview.iceberg.manifest_frames import manifest_files
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.metadata_columns import with_metadata_columns
+from lakeview.iceberg.metadata_log import format_versions
 from lakeview.iceberg.scan import Scan
 from lakeview.iceberg.specs import partition_specs, sort_orders
 from lakeview.iceberg.state import State
@@ -201,6 +202,11 @@ class IcebergTable:
         """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
         state = self._state
         return partition_specs(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
+
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS; a few earlier metadata files tell since when."""
+        state = self._state
+        return format_versions(state.metadata, state.found.path.rpartition("/")[2], state.earlier)
 
     def sort_orders(self) -> pl.DataFrame:
         """SORT_ORDERS."""

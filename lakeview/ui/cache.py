@@ -80,6 +80,7 @@ _LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
     "refs": lambda opened: opened.refs(),
     "snapshot log": lambda opened: opened.snapshot_log(),
     "partition specs": lambda opened: opened.partition_specs(),
+    "format versions": lambda opened: opened.format_versions(),
     "sort orders": lambda opened: opened.sort_orders(),
     "statistics files": lambda opened: opened.statistics_files(),
 }
@@ -88,7 +89,8 @@ _LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
 @kept(128, address=1)
 def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
     """What the whole log tells, up to the latest version: `history` (COMMITS), `versions`, `schemas`, `lifetimes`, and
-    what a table says beside its versions: `refs`, `snapshot log`, `partition specs`, `sort orders`, `statistics files`.
+    what a table says beside its versions: `refs`, `snapshot log`, `partition specs`, `format versions`, `sort orders`,
+    `statistics files`.
     """
     return _LOGGED[what](table(address))
 

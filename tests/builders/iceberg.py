@@ -224,6 +224,7 @@ class IcebergHistory:
         path = f"{self.location}/data/{name}"
         content = b"PFA1"
         entries: list[dict[str, Any]] = []
+        blobs: list[dict[str, Any]] = []
         for target, found in positions.items():
             data = b"\xd1\xd3\x39\x64" + pyroaring.BitMap64(found).serialize()
             blob = struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
@@ -239,6 +240,17 @@ class IcebergHistory:
                 }
             )  # fmt: skip
             content += blob
+            places = {"referenced-data-file": target, "cardinality": str(len(found))}
+            blobs.append(
+                {
+                    "type": "deletion-vector-v1", "fields": [2147483545], "snapshot-id": -1, "sequence-number": -1,
+                    "offset": entries[-1]["content_offset"], "length": len(blob), "properties": places,
+                }
+            )  # fmt: skip
+        footer = json.dumps({"blobs": blobs}).encode()
+        content += b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
+        for entry in entries:
+            entry["file_size_in_bytes"] = len(content)
         (self.root / "data" / name).write_bytes(content)
         self._commit("delete", entries, 1, {"added-delete-files": str(len(entries))})
         return path

@@ -12,7 +12,15 @@ import pytest
 
 import lakeview as lv
 from lakeview.errors import VersionNotFoundError
-from lakeview.frames import MANIFESTS, PARTITION_SPECS, REFS, SNAPSHOT_LOG, SORT_ORDERS, STATISTICS_FILES
+from lakeview.frames import (
+    FORMAT_VERSIONS,
+    MANIFESTS,
+    PARTITION_SPECS,
+    REFS,
+    SNAPSHOT_LOG,
+    SORT_ORDERS,
+    STATISTICS_FILES,
+)
 from lakeview.iceberg.manifest_frames import manifest_files
 from lakeview.iceberg.manifests import MANIFESTS as LISTED
 from lakeview.iceberg.metadata import parse_metadata
@@ -177,8 +185,8 @@ def test_specs_are_told_in_words_with_the_file_that_brought_them(history: Branch
         (0, "not partitioned", False),
         (1, "month of day, id into 4 buckets", True),
     ]
-    assert found["recorded_in"].to_list() == [None, "v3.metadata.json"]
-    assert found["since"].dt.epoch("ms").to_list() == [None, 1_600_000_000_002]
+    assert found["recorded_in"].to_list() == ["v1.metadata.json", "v3.metadata.json"]
+    assert found["since"].dt.epoch("ms").to_list() == [1_600_000_000_000, 1_600_000_000_002]
     assert found["fields"][1].to_list()[1] == {
         "field_id": 1011, "name": "id_bucket", "column": "id", "transform": "bucket[4]",
     }  # fmt: skip
@@ -200,6 +208,55 @@ def test_a_table_with_one_spec_reads_no_earlier_file(history: BranchedHistory) -
     before = dict(table.storage.requests)
     assert table.partition_specs().height == 1
     assert table.storage.requests == before
+
+
+# -- format versions
+
+
+def versions_of(history: BranchedHistory) -> list[tuple[Any, ...]]:
+    found: pl.DataFrame = opened(history).format_versions()
+    assert found.schema == FORMAT_VERSIONS
+    return found.with_columns(pl.col("since").dt.epoch("ms")).rows()
+
+
+def test_an_upgrade_is_told_with_the_metadata_file_that_made_it(history: BranchedHistory) -> None:
+    history.append("a", [ROW])
+    history.record(format_version=3, next_row_id=1)
+    history.append("b", [ROW])
+    assert versions_of(logged(history)) == [
+        (2, None, 1_600_000_000_000, "v1.metadata.json"),
+        (3, None, 1_600_000_000_002, "v3.metadata.json"),
+    ]
+
+
+def test_an_upgrade_that_came_with_a_snapshot_names_it(history: BranchedHistory) -> None:
+    history.append("a", [ROW])
+    history.document |= {"format-version": 3, "next-row-id": 1}
+    history.append("b", [ROW])
+    assert versions_of(logged(history))[1] == (3, 1002, 1_600_000_000_002, "v3.metadata.json")
+
+
+def test_an_upgrade_in_the_file_in_use_has_its_time(history: BranchedHistory) -> None:
+    history.append("a", [ROW])
+    logged(history).document |= {"format-version": 3, "next-row-id": 1}
+    history.append("b", [ROW])
+    assert versions_of(history)[-1][2:] == (1_700_000_120_000, "v4.metadata.json")
+
+
+def test_who_upgraded_is_unknown_where_older_files_are_gone(history: BranchedHistory) -> None:
+    history.append("a", [ROW])
+    history.record(format_version=3, next_row_id=1)
+    history.append("b", [ROW])
+    logged(history)
+    for name in ("v1", "v2"):
+        (history.root / "metadata" / f"{name}.metadata.json").unlink()
+    assert versions_of(history) == [(3, None, None, None)]
+
+
+def test_a_table_without_a_log_began_with_its_first_file_only(history: BranchedHistory) -> None:
+    assert versions_of(history) == [(2, None, 1_700_000_000_000, "v1.metadata.json")]
+    history.append("a", [ROW])
+    assert versions_of(history) == [(2, None, None, None)]
 
 
 TRANSFORMS = {
@@ -345,6 +402,7 @@ def test_a_table_with_one_line_of_versions_has_the_same_frames_empty(tmp_path: P
     frames = {
         table.refs: REFS, table.snapshot_log: SNAPSHOT_LOG, table.partition_specs: PARTITION_SPECS,
         table.sort_orders: SORT_ORDERS, table.manifests: MANIFESTS, table.statistics_files: STATISTICS_FILES,
+        table.format_versions: FORMAT_VERSIONS,
     }  # fmt: skip
     for ask, schema in frames.items():
         assert ask().schema == schema
