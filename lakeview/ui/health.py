@@ -25,15 +25,6 @@ _STATES = {
     Severity.NOTE: "\N{MIDDLE DOT} note",
     Severity.PASS: "\N{CHECK MARK} passes",
 }
-_ANSWERS = {
-    "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
-    "write": {
-        "yes": "\N{CHECK MARK} writes",
-        "no": "\N{MULTIPLICATION X} fails",
-        "never": "\N{EN DASH} never",
-        "unknown": "? unknown",
-    },
-}
 
 
 def simulator_note(found: views.Retention) -> str:
@@ -157,49 +148,6 @@ def findings_table(found: Sequence[Finding], *, key: str, cited: bool = False) -
         if finding.command is not None:
             st.markdown(f":small[**{escape(finding.claim)}:** :gray[{escape(finding.remedy or '')}]]")
             st.code(finding.command, language="sql", wrap_lines=True)
-
-
-def engines(now: Opened) -> pl.DataFrame:
-    """The matrix; returns it."""
-    needed = upkept.needs(now.address, now.version, now.latest)
-    told = views.compatibility(needed, now.snapshot.format)
-    if told.is_empty():
-        nothing("No rules speak of this kind of table.", "Who can read it is not known.")
-        return told
-    column = st.column_config
-    origin = views.version_label("since")
-    rows = told.select(
-        engine=pl.concat_str("engine", "version", separator=" "),
-        read=pl.col("read").replace_strict(_ANSWERS["read"]),
-        write=pl.col("write").replace_strict(_ANSWERS["write"]),
-        blame=pl.concat_str("blame", origin, "writer", separator=", ", ignore_nulls=True).replace("", None),
-        because="because",
-        checked=pl.col("checked").cast(pl.String),
-        source=pl.col("sources").str.split(" ").list.eval(pl.element().filter(pl.element() != "measured")).list.first(),
-    )
-    frame(
-        rows,
-        {
-            "engine": column.TextColumn("engine", width=210),
-            "read": column.TextColumn("read", width=80),
-            "write": column.TextColumn("write", width=80),
-            "blame": column.TextColumn("because of", width=190),
-            "because": column.TextColumn("in words", width=260),
-            "checked": column.TextColumn("checked", width=84),
-            "source": column.LinkColumn("source", width=70, display_text="source"),
-        },
-        key="engines",
-        height=16 * 28,
-        unknown="",
-    )
-    asked = ", ".join(needed["feature"].to_list()) or "nothing beyond the first protocol"
-    st.markdown(f":small[:gray[This version asks for: {escape(asked)}.]]")
-    return told
-
-
-def engines_note() -> str:
-    """How old the rules are."""
-    return f"rules of {views.rules_date().isoformat()}, each with its source; what they do not say is unknown"
 
 
 def history_note(found: views.Retention) -> str:

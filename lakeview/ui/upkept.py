@@ -51,16 +51,28 @@ def log_files(address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in th
 
 @kept(32)
 def needs(address: str, version: int, latest: int) -> pl.DataFrame:
-    """NEEDS of a version, with the commits that turned each feature on as far as the log tells."""
+    """NEEDS of a version, with what turned each feature on as far as the log tells."""
     snapshot = cache.snapshot(address, version)
+    return views.needs(snapshot, _origins(address, version, latest, snapshot.format))
+
+
+@kept(32)
+def shared_needs(address: str, version: int, latest: int) -> pl.DataFrame:
+    """NEEDS of recipients, once the version is shared; empty where nobody shares such a table as it is."""
+    snapshot = cache.snapshot(address, version)
+    return views.shared_needs(snapshot, _origins(address, version, latest, snapshot.format))
+
+
+def _origins(address: str, version: int, latest: int, table_format: str) -> dict[str, views.Origin]:
     history = cache.logged("history", address, latest)
     writers = history.select("version", "timestamp", writer=pl.coalesce("user", "engine"), at="position")
     until = history.filter(pl.col("version") == version)["position"]
     last = until[0] if until.len() else None
     commits = history if last is None else history.filter(pl.col("position") <= last)
-    origins = views.usage_origins(commits, _schemas(address, latest, commits), snapshot.format)
+    origins = views.usage_origins(commits, _schemas(address, latest, commits), table_format)
+    origins |= views.format_origins(cache.logged("format versions", address, latest), commits)
     protocols, whole = _protocols(address, commits, writers)
-    return views.needs(snapshot, origins | views.protocol_origins(protocols, snapshot.format, whole=whole))
+    return origins | views.protocol_origins(protocols, table_format, whole=whole)
 
 
 def _protocols(

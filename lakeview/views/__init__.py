@@ -48,16 +48,7 @@ from lakeview.views.compare import (
     sentence,
     settings_difference,
 )
-from lakeview.views.compatibility import (
-    COMPATIBILITY,
-    NEEDS,
-    Origin,
-    compatibility,
-    needs,
-    protocol_origins,
-    rules_date,
-    usage_origins,
-)
+from lakeview.views.compatibility import COMPATIBILITY, compatibility, recipients, rules_date, turned_on
 from lakeview.views.cost_of_history import (
     COURSE,
     HISTORY_COST,
@@ -119,6 +110,15 @@ from lakeview.views.load_trends import (
     usual_of_history,
 )
 from lakeview.views.manifests import DISTINCT, SPEC_USE, ManifestFacts, distinct_values, manifest_facts, spec_use
+from lakeview.views.needs import (
+    NEEDS,
+    Origin,
+    format_origins,
+    needs,
+    protocol_origins,
+    shared_needs,
+    usage_origins,
+)
 from lakeview.views.partition_columns import PARTITION_COLUMN, partition_column
 from lakeview.views.partition_keys import Grain, Kind, partition_keys, partition_kind, time_key
 from lakeview.views.partition_map import (
@@ -376,6 +376,7 @@ __all__ = [
     "format_count",
     "format_date",
     "format_moment",
+    "format_origins",
     "format_percent",
     "format_range",
     "format_version",
@@ -425,6 +426,7 @@ __all__ = [
     "reads",
     "reads_by_day",
     "recent_requests",
+    "recipients",
     "retained_course",
     "retention",
     "retention_curve",
@@ -439,6 +441,7 @@ __all__ = [
     "schema_tree",
     "sentence",
     "settings_difference",
+    "shared_needs",
     "silent_files",
     "simulate",
     "sources_refused",
@@ -453,6 +456,7 @@ __all__ = [
     "time_partitions",
     "timeline",
     "trend",
+    "turned_on",
     "usage_origins",
     "usual_of_history",
     "verdict",

@@ -1,4 +1,4 @@
-"""engines.toml to rules: what engines read and write, dated and with sources, and each format's words for it."""
+"""The files of engines/ to rules: what engines read and write, by source and day; each format's words."""
 
 from __future__ import annotations
 
@@ -6,61 +6,112 @@ from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 import msgspec
 
 MEASURED = "measured"
 """The source of an answer that was found by trying it."""
 
+Side = Literal["read", "write"]
 
-class Engine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one release of one engine does with tables of one format; see the head of engines.toml."""
 
-    name: str
-    version: str
-    format: str
+class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one source says of one engine, and the day it was read; see the head of formats.toml."""
+
+    source: str
     checked: date
-    sources: tuple[str, ...]
     reads: tuple[str, ...] = ()
     reads_not: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     writes_not: tuple[str, ...] = ()
-    complete: tuple[str, ...] = ()
+    complete: tuple[Side, ...] = ()
+
+    def says(self, side: Side, feature: str) -> bool | None:
+        """True if it names the feature among those the engine can do, False if among the others; None: nowhere."""
+        can, cannot = (self.reads, self.reads_not) if side == "read" else (self.writes, self.writes_not)
+        return True if feature in can else False if feature in cannot else None
+
+
+class Engine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of one release of one engine and tables of one format."""
+
+    name: str
+    version: str
+    told: tuple[Told, ...]
     read_only: bool = False
     spares_unused: bool = False
     note: str | None = None
+
+    def verdict(self, side: Side, feature: str) -> tuple[bool | None, Told | None]:
+        """Whether it can, and who says so. None and None where nobody does: unknown."""
+        for told in self.told:
+            if (says := told.says(side, feature)) is not None:
+                return says, told
+        for told in self.told:
+            if side in told.complete:
+                return False, told
+        return None, None
+
+
+class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The two formats of a sharing server's answers: for tables of plain files, and for all others."""
+
+    plain: str
+    other: str
+
+
+class Features(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every feature that rules may speak of: those that readers must know too, and those of writers alone."""
+
+    readers: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
 
 
 class FormatWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a format says what it needs: `readers` and `writers` by legacy version, `rules` and `properties` that show a
     legacy feature in use; `traces` in a commit's metrics, `types` of columns and the metadata key of `defaults`;
-    `commands` by purpose, with places to fill in."""
+    `commands` by purpose, with places to fill in. `shared_as`: the format that recipients of such a table are told in;
+    `answers` and `of_the_log` (features no recipient sees) of that one.
+    """
 
     title: str
-    commands: Mapping[str, str]
+    features: Features
+    commands: Mapping[str, str] = {}
     readers: Mapping[str, tuple[str, ...]] = {}
     writers: Mapping[str, tuple[str, ...]] = {}
     rules: Mapping[str, str] = {}
     properties: Mapping[str, str] = {}
-    traces: Mapping[str, str] = {}
+    traces: Mapping[str, tuple[str, ...]] = {}
     types: Mapping[str, str] = {}
     defaults: str | None = None
+    shared_as: str | None = None
+    answers: Answers | None = None
+    of_the_log: tuple[str, ...] = ()
 
 
-class EngineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file; `date`: when it was last gone over."""
-
-    date: date
-    formats: Mapping[str, FormatWords]
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engines: tuple[Engine, ...]
 
 
 @cache
-def engine_rules() -> EngineRules:
-    """The rules that come with lakeview."""
-    return msgspec.toml.decode((files("lakeview.views") / "engines.toml").read_bytes(), type=EngineRules)
+def all_words() -> Mapping[str, FormatWords]:
+    """The words of every format that there are rules for."""
+    return msgspec.toml.decode(_read("formats"), type=dict[str, FormatWords])
+
+
+@cache
+def engines(table_format: str) -> tuple[Engine, ...]:
+    """The engines there are rules for, in their order; none for a format that the rules do not know."""
+    if table_format not in all_words():
+        return ()
+    return msgspec.toml.decode(_read(table_format), type=_File).engines
 
 
 def format_words(table_format: str) -> FormatWords | None:
     """The words of a format, None for one the rules know nothing about."""
-    return engine_rules().formats.get(table_format)
+    return all_words().get(table_format)
+
+
+def _read(name: str) -> bytes:
+    return (files("lakeview.views") / "engines" / f"{name}.toml").read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import views
 from lakeview.errors import LakeviewError
-from lakeview.ui import downloads, errors, health, opened, upkept, viewed
+from lakeview.ui import downloads, engines, errors, health, opened, upkept, viewed
 from lakeview.ui.components import card, nothing
 
 now = opened.current()
@@ -21,8 +21,8 @@ with errors.shown(here="health", caught=failed):
     told = viewed.findings(now)
     with card("Findings", health.findings_note(told), key="findings"):
         health.findings_table(told, key="findings-table")
-    with card(f"Who can read {views.format_version(now.version)}", health.engines_note(), key="engines-card"):
-        downloads.offer("engines", health.engines(now))
+    with card(f"Who can read {views.format_version(now.version)}", engines.note(), key="engines-card"):
+        downloads.offer("engines", engines.matrix(now))
     with card("Cost of history, by commit", health.history_note(found), key="cost"):
         downloads.offer("cost of history", health.history_cost(found, viewed.timeline(now)))
 

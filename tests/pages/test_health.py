@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import deltalake
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.builders.actions import metadata
+from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import open_page, text
 from tests.pages.tables import corrupt, file_missing
 
@@ -55,9 +59,50 @@ def test_findings_come_with_limit_and_remedy(good: Path) -> None:
 
 def test_engines_answer_with_their_source(good: Path) -> None:
     engines = rows(open_page("health", good), "engine")
-    trino = engines["Trino 483"]
+    trino = engines["Trino main branch"]
     assert (trino["read"], trino["write"]) == ("✓ reads", "✓ writes")
-    assert trino["source"].startswith("https://trino.io/")
+    assert trino["source"].startswith("https://github.com/trinodb/trino/")
+
+
+def upgraded(folder: Path, feature: str) -> str:
+    """A table that its second commit made ask for something."""
+    history = DeltaHistory(folder)
+    history.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, metadata({"a": "long"}))
+    named = {"readerFeatures": [feature], "writerFeatures": [feature]}
+    history.commit({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **named}})
+    history.commit(history.data("f.parquet", {"a": [1, 2]}))
+    return str(folder)
+
+
+def test_the_feature_to_blame_and_the_commit_that_turned_it_on(tmp_path: Path) -> None:
+    app = open_page("health", upgraded(tmp_path, "columnMapping"))
+    assert not app.exception
+    polars = rows(app, "engine")["polars 2.1"]
+    assert (polars["read"], polars["blame"]) == ("✕ fails", "columnMapping")
+    assert polars["since"].startswith("v1")
+    assert "This version asks for: columnMapping (v1" in text(app)
+
+
+def test_who_could_read_it_once_it_is_shared(tmp_path: Path) -> None:
+    app = open_page("health", upgraded(tmp_path, "deletionVectors"))
+    recipients = rows(app, "engine", last=True)
+    duckdb = recipients["DuckDB (duck_delta_share) 0.1.0"]
+    assert (duckdb["read"], duckdb["blame"]) == ("✕ fails", "delta responses")
+    assert recipients["delta-sharing for Python (pandas) 1.4.2"]["read"] == "✓ reads"
+    assert recipients["Tableau (Delta Sharing connector) 2026"]["read"] == "? unknown"
+    assert "write" not in duckdb
+
+
+def test_a_feature_whose_history_is_gone_says_unknown(tmp_path: Path) -> None:
+    upgraded(tmp_path, "columnMapping")
+    log = tmp_path / "_delta_log"
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    for version in (0, 1):
+        (log / f"{version:020d}.json").unlink()
+    app = open_page("health", tmp_path)
+    assert not app.exception
+    polars = rows(app, "engine")["polars 2.1"]
+    assert (polars["blame"], polars["since"]) == ("columnMapping", "unknown")
 
 
 def test_the_doctor_is_asked_by_a_button_and_stays_in_the_link(good: Path) -> None:
@@ -99,7 +144,24 @@ def test_versions_expire_where_they_do(tmp_path: Path) -> None:
     assert "Versions lost 4" in text(app)
     engines = rows(app, "engine")
     assert engines["PyIceberg 0.12"]["read"] == "✕ fails"
-    assert engines["PyIceberg 0.12"]["blame"].startswith("equality deletes")
+    assert engines["PyIceberg 0.12"]["blame"] == "equality deletes"
+    assert engines["PyIceberg 0.12"]["since"].startswith("v1005")
+
+
+def test_an_upgrade_of_the_format_is_blamed_on_its_metadata_file(tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "notes", FIELDS)
+    history.append("a.parquet", [{"id": 1}])
+    history.record(format_version=3, next_row_id=1)
+    entries = [
+        {"timestamp-ms": 1_600_000_000_000 + n, "metadata-file": f"{history.location}/metadata/v{n}.metadata.json"}
+        for n in (1, 2, 3)
+    ]
+    history.record(metadata_log=entries)
+    app = open_page("health", history.address)
+    assert not app.exception
+    athena = rows(app, "engine")["Amazon Athena engine 3"]
+    assert (athena["read"], athena["blame"]) == ("✕ fails", "format version 3")
+    assert athena["since"] == "v3.metadata.json, 2020-09-13"
 
 
 def test_a_table_without_a_version_says_so(tmp_path: Path) -> None:

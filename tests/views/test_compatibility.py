@@ -6,22 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import polars as pl
-import pyarrow as pa
 import pytest
 
-import lakeview as lv
 from lakeview import views
-from lakeview.delta import features
 from lakeview.frames import COMMITS, FILES, RULES
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.schema import ArrayType, Field, PrimitiveType, Schema, StructType
 from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol
-from lakeview.views.compatibility import Origin
-from lakeview.views.engine_rules import MEASURED, engine_rules
-from tests.builders.actions import metadata
-from tests.builders.history import DeltaHistory
+from lakeview.views.needs import Origin
 from tests.builders.iceberg import IcebergHistory
 from tests.views.story import FLIGHTS
 
@@ -179,7 +172,7 @@ def test_a_schema_of_a_thousand_levels_is_walked() -> None:
 def test_the_first_commit_with_deletes_is_found_in_its_metrics() -> None:
     rows = [
         {"version": 30, "position": 0, "metrics": '{"added-data-files":2}', "engine": "spark"},
-        {"version": 10, "position": 1, "metrics": '{"added-equality-delete-files":1}', "engine": "flink"},
+        {"version": 10, "position": 1, "metrics": '{"added-equality-deletes":1}', "engine": "flink"},
         {"version": 20, "position": 2, "metrics": '{"added-equality-delete-files":3,"added-dvs":0}', "engine": "spark"},
     ]
     found = views.usage_origins(pl.DataFrame(rows, schema=COMMITS), [(20, None, Schema())], "iceberg")
@@ -187,57 +180,111 @@ def test_the_first_commit_with_deletes_is_found_in_its_metrics() -> None:
 
 
 def test_a_format_without_rules_is_unknown_and_not_fine() -> None:
-    made = snapshot(TableProtocol(1, 2), table_format="sharing")
+    made = snapshot(TableProtocol(1, 2), table_format="another")
     assert views.needs(made).is_empty()
-    assert views.compatibility(views.needs(made), "sharing").is_empty()
+    assert views.compatibility(views.needs(made), "another").is_empty()
+    assert views.shared_needs(made).is_empty()
+    assert views.recipients(views.shared_needs(made), "another").is_empty()
 
 
-def test_every_rule_is_dated_and_has_a_source() -> None:
-    rules = engine_rules()
-    assert views.rules_date() == rules.date
-    for engine in rules.engines:
-        assert engine.sources, engine
-        assert all(s == MEASURED or s.startswith("https://") for s in engine.sources), engine
-        assert engine.checked <= rules.date, engine
-        assert not set(engine.reads) & set(engine.reads_not), engine
-        assert engine.format in rules.formats, engine
-    assert len({(e.name, e.version, e.format) for e in rules.engines}) == len(rules.engines)
+def sharing(*features: str, version: int = 3, told: bool = True) -> Snapshot:
+    """As a recipient is told of it: in the log's own words, or as plain files."""
+    protocol = TableProtocol(version, reader_features=features or None) if told else TableProtocol(1)
+    return snapshot(protocol, table_format="sharing")
 
 
-def test_the_rules_about_ourselves_are_what_the_reader_and_the_writer_implement() -> None:
-    (ours,) = (e for e in engine_rules().engines if e.name == "lakeview" and e.format == "delta")
-    assert set(ours.reads) == features.READER_FEATURES
-    assert set(ours.writes) == features.WRITER_FEATURES
-    words = engine_rules().formats["delta"]
-    assert {int(v): names for v, names in words.writers.items()} == features.LEGACY_WRITER_FEATURES
+@pytest.mark.parametrize(
+    ("made", "needed"),
+    [
+        pytest.param(sharing(told=False), ["parquet responses"], id="plain files"),
+        pytest.param(
+            sharing("deletionVectors", "v2Checkpoint"),
+            ["delta responses", "deletionVectors"],
+            id="what is not the log's",
+        ),
+        pytest.param(sharing("v2Checkpoint"), ["parquet responses"], id="what is the log's alone asks nothing"),
+    ],
+)
+def test_what_a_shared_table_asks_of_recipients(made: Snapshot, needed: list[str]) -> None:
+    assert views.needs(made)["feature"].to_list() == needed
 
 
-READER_FEATURES = sorted(features.READER_FEATURES - {"geospatial"})
+@pytest.mark.parametrize(
+    ("made", "recipient", "read", "because"),
+    [
+        pytest.param(
+            sharing("deletionVectors"),
+            "Power BI (Delta Sharing connector)",
+            "yes",
+            None,
+            id="one it asks its server for",
+        ),
+        pytest.param(
+            sharing("timestampNtz"), "Power BI (Delta Sharing connector)", "no", "does not read timestampNtz", id="no"
+        ),
+        pytest.param(
+            sharing("deletionVectors"),
+            "DuckDB (duck_delta_share)",
+            "no",
+            "does not read delta responses",
+            id="plain only",
+        ),
+        pytest.param(
+            sharing("deletionVectors"),
+            "Tableau (Delta Sharing connector)",
+            "unknown",
+            "unknown whether it reads delta responses",
+            id="nobody says",
+        ),
+        pytest.param(sharing(told=False), "Tableau (Delta Sharing connector)", "yes", None, id="plain files"),
+    ],
+)
+def test_who_reads_a_shared_table(made: Snapshot, recipient: str, read: str, because: str | None) -> None:
+    told = answers(made, recipient)
+    assert (told["read"], told["write"]) == (read, "never")
+    assert because is None or because in told["because"]
 
 
-@pytest.mark.parametrize("feature", READER_FEATURES)
-def test_measured_rules_still_hold(feature: str, tmp_path: Path) -> None:
-    """The installed packages open, or refuse, a table that declares this one feature, as the rules say."""
-    history = DeltaHistory(tmp_path)
-    declared = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [feature], "writerFeatures": [feature]}
-    history.commit({"protocol": declared}, metadata({"a": "long"}))
-    history.commit(history.data("f.parquet", {"a": [1, 2]}))
-    made = lv.open_table(str(tmp_path)).snapshot()
-    assert made.protocol.features == (feature,)
+def test_who_could_read_a_table_once_it_is_shared() -> None:
+    made = snapshot(delta("deletionVectors", "v2Checkpoint"))
+    origins = {"deletionVectors": Origin(4, None, "li")}
+    needed = views.shared_needs(made, origins)
+    assert needed["feature"].to_list() == ["delta responses", "deletionVectors"]
+    told = views.recipients(needed, "delta").filter(engine="Oracle Autonomous AI Database").row(0, named=True)
+    assert (told["read"], told["blame"], told["since"], told["writer"]) == ("no", "deletionVectors", 4, "li")
 
-    def opens(read: Any) -> str:
-        try:
-            read()
-        except (deltalake.exceptions.DeltaError, pl.exceptions.PolarsError):
-            return "no"
-        return "yes"
 
-    assert (
-        opens(lambda: pa.table(deltalake.DeltaTable(str(tmp_path)).scan()))
-        == answers(made, "deltalake (delta-rs)")["read"]
-    )
-    polars_scan = pl.scan_delta  # noqa: TID251 (a peer, whose refusal is what is asked for)
-    assert opens(lambda: polars_scan(str(tmp_path)).collect()) == answers(made, "polars")["read"]
+def test_a_mapping_that_a_version_only_implies_asks_nothing_of_recipients() -> None:
+    assert views.shared_needs(snapshot(TableProtocol(2, 5)))["feature"].to_list() == ["parquet responses"]
+    mapped = snapshot(TableProtocol(2, 5), properties={"delta.columnMapping.mode": "name"})
+    assert views.shared_needs(mapped)["feature"].to_list() == ["delta responses", "columnMapping"]
+
+
+def test_the_sources_of_the_blame_come_first() -> None:
+    told = answers(snapshot(delta("variantShredding")), "Databricks Runtime")
+    assert told["sources"] == "https://learn.microsoft.com/azure/databricks/tables/features/variant-shredding"
+    both = answers(snapshot(delta("deletionVectors", "timestampNtz")), "Databricks Runtime")
+    assert both["sources"].count("https://") == 2
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        pytest.param(Origin(9, datetime(2026, 7, 1, tzinfo=UTC), "li"), "v9, li, 2026-07-01", id="a commit"),
+        pytest.param(
+            Origin(None, datetime(2026, 7, 1, tzinfo=UTC), None, "v3.metadata.json"),
+            "v3.metadata.json, 2026-07-01",
+            id="a file without one",
+        ),
+        pytest.param(None, "unknown", id="gone"),
+    ],
+)
+def test_what_turned_a_feature_on_in_words(origin: Origin | None, words: str) -> None:
+    origins = {} if origin is None else {"columnMapping": origin}
+    needed = views.needs(snapshot(delta("columnMapping")), origins)
+    assert needed.select(views.turned_on()).item() == words
+    told = views.compatibility(needed, "delta").filter(engine="polars")
+    assert told.select(views.turned_on()).item() == words
 
 
 def test_a_table_of_the_second_format_is_judged(tmp_path: Path) -> None:
