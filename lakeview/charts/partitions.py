@@ -42,8 +42,8 @@ def partition_bars(
 ) -> list[AnyChart]:
     """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
 
-    Of more than MOST_BARS partitions those with most bytes are shown, and the title says so. What needs attention is
-    orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a cross, and those with many
+    Of more than MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says so.
+    What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a cross, and those with many
     times the files of the others.
     """
     if sizes.is_empty():
@@ -52,10 +52,14 @@ def partition_bars(
     there = sizes.filter(pl.col("files") > 0)
     shown = sizes
     if sizes.height > MOST_BARS:
-        largest = sizes.with_row_index("place").sort("bytes", descending=True).head(MOST_BARS)
-        shown = largest.sort("place").drop("place")
+        placed = sizes.with_row_index("place")
+        missing = placed.filter(pl.col("files") == 0).head(MOST_BARS // 2)
+        largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(MOST_BARS - missing.height)
+        shown = pl.concat([largest, missing]).sort("place").drop("place")
     rows = _told(shown, arrivals, p, of=there)
-    more = f"; the {MOST_BARS} largest of {sizes.height:,}" if sizes.height > MOST_BARS else ""
+    gone = shown.height - shown.filter(pl.col("files") > 0).height
+    missed = f" and {gone} missing" if gone else ""
+    more = f"; the {shown.height - gone} largest{missed} of {sizes.height:,}" if sizes.height > MOST_BARS else ""
     x, labelled = (_axis(shown["partition_text"], labels=last) for last in (False, True))
     measure = "bytes" if shown["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit

@@ -90,7 +90,9 @@ def picture(now: Opened, sizes: pl.DataFrame) -> None:
         rects = views.partition_rects(snapshot, sizes)
         stack(charts.partition_treemap(rects, dark=dark()), key="partition-map", on_pick=pick)
     else:
-        stack(charts.partition_bars(sizes, arrivals=arrivals, dark=dark()), key="partition-sizes")
+        numbered = views.number_steps(snapshot, sizes)
+        shown = sizes if numbered is None else views.with_gaps(sizes, numbered)
+        stack(charts.partition_bars(shown, arrivals=arrivals, dark=dark()), key="partition-sizes")
 
 
 def pick(key: str) -> None:

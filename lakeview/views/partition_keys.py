@@ -32,6 +32,7 @@ _FORMATS: tuple[tuple[Grain, str, str], ...] = (
     ("day", r"^(19|20)\d{6}$", "%Y%m%d"),
     ("hour", r"^\d{4}-\d\d-\d\d-\d\d$", "%Y-%m-%d-%H"),
 )
+_BUCKET = r"^bucket (\d{1,9}) of (\d{1,10})$"
 _STEPS: dict[Grain, str] = {"year": "1y", "month": "1mo", "day": "1d", "hour": "1h"}
 _ROUGHLY: dict[Grain, timedelta] = {
     "year": timedelta(days=365),
@@ -124,4 +125,25 @@ def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
         return [places[moment] for moment in moments.to_list()], names.__getitem__
     if known.str.contains(r"^(0|-?[1-9]\d{0,17})$").all():
         return known.cast(pl.Int64).sort().to_list(), str
+    widths = known.str.len_chars().unique()
+    if widths.len() == 1 and known.str.contains(r"^\d{2,18}$").all():
+        width = int(widths[0])
+        return known.cast(pl.Int64).sort().to_list(), lambda number: f"{number:0{width}}"  # 00 to 23
+    buckets = known.str.extract_groups(_BUCKET).struct.unnest()
+    if not buckets["1"].has_nulls() and buckets["2"].n_unique() == 1:
+        of = buckets["2"][0]
+        return buckets["1"].cast(pl.Int64).sort().to_list(), lambda number: f"bucket {number} of {of}"
     return None
+
+
+def whole_sequence(texts: pl.Series) -> list[str]:
+    """Every text from the first to the last of a sequence, missing ones included, in order; none where the texts are no
+    sequence, where more than half of it is missing (then it is none), and where it has more than MOST_STEPS."""
+    found = sequence(texts)
+    if found is None:
+        return []
+    numbers, text = found
+    first, last = numbers[0], numbers[-1]
+    if last - first + 1 > min(2 * len(numbers), MOST_STEPS):
+        return []
+    return [text(number) for number in range(first, last + 1)]

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.snapshot import Snapshot
-from lakeview.views.partition_keys import Grain, partition_keys, time_key
+from lakeview.views.partition_keys import Grain, partition_keys, time_key, whole_sequence
 from lakeview.views.partitions import LATE_TIMES, PARTITION_SIZES
 
 TIME_PARTITIONS = pl.Schema(
@@ -94,9 +94,19 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
     return key.grain, found.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
 
 
+def number_steps(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame | None:
+    """`partition_text` of every step from the first partition to the last, of a table with one key of whole numbers or
+    buckets; None for others, and where more than half of the steps is missing."""
+    names = snapshot.partition_columns
+    if len(names) != 1 or sizes.is_empty():
+        return None
+    every = whole_sequence(partition_keys(sizes["partition_text"], names).to_series(0))
+    return pl.DataFrame({"partition_text": [f"{names[0]}={text}" for text in every]}) if every else None
+
+
 def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """PARTITION_SIZES with a row of no files for each missing one of TIME_PARTITIONS, in the order of time; partitions
-    without a moment come last."""
+    """PARTITION_SIZES with a row of no files for each missing one of TIME_PARTITIONS or `number_steps`, in their order;
+    partitions that are no step come last."""
     every = steps.select("partition_text")
     joined = every.join(sizes, on="partition_text", how="left", maintain_order="left")
     rest = sizes.join(every, on="partition_text", how="anti", nulls_equal=True, maintain_order="left")

@@ -12,7 +12,7 @@ from lakeview.frames import UTC_MILLIS
 from lakeview.snapshot import Snapshot
 from lakeview.views.lives import continued
 from lakeview.views.loads import elapsed
-from lakeview.views.partition_keys import partition_keys, sequence
+from lakeview.views.partition_keys import partition_keys, whole_sequence
 from lakeview.views.units import version_label
 
 PARTITION_SIZES = pl.Schema(
@@ -156,7 +156,7 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
 
 
 def missing_partitions(snapshot: Snapshot) -> list[str]:
-    """Partitions that are not there between two that are, for one key of whole numbers, years, months, days or hours.
+    """Partitions that are not there between two that are, for one key of numbers, buckets, years, months, days or hours.
 
     Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
     sequence is: then it is none. At most MOST_MISSING.
@@ -164,15 +164,10 @@ def missing_partitions(snapshot: Snapshot) -> list[str]:
     if len(snapshot.partition_columns) != 1 or snapshot.files.is_empty():
         return []
     name = snapshot.partition_columns[0]
-    found = sequence(partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0))
-    if found is None:
-        return []
-    numbers, text = found
-    have = set(numbers)
-    if len(have) < 2 or max(have) - min(have) + 1 > 2 * len(have):
-        return []
-    gone = [n for n in range(min(have), max(have)) if n not in have]
-    return [f"{name}={text(n)}" for n in gone[:MOST_MISSING]]
+    texts = partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0)
+    there = set(texts.drop_nulls())
+    gone = [text for text in whole_sequence(texts) if text not in there]
+    return [f"{name}={text}" for text in gone[:MOST_MISSING]]
 
 
 def partition_writes(

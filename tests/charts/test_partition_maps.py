@@ -95,6 +95,17 @@ def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
     assert words == {"m=2024-01": "", "m=2024-02": "\N{MULTIPLICATION X}", "m=2024-03": ""}
 
 
+def test_missing_partitions_are_among_the_bars_of_very_many() -> None:
+    snapshot = table(("n",), *(f"n={i}" for i in range(300) if i != 150))
+    sizes = views.partition_sizes(snapshot)
+    steps = views.number_steps(snapshot, sizes)
+    assert steps is not None
+    panels = charts.partition_bars(views.with_gaps(sizes, steps))
+    words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
+    assert (len(words), words["n=150"]) == (200, "\N{MULTIPLICATION X}")
+    assert panels[0].to_dict()["title"].endswith("the 199 largest and 1 missing of 300")
+
+
 def test_a_long_life_is_thinned() -> None:
     whole = pl.concat([history()] * 2000)
     for panel in charts.partition_course(whole):

@@ -39,6 +39,9 @@ DAYS = [{"d": str(date(2024, 1, 1) + timedelta(days=i))} for i in range(60) if i
     [
         pytest.param(DAYS, "1 missing in between; bytes, from the log; a click opens", id="a calendar of days"),
         pytest.param(DAYS[:9], "1 missing in between; rows, from the log", id="bars of a few days"),
+        pytest.param(
+            [{"hour": h} for h in ("9", "10", "12")], "1 missing in between; rows, from the log", id="bars of numbers"
+        ),
         pytest.param([{"c": "AA"}, {"c": "B6"}], "rows, from the log; dashed line: median", id="bars of names"),
         pytest.param([{"c": "AA", "d": "1"}, {"c": "B6", "d": "2"}], "a click opens", id="a grid"),
         pytest.param(

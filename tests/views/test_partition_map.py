@@ -101,6 +101,30 @@ def test_steps_in_time_show_what_is_missing() -> None:
     assert shown["files"].to_list() == [1, 0, 0, 1, 1]  # what has no moment comes last
 
 
+def test_steps_in_number_show_what_is_missing() -> None:
+    snapshot = table(("hour",), "hour=9", "hour=12", "hour=10", "hour=null")
+    sizes = views.partition_sizes(snapshot)
+    steps = views.number_steps(snapshot, sizes)
+    assert steps is not None
+    shown = views.with_gaps(sizes, steps)
+    assert shown["partition_text"].to_list() == ["hour=9", "hour=10", "hour=11", "hour=12", "hour=null"]
+    assert shown["files"].to_list() == [1, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(("c=x", "c=y"), id="names"),
+        pytest.param(("c=1", "c=500"), id="ids"),
+        pytest.param(("c=1", "c=200000000000000000"), id="ids far apart"),
+        pytest.param((), id="no partition"),
+    ],
+)
+def test_what_is_no_sequence_of_numbers_has_no_steps(texts: tuple[str, ...]) -> None:
+    snapshot = table(("c",), *texts)
+    assert views.number_steps(snapshot, views.partition_sizes(snapshot)) is None
+
+
 def test_a_sequence_without_end_has_no_steps() -> None:
     snapshot = table(("h",), "h=1900-01-01-00", "h=2024-01-01-00")
     assert views.time_partitions(snapshot, views.partition_sizes(snapshot)) is None

@@ -78,6 +78,13 @@ def test_skew_compares_with_the_median() -> None:
         pytest.param([date(2026, 1, 30), date(2026, 2, 1)], pl.Date(), ["key=2026-01-31"], id="a day"),
         pytest.param(["2025-12", "2026-02"], pl.String(), ["key=2026-01"], id="a month as text"),
         pytest.param(["2026-01-01", "2026-01-03"], pl.String(), ["key=2026-01-02"], id="a day as text"),
+        pytest.param(["202511", "202601"], pl.String(), ["key=202512"], id="a month as six digits"),
+        pytest.param(["20260101", "20260103"], pl.String(), ["key=20260102"], id="a day as eight digits"),
+        pytest.param(["08", "09", "11"], pl.String(), ["key=10"], id="an hour as two digits"),
+        pytest.param(
+            ["bucket 0 of 8", "bucket 2 of 8"], pl.String(), ["key=bucket 1 of 8"], id="a bucket, as a reader tells it"
+        ),
+        pytest.param(["bucket 0 of 8", "bucket 2 of 16"], pl.String(), [], id="buckets of two partitionings"),
         pytest.param(["AA", "UA"], pl.String(), [], id="names are no sequence"),
         pytest.param([None, 1, 2, 4], pl.Int64(), ["key=3"], id="null is no place in it"),
         pytest.param([None], pl.Int64(), [], id="only null"),
