@@ -20,6 +20,7 @@ from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.errors import (
     CommitConflictError,
     ConstraintViolationError,
+    CorruptTableError,
     InvalidRequestError,
     LakeviewError,
     UnsupportedTableError,
@@ -228,6 +229,21 @@ def test_a_transaction_without_changes_commits_nothing(tmp_path: Path) -> None:
         pass
     assert txn.version is None
     assert table.latest_version == 0
+
+
+@pytest.mark.parametrize("anew", [True, False], ids=["made anew", "moved away"])
+def test_a_table_that_is_there_no_more_is_not_written(tmp_path: Path, anew: bool) -> None:
+    table = orders(tmp_path / "orders")
+    table.append(rows(1))
+    (tmp_path / "orders").rename(tmp_path / "elsewhere")
+    if anew:
+        orders(tmp_path / "orders")
+    with pytest.raises(CorruptTableError, match="was moved away, or deleted and made anew") as caught:
+        table.append(rows(2))
+    assert caught.value.kind == "another-table"
+    assert caught.value.fix == "open it again"
+    assert [p.name for p in tmp_path.glob("orders/**/*.json")] == ["00000000000000000000.json"] * anew
+    assert lv.open_table(tmp_path / "elsewhere").latest_version == 1
 
 
 def test_a_transaction_commits_once(tmp_path: Path) -> None:

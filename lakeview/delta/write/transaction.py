@@ -27,7 +27,7 @@ from lakeview.delta.write.conflicts import Intent
 from lakeview.delta.write.rules import active_features, check_evolution, check_supported
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
-from lakeview.errors import ConstraintViolationError, InvalidRequestError, LakeviewError
+from lakeview.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, predicate
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import milliseconds
@@ -60,6 +60,13 @@ class Transaction:
         self._table = table
         self._storage = table.storage
         table.refresh()
+        if table.log.replaced:  # a commit would follow those of a table that is no longer there
+            raise CorruptTableError(
+                f"{table.storage.root} was moved away, or deleted and made anew, since it was opened",
+                fix="open it again",
+                place=table.storage.root,
+                kind="another-table",
+            )
         self._base: Replay = table.state()
         self._operation = operation
         self._parameters = dict(parameters or {})
