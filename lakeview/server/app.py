@@ -97,6 +97,9 @@ async def _answered(context: Context, endpoint: Endpoint) -> Response:
     except LakeviewError as error:
         _LOG.warning("request %s: %s", context.entry.request_id, error)
         return _refused(context.hub, context.entry, refusal_of(error))
+    except BaseException:  # a fault of ours, or a client that left: goes on up, but not without its row
+        context.finish(500)
+        raise
     response.headers["X-Request-Id"] = context.entry.request_id
     if not hasattr(response, "body_iterator"):  # streams tell when they are through
         context.entry.bytes = len(response.body)

@@ -83,7 +83,7 @@ class ViewSource:
         """Copy what is selected if the base has another version; the copy's latest version."""
         version = latest_of(self._base)
         if self._copy is not None and self._held() != version:
-            self._copy.refresh()  # another process of this server may have copied it
+            latest_of(self._copy)  # another process of this server may have copied it
         if self._copy is None or self._held() != version:
             self._copied(version)
         if self._shared is None:
