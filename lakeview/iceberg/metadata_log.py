@@ -46,6 +46,9 @@ class MetadataLog:
     def first(self, has: Callable[[Metadata], bool]) -> Place | None:
         """The first file that has it, which the one in use does. None where an older one is gone that could."""
         low, high = 0, len(self._log)
+        oldest = self._at(0)
+        if oldest is not None:  # what is as old as the log, and most things are, costs one read
+            low, high = (0, 0) if has(oldest) else (1, high)
         while low < high:
             middle = (low + high) // 2
             found = self._at(middle)

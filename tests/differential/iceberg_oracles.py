@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -53,11 +53,16 @@ def pyiceberg_rows(table: Table, snapshot_id: int) -> pa.Table:
 
 def sail_rows(asked: Sequence[tuple[str, int]], folder: Path) -> list[pa.Table | str]:
     """Through Sail: for each address and snapshot the rows, or why it has none; all of them in one run."""
+    return sail_answers([("iceberg", address, {"snapshotId": str(snapshot)}) for address, snapshot in asked], folder)
+
+
+def sail_answers(asked: Sequence[tuple[str, str, Mapping[str, str]]], folder: Path) -> list[pa.Table | str]:
+    """Through Sail: for each format, address and options as `sail_rows`."""
     folder.mkdir()
     targets = [folder / str(number) for number in range(len(asked))]
     lines = [
-        {"format": "iceberg", "address": address, "options": {"snapshotId": str(snapshot)}, "target": str(target)}
-        for (address, snapshot), target in zip(asked, targets, strict=True)
+        {"format": kind, "address": address, "options": dict(options), "target": str(target)}
+        for (kind, address, options), target in zip(asked, targets, strict=True)
     ]
     done = subprocess.run(
         [SAIL, Path(__file__).with_name("sail_rows.py")], input="".join(json.dumps(line) + "\n" for line in lines),

@@ -149,6 +149,28 @@ def test_who_reads_an_iceberg_feature(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not wrong
 
 
+@pytest.mark.slow
+def test_what_sail_reads(tmp_path: Path) -> None:
+    """All in one run of its own environment."""
+    asked: list[tuple[str, str, dict[str, str]]] = []
+    said: list[tuple[str, str, str]] = []
+    for feature in all_words()["delta"].features.readers:
+        if (says := measured("delta", "Sail", "read", feature)) is not None:
+            (tmp_path / "delta" / feature).mkdir(parents=True)
+            asked.append(("delta", delta(tmp_path / "delta" / feature, feature, reading=True), {}))
+            said.append(("delta", feature, says))
+    for feature, history in iceberg(tmp_path / "iceberg"):
+        if (says := measured("iceberg", "Sail", "read", feature)) is not None:
+            asked.append(("iceberg", history.address, {}))
+            said.append(("iceberg", feature, says))
+    wrong = []
+    for (kind, feature, says), found in zip(said, iceberg_oracles.sail_answers(asked, tmp_path / "rows"), strict=True):
+        answer = "no" if isinstance(found, str) else "yes" if found.num_rows == ROWS else f"{found.num_rows} rows"
+        if says != answer:
+            wrong.append((kind, feature, says, answer))
+    assert not wrong
+
+
 def test_what_the_sharing_client_asks_its_server_for() -> None:
     """Its own environment's text: a server may send no feature that is not in the header."""
     (client,) = SHARING.glob("python3*/site-packages/delta_sharing/rest_client.py")
