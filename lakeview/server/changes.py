@@ -86,7 +86,7 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
 def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
     start = request.starting_version
     if start is None and request.starting is not None:
-        start = max(asked.source.first_from(request.starting), asked.place.table.start_version)
+        start = asked.source.first_from(request.starting, asked.place.table.start_version)
     assert start is not None
     end = asked.latest
     if request.ending_version is not None:

@@ -48,11 +48,7 @@ class Asked:
 
     def within(self, version: int) -> int:
         """A version that is shared. 400 for any other."""
-        first = self.place.table.start_version
-        if version > self.latest:
-            raise bad_parameter(f"version {version} is after the latest available version {self.latest}")
-        if version < first:
-            raise bad_parameter(f"You can only query table data since version {first}.")
+        self.source.require_shared(version, self.place.table.start_version, self.latest)
         return version
 
     def shared(self, version: int) -> SharedVersion:

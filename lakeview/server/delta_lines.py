@@ -59,19 +59,20 @@ def needed_features(
 def _fields(fields: tuple[Field, ...]) -> Iterator[Field]:
     for field in fields:
         yield field
-        for inner in _structs(field.type):
+        for inner in nested_structs(field.type):
             yield from _fields(inner.fields)
 
 
-def _structs(type_: DataType) -> Iterator[StructType]:
+def nested_structs(type_: DataType) -> Iterator[StructType]:
+    """The structs a type is, or that its elements, keys and values are."""
     match type_:
         case StructType():
             yield type_
         case ArrayType(element):
-            yield from _structs(element)
+            yield from nested_structs(element)
         case MapType(key, value):
-            yield from _structs(key)
-            yield from _structs(value)
+            yield from nested_structs(key)
+            yield from nested_structs(value)
 
 
 def _types(schema: Schema) -> Iterator[str]:

@@ -66,8 +66,8 @@ class DeltaSource:
             )
         return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
 
-    def first_from(self, moment: datetime) -> int:
-        """The earliest version at or after a moment. Refusal after the latest."""
+    def first_from(self, moment: datetime, first: int) -> int:
+        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
         times = self._history.times()
         found = first_version_from(times, moment)
         if found > int(times["version"][-1]):
@@ -75,7 +75,14 @@ class DeltaSource:
             raise bad_parameter(
                 f"The timestamp is after the latest available version, which is of {last:%Y-%m-%dT%H:%M:%S.%fZ}"
             )
-        return found
+        return max(found, first)
+
+    def require_shared(self, version: int, first: int, latest: int) -> None:
+        """Refusal outside of what is shared."""
+        if version > latest:
+            raise bad_parameter(f"version {version} is after the latest available version {latest}")
+        if version < first:
+            raise bad_parameter(f"You can only query table data since version {first}.")
 
     def records_changes(self) -> bool:
         """Whether its changes may be asked for."""

@@ -12,10 +12,11 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.types import struct_fields
-from lakeview.schema import ArrayType, DataType, DecimalType, MapType, PrimitiveType, StructType
-from lakeview.server.delta_lines import public_schema
+from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.server.delta_lines import nested_structs, public_schema
 from lakeview.server.following import latest_of
 from lakeview.server.lines import parquet_row, rows_frame, servable
 from lakeview.server.pruning import FileIndex
@@ -58,15 +59,35 @@ class IcebergSource:
             raise bad_parameter(f"The timestamp is after the latest available version of {last:%Y-%m-%dT%H:%M:%S.%fZ}")
         return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
 
-    def first_from(self, moment: datetime) -> int:
-        """The earliest version at or after a moment. Refusal after the latest."""
-        later = self._times().filter(pl.col("timestamp") >= moment)
+    def first_from(self, moment: datetime, first: int) -> int:
+        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
+        times = self._times()
+        since = times["version"].index_of(first) if first else 0
+        later = times[times.height if since is None else since :].filter(pl.col("timestamp") >= moment)
         if later.is_empty():
             raise bad_parameter("The timestamp is after the latest available version")
         return int(later["version"][0])
 
+    def require_shared(self, version: int, first: int, latest: int) -> None:
+        """Refusal for a snapshot that did not lead to the current one, or came before the first that is shared.
+
+        Ids say nothing of the order. What lies on a branch, or was rolled back, was never published.
+        """
+        line = [entry.snapshot_id for entry in reversed(ancestors(self._table.metadata, latest))]
+        if version not in line:
+            raise bad_parameter(f"version {version} is none of the versions that led to the latest, {latest}")
+        if first and (first not in line or line.index(version) < line.index(first)):
+            raise bad_parameter(f"You can only query table data since version {first}.")
+
     def _times(self) -> pl.DataFrame:
-        return self._table.history().select("version", "timestamp").reverse()
+        """`version` and `timestamp` of what led to the current snapshot, oldest first."""
+        metadata = self._table.metadata
+        line = [entry.snapshot_id for entry in reversed(ancestors(metadata, metadata.current_snapshot_id))]
+        times = self._table.history().select("version", "timestamp")
+        if not line:
+            raise bad_parameter("the table has no versions yet")
+        order = pl.DataFrame({"version": line}, schema={"version": pl.Int64()})
+        return order.join(times, on="version", how="left", maintain_order="left")
 
     def records_changes(self) -> bool:
         """No: the protocol's changes are those of a Delta log."""
@@ -93,6 +114,7 @@ class IcebergSource:
         for field in snapshot.schema:
             _require_word(field.name, field.type)
         self._require_names()
+        _require_no_defaults(snapshot.schema.fields)
         files = self._table.files(version, ["path", "size", "records", "deleted_records", "format"]).reverse()
         if other := sorted({f.lower() for f in files["format"]} - {"parquet"}):
             raise unsupported(f"the table has {', '.join(other)} files, which this protocol cannot tell")
@@ -138,6 +160,15 @@ class IcebergSource:
             for number, (path, field) in struct_fields(recorded.schema).items():
                 if names.setdefault(number, path) != path or numbers.setdefault(path, number) != number:
                     raise unsupported(f"column {field.name} had another name once, which this protocol cannot tell")
+
+
+def _require_no_defaults(fields: tuple[Field, ...]) -> None:
+    """400 if rows of files without a column have a value in it: plain Parquet has none."""
+    for field in fields:
+        if field.metadata.get("initial-default") is not None:
+            raise unsupported(f"column {field.name} has an initial default, which this protocol cannot tell")
+        for struct in nested_structs(field.type):
+            _require_no_defaults(struct.fields)
 
 
 def _require_word(column: str, type_: DataType) -> None:

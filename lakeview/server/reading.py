@@ -35,7 +35,7 @@ async def version(context: Context) -> Response:
         if start is None:
             return asked.latest
         asked.require_history("startingTimestamp")
-        return max(asked.source.first_from(start), place.table.start_version)
+        return asked.source.first_from(start, place.table.start_version)
 
     number = await asking(context, found)
     context.entry.version = number

@@ -56,8 +56,11 @@ class Source(Protocol):
     def version_at(self, moment: datetime) -> int:
         """The version that was the latest at a moment. Refusal outside the table's life."""
 
-    def first_from(self, moment: datetime) -> int:
-        """The earliest version at or after a moment. Refusal after the latest."""
+    def first_from(self, moment: datetime, first: int) -> int:
+        """The earliest version at or after a moment, and not before the version `first`. Refusal after the latest."""
+
+    def require_shared(self, version: int, first: int, latest: int) -> None:
+        """Refusal for a version after the latest, before the first that is shared, or beside the way between them."""
 
     def records_changes(self) -> bool:
         """Whether its changes may be asked for."""

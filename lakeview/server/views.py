@@ -159,9 +159,13 @@ class ViewSource:
         """The version that was the latest at a moment. Refusal outside the copy's life."""
         return self._source.version_at(moment)
 
-    def first_from(self, moment: datetime) -> int:
-        """The earliest version at or after a moment. Refusal after the latest."""
-        return self._source.first_from(moment)
+    def first_from(self, moment: datetime, first: int) -> int:
+        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
+        return self._source.first_from(moment, first)
+
+    def require_shared(self, version: int, first: int, latest: int) -> None:
+        """Refusal outside of what is shared."""
+        self._source.require_shared(version, first, latest)
 
     def records_changes(self) -> bool:
         """No: a copy is replaced, which says nothing about what changed."""

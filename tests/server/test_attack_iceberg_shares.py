@@ -1,0 +1,101 @@
+"""Iceberg tables asked for what was never published: branches, what was rolled back, what came before the share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.iceberg import IcebergHistory
+from tests.builders.iceberg_branches import BranchedHistory
+from tests.server.conftest import Api
+from tests.server.shared_lake import TABLE
+from tests.server.test_queries import share
+
+ID: list[dict[str, Any]] = [{"id": 1, "name": "id", "type": "long", "required": False}]
+PATH = TABLE.format("ice")
+
+
+def ids(history: IcebergHistory) -> list[int]:
+    return [snapshot["snapshot-id"] for snapshot in history.document["snapshots"]]
+
+
+def branched(folder: Path) -> BranchedHistory:
+    """Two snapshots on main, and between them in time one on a branch."""
+    history = BranchedHistory(folder / "ice", ID)
+    history.append("a.parquet", [{"id": 1}])
+    history.branch("audit")
+    with history.on("audit"):
+        history.append("secret.parquet", [{"id": 666}])
+    history.append("b.parquet", [{"id": 2}])
+    return history
+
+
+def test_what_lies_on_a_branch_is_not_shared_with_the_history(api: Api, tmp_path: Path) -> None:
+    first, secret, last = ids(branched(tmp_path))
+    share(api, tmp_path, "ice")
+    assert len(api.files("ice", version=first)) == 1
+    assert len(api.files("ice", version=last)) == 2
+    told = f"version {secret} is none of the versions that led to the latest, {last}"
+    assert api.refused("ice", version=secret) == (400, "INVALID_PARAMETER_VALUE", told)
+    assert api.get(f"{PATH}/metadata", version=secret).status_code == 400
+
+
+def test_a_moment_is_one_of_the_main_branch(api: Api, tmp_path: Path) -> None:
+    first, _, last = ids(branched(tmp_path))
+    share(api, tmp_path, "ice")
+    after_secret = "2023-11-14T22:15:30Z"
+    assert api.post(f"{PATH}/query", {"timestamp": after_secret}).headers["delta-table-version"] == str(first)
+    found = api.get(f"{PATH}/version", startingTimestamp="2023-11-14T22:14:30Z")
+    assert found.headers["delta-table-version"] == str(last)
+
+
+def test_ids_that_do_not_ascend_are_versions_as_well(api: Api, tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "ice", ID)
+    history.append("a.parquet", [{"id": 1}])
+    history.first_id = 10
+    history.append("b.parquet", [{"id": 2}])
+    share(api, tmp_path, "ice")
+    old, new = ids(history)
+    assert old > new
+    assert [len(api.files("ice", version=v)) for v in (old, new)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("start", "readable"),
+    [(0, [True, True, True]), (1, [False, True, True]), (2, [False, False, True]), (None, [False, False, False])],
+)
+def test_a_history_is_shared_from_a_snapshot_on(
+    api: Api, tmp_path: Path, start: int | None, readable: list[bool]
+) -> None:
+    history = IcebergHistory(tmp_path / "ice", ID)
+    for number in range(3):
+        history.first_id = 1000 - 100 * number  # ids descend
+        history.append(f"{number}.parquet", [{"id": number}])
+    line = ids(history)
+    share(api, tmp_path, "ice", startVersion=12345 if start is None else line[start])
+    found = [api.post(f"{PATH}/query", {"version": v}).status_code == 200 for v in line]
+    assert found == readable
+    assert len(api.files("ice")) == 3  # the latest needs no history
+
+
+def test_a_column_with_an_initial_default_is_refused_by_name(api: Api, tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "ice", ID)
+    history.append("a.parquet", [{"id": 1}])
+    history.evolve([*ID, {"id": 2, "name": "x", "type": "long", "required": False, "initial-default": 42}])
+    history.append("b.parquet", [{"id": 2, "x": 3}])
+    share(api, tmp_path, "ice")
+    told = "column x has an initial default, which this protocol cannot tell"
+    assert api.refused("ice") == (400, "UNSUPPORTED_OPERATION", told)
+
+
+def test_properties_of_a_table_are_nobodys_business(api: Api, tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "ice", ID)
+    history.append("a.parquet", [{"id": 1}])
+    history.record(properties={"secret.key": "zzz", "owner": "root"})
+    share(api, tmp_path, "ice")
+    answer = api.post(f"{PATH}/query", {})
+    assert answer.status_code == 200
+    assert "zzz" not in answer.text
+    assert str(tmp_path) not in answer.text
