@@ -35,6 +35,7 @@ MOST_WRITTEN_FIGURES = 24
 MOST_LINES = 60
 OUTLIER_TIMES = 10.0
 MIB = 1 << 20
+_KEYS = "(^|/)[^=/]*="
 
 
 def partition_bars(
@@ -43,8 +44,8 @@ def partition_bars(
     """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
 
     Of more than MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says so.
-    What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a cross, and those with many
-    times the files of the others.
+    What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a
+    cross, and those with many times the files of the others.
     """
     if sizes.is_empty():
         return []
@@ -235,12 +236,13 @@ def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
 
 
 def _short(partitions: pl.Series) -> str:
-    """An expression for axis labels: of one key only the value (`month=3` as `3`), else the whole text."""
-    texts = partitions.drop_nulls().to_list()
-    keys = {text.split("=", 1)[0] for text in texts}
-    if len(keys) != 1 or any("=" not in t or "/" in t or ", " in t for t in texts):
+    """An expression for axis labels: the values without their keys, `3` for `month=3`, `3/EWR` for
+    `month=3/origin=EWR`. Two partitions that would look alike keep their keys."""
+    texts = partitions.drop_nulls().unique()
+    values = texts.str.replace_all(_KEYS, "$1")
+    if values.n_unique() < texts.len() or (values == "").any():
         return "datum.label"
-    return f"slice(datum.label, {len(json.dumps(next(iter(keys)))) - 1})"
+    return f"replace(datum.label, regexp({json.dumps(_KEYS)}, 'g'), '$1')"
 
 
 def _number(value: object) -> float:

@@ -14,13 +14,15 @@ import streamlit as st
 import lakeview as lv
 from lakeview import charts, config, views
 from lakeview.errors import LakeviewError
+from lakeview.snapshot import Snapshot
+from lakeview.table import Table
 from lakeview.ui import cache, downloads, selection, tables
 from lakeview.ui.components import MAX_ROWS, dark, escape, frame, link, nothing, stack
 from lakeview.ui.pages import PAGES
 
 ROOT, TABLE = "root", "lake-table"
 _GOING = "_lake_going"
-NOTE = "one log a table, its newest version and its commits; statistics and data are not read"
+NOTE = "one log a table, and no data; each verdict is that of its overview, or says what it is made from"
 READ_AT_ONCE = 4
 BUDGETS = (50, 200, 1_000)
 PATIENCE = 2.0
@@ -84,9 +86,27 @@ def read(entry: views.LakeEntry, now: datetime) -> views.LakeEntry:
     try:
         # not through the cache: a lake holds more tables than it, and their snapshots are not needed again
         table = lv.open_table(entry.address)
-        return views.lake_entry(entry, table.snapshot(), versions=table.versions(), commits=table.history(), now=now)
+        snapshot, versions, commits = table.snapshot(), table.versions(), table.history()
+        depth = _depth(table, snapshot, versions, commits, now) if views.is_shallow(snapshot, commits) else None
+        return views.lake_entry(entry, snapshot, versions=versions, commits=commits, depth=depth, now=now)
     except LakeviewError as error:
         return views.lake_failure(entry, error)
+
+
+def _depth(
+    table: Table, snapshot: Snapshot, versions: pl.DataFrame, commits: pl.DataFrame, now: datetime
+) -> views.Depth | None:
+    """What its whole log tells; None where that cannot be told, though the newest version can be read."""
+    try:
+        lifetimes, refs = table.lifetimes(), table.refs()
+        policy = views.retention_policy(snapshot.properties, refs)
+        retention = views.retention(
+            versions, lifetimes, policy, commits=commits, refs=refs, tombstones=snapshot.tombstones, now=now
+        )
+        statistics = table.statistics() if views.has_few_statistics(snapshot) else None
+        return views.Depth(lifetimes, retention, table.log_files(), statistics)
+    except LakeviewError:
+        return None
 
 
 @st.cache_resource(ttl=300, max_entries=8, show_spinner=False)
@@ -193,6 +213,8 @@ def _table(found: pl.DataFrame) -> None:
             views.version_label("version"),
             said=pl.coalesce("finding", "verdict"),
             bytes=pl.Series([None if n is None else views.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
+            small=pl.col("small_share") * 100,
+            retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
             last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         ),
         {
@@ -205,6 +227,12 @@ def _table(found: pl.DataFrame) -> None:
             "records": column.NumberColumn("rows", format="localized", width=84),
             "bytes": column.TextColumn("live bytes", width=86, alignment="right"),
             "files": column.NumberColumn("files", format="localized", width=60),
+            "small": column.NumberColumn("small, %", format="%.0f", width=60, help="files below 1 MiB, of all"),
+            "versions": column.NumberColumn("readable", format="localized", width=66, help="versions that can be read"),
+            "retained": column.TextColumn(
+                "for old ones", width=84, alignment="right", help="bytes of files that only old versions need"
+            ),
+            "judged": column.TextColumn("judged by", width=140),
         },
         key="lake",
         unknown="unknown",
@@ -221,6 +249,13 @@ def _rhythm(row: Mapping[str, Any]) -> str | None:
         return None
     usual = "" if row["usual"] is None else f", usually every {views.format_age(row['usual'])}"
     return f"{views.format_age(row['age'])} ago{usual}{': late' if row['late'] else ''}"
+
+
+def _retained(row: Mapping[str, Any]) -> str | None:
+    """`≥ 3 GiB` where it is a bound."""
+    if row["retained"] is None:
+        return None
+    return f"{'≥ ' if row['retained_bound'] else ''}{views.format_bytes(row['retained'])}"
 
 
 def _pick(names: list[str]) -> None:

@@ -86,7 +86,18 @@ from lakeview.views.kept_rules import (
     rule_columns,
     stated_rules,
 )
-from lakeview.views.lake import LAKE, LakeEntry, LakeState, lake, lake_entry, lake_failure, lake_sentence
+from lakeview.views.lake import (
+    LAKE,
+    Depth,
+    LakeEntry,
+    LakeState,
+    has_few_statistics,
+    is_shallow,
+    lake,
+    lake_entry,
+    lake_failure,
+    lake_sentence,
+)
 from lakeview.views.lives import (
     COHORTS,
     FILE_LIVES,
@@ -301,6 +312,7 @@ __all__ = [
     "BaseChoice",
     "Cadence",
     "Condition",
+    "Depth",
     "Expected",
     "FileDifference",
     "FileFacts",
@@ -384,7 +396,9 @@ __all__ = [
     "freshness",
     "gap_trend",
     "half_of_the_bytes",
+    "has_few_statistics",
     "history_cost",
+    "is_shallow",
     "kept_rules",
     "lag_trend",
     "lake",

@@ -12,8 +12,10 @@ import polars as pl
 from lakeview.errors import LakeviewError
 from lakeview.findings import Severity
 from lakeview.snapshot import Snapshot
+from lakeview.views.files import file_facts
 from lakeview.views.findings import findings, verdict
 from lakeview.views.readability import cadence
+from lakeview.views.retention import Retention
 from lakeview.views.units import counted
 
 
@@ -46,12 +48,29 @@ LAKE = pl.Schema(
         "late": pl.Boolean(),
         "broken": pl.Int64(),
         "attention": pl.Int64(),
+        "small_share": pl.Float64(),
+        "versions": pl.Int64(),
+        "retained": pl.Int64(),
+        "retained_bound": pl.Boolean(),
+        "judged": pl.String(),
     }
 )
 """One row a table, by what needs attention: LakeState, how many findings are broken and need attention, lateness, size.
 `verdict` and `finding` (the worst, with its evidence; null if nothing needs attention) are sentences, of an unreadable
 table why it is so; `page` shows the finding best; `age` of the last commit that changed data and the `usual` gap
-between such commits. What is not known, and all of a table that was not read, is null."""
+between such commits. `small_share`: of the files, those below 1 MiB; `versions` that can be read; `retained`: bytes of
+files that only old versions need, at least so many where `retained_bound`; `judged`: what the verdict is made from.
+What is not known, and all of a table that was not read, is null."""
+
+WHOLE = "the whole log"
+LOG = "log but statistics"
+NEWEST = "newest version, commits"
+
+MOST_FILES = 50_000
+MOST_COMMITS = 2_000
+MOST_STATISTICS = 500_000
+"""Tables of more files or commits are judged by their newest version and their commits alone, and those of more
+statistics (files times columns) without them: a lake holds many tables, and each is read in about a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +94,60 @@ class LakeEntry:
     late: bool | None = None
     broken: int | None = None
     attention: int | None = None
+    small_share: float | None = None
+    versions: int | None = None
+    retained: int | None = None
+    retained_bound: bool | None = None
+    judged: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """What the whole log of a table tells beside its newest version and its commits: LIFETIMES, what a clean-up finds,
+    LOG_FILES, and STATISTICS of all columns, None where they were not asked for."""
+
+    lifetimes: pl.DataFrame
+    retention: Retention
+    log: pl.DataFrame
+    statistics: pl.DataFrame | None
+
+
+def is_shallow(snapshot: Snapshot, commits: pl.DataFrame) -> bool:
+    """Whether a table is small enough for its whole log to be read among many."""
+    return snapshot.num_files <= MOST_FILES and commits.height <= MOST_COMMITS
+
+
+def has_few_statistics(snapshot: Snapshot) -> bool:
+    """Whether the statistics of all columns are few enough to be read among many tables."""
+    return snapshot.num_files * sum(1 for _ in snapshot.schema.leaves()) <= MOST_STATISTICS
 
 
 def lake_entry(
-    found: LakeEntry, snapshot: Snapshot, *, versions: pl.DataFrame, commits: pl.DataFrame, now: datetime
+    found: LakeEntry,
+    snapshot: Snapshot,
+    *,
+    versions: pl.DataFrame,
+    commits: pl.DataFrame,
+    depth: Depth | None = None,
+    now: datetime,
 ) -> LakeEntry:
-    """A table that was read: its newest Snapshot, VERSIONS and COMMITS; what takes statistics or the lives of files to
-    know is not judged."""
-    told = findings(snapshot, versions=versions, commits=commits, now=now)
+    """A table that was read: its newest Snapshot, VERSIONS and COMMITS. With `depth` the verdict is that of its
+    overview; without it what takes the whole log to know is not judged."""
+    retention = None if depth is None else depth.retention
+    told = findings(
+        snapshot,
+        versions=versions,
+        commits=commits,
+        statistics=None if depth is None else depth.statistics,
+        lifetimes=None if depth is None else depth.lifetimes,
+        retention=retention,
+        log=None if depth is None else depth.log,
+        now=now,
+    )
     broken, attention = (sum(f.severity is s for f in told) for s in (Severity.BROKEN, Severity.ATTENTION))
     worst = next((f for f in told if f.severity in (Severity.BROKEN, Severity.ATTENTION)), None)
     rhythm = cadence(commits, now)
+    facts = file_facts(snapshot.files)
     return LakeEntry(
         found.name,
         found.address,
@@ -104,6 +166,11 @@ def lake_entry(
         rhythm.late,
         broken,
         attention,
+        facts.small_files / facts.files if facts.files else None,
+        int(versions["readable"].sum()),
+        None if retention is None else retention.retained_bytes,
+        None if retention is None else retention.bound is not None,
+        NEWEST if depth is None else LOG if depth.statistics is None else WHOLE,
     )
 
 

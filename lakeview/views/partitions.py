@@ -156,7 +156,7 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
 
 
 def missing_partitions(snapshot: Snapshot) -> list[str]:
-    """Partitions that are not there between two that are, for one key of numbers, buckets, years, months, days or hours.
+    """Partitions that are missing between two that are there, of one key of numbers, buckets, years, ... or hours.
 
     Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
     sequence is: then it is none. At most MOST_MISSING.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from lakeview.ui import lake
 from lakeview.ui.pages import PAGES
 from tests.builders.history import DeltaHistory
+from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 from tests.pages.app import open_page, text
 from tests.pages.test_hostile_text import LIVE
@@ -43,6 +45,37 @@ def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None
     assert sorted(rows["name"]) == [f"silver/{n}" for n in ("corrupt", "empty", "good", "silent", "unsupported")]
     assert set(rows["name"][:2]) == {"silver/corrupt", "silver/unsupported"}
     assert "5 tables: 2 unreadable" in text(app)
+
+
+def test_the_verdict_is_that_of_the_overview_and_costs_stand_beside(root: Path) -> None:
+    app = read(root)
+    rows = listed(app).set_index("name")
+    assert rows.loc["silver/good", "judged"] == "the whole log"
+    assert (rows.loc["silver/good", "small"], rows.loc["silver/good", "versions"]) == (100, 7)
+    assert rows.loc["silver/good", "retained"].endswith("KiB")
+    assert rows.loc["silver/corrupt", ["judged", "small", "versions", "retained"]].isna().all()
+    app = read(root, **{"lake-table": "silver/good"})
+    verdict = next(m.value for m in app.markdown if m.value.startswith("Readable"))
+    overview = open_page("overview", root / "silver" / "good")
+    assert verdict in text(overview)
+
+
+def test_tables_of_the_second_format_are_judged_alike(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": False, "type": "long"}])
+    history.append("a", [{"id": 1}, {"id": 2}])
+    rows = listed(read(tmp_path))
+    assert rows["judged"].to_list() == ["the whole log"]
+    assert rows["versions"].to_list() == [1]
+
+
+def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.good(tmp_path / "t")
+    monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_FILES", 2)
+    rows = listed(read(tmp_path))
+    assert rows["judged"].to_list() == ["newest version, commits"]
+    assert rows["retained"].isna().all()
 
 
 def test_an_unreadable_table_says_why(root: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -68,6 +71,74 @@ def test_a_table_is_told_by_its_newest_version_and_commits(build: object, tmp_pa
     assert found.verdict is not None
     assert found.verdict.startswith("Readable")
     assert (found.state is LakeState.FINE) is (found.finding is None)
+
+
+def piled_up(root: Path) -> lv.Table:
+    """Three loads that each replaced the one before: nothing of the newest version is odd, its history is."""
+    log = tables.LogWriter(root).create()
+    loads = [log.add(f"load-{i}", tables.flights(1, rows=50), 1) for i in range(3)]
+    log.commit("WRITE", loads[0])
+    for before, after in pairwise(loads):
+        log.commit("WRITE", tables.remove(before), after)
+    return lv.open_table(root)
+
+
+def deep(table: lv.Table) -> views.Depth:
+    snapshot = table.snapshot()
+    policy = views.retention_policy(snapshot.properties, table.refs())
+    found = views.retention(table.versions(), table.lifetimes(), policy, tombstones=snapshot.tombstones, now=NOW)
+    return views.Depth(table.lifetimes(), found, table.log_files(), table.statistics())
+
+
+def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None:
+    table = piled_up(tmp_path / "t")
+    snapshot, depth = table.snapshot(), deep(table)
+    found = views.lake_entry(
+        LakeEntry("t", "t", "delta"),
+        snapshot,
+        versions=table.versions(),
+        commits=table.history(),
+        depth=depth,
+        now=NOW,
+    )
+    told = views.findings(
+        snapshot, versions=table.versions(), commits=table.history(), statistics=depth.statistics,
+        lifetimes=depth.lifetimes, retention=depth.retention, log=depth.log, now=NOW,
+    )  # fmt: skip
+    assert found.verdict == views.verdict(told)
+    assert found.judged == "the whole log"
+    assert (found.small_share, found.versions) == (1.0, 4)
+    assert found.retained == depth.retention.retained_bytes > 0
+    without = views.lake_entry(
+        LakeEntry("t", "t", "delta"),
+        snapshot,
+        versions=table.versions(),
+        commits=table.history(),
+        depth=replace(depth, statistics=None),
+        now=NOW,
+    )
+    assert without.judged == "log but statistics"
+
+
+def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> None:
+    table = piled_up(tmp_path / "t")
+    found = views.lake_entry(
+        LakeEntry("t", "t", "delta"), table.snapshot(), versions=table.versions(), commits=table.history(), now=NOW
+    )
+    assert (found.judged, found.retained, found.retained_bound) == ("newest version, commits", None, None)
+
+
+def test_a_table_of_very_many_commits_or_values_is_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = piled_up(tmp_path / "t")
+    snapshot, commits = table.snapshot(), table.history()
+    assert views.is_shallow(snapshot, commits)
+    assert views.has_few_statistics(snapshot)
+    monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_STATISTICS", 2)  # one file of three columns
+    assert not views.has_few_statistics(snapshot)
+    monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_COMMITS", 3)
+    assert not views.is_shallow(snapshot, commits)
 
 
 @pytest.mark.parametrize("dark", [False, True])
