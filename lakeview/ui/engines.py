@@ -23,8 +23,9 @@ _ANSWERS = {
 
 
 def note() -> str:
-    """How old the rules are."""
-    return f"rules of {views.rules_date().isoformat()}, each with its source; what they do not say is unknown"
+    """How old the rules are, and what they go by."""
+    day = views.rules_date().isoformat()
+    return f"rules of {day}, each with its source, or tried with that release; what they do not say is unknown"
 
 
 def matrix(now: Opened) -> pl.DataFrame:
@@ -63,13 +64,13 @@ def _table(told: pl.DataFrame, *, key: str) -> None:
     frame(
         rows if writes else rows.drop("write"),
         {
-            "engine": column.TextColumn("engine", width=204),
-            "read": column.TextColumn("read", width=74),
-            **({"write": column.TextColumn("write", width=80)} if writes else {}),
-            "blame": column.TextColumn("because of", width=130),
-            "since": column.TextColumn("turned on by", width=150),
-            "because": column.TextColumn("in words", width=364),
-            "checked": column.TextColumn("checked", width=82),
+            "engine": column.TextColumn("engine", width=196),
+            "read": column.TextColumn("read", width=72),
+            **({"write": column.TextColumn("write", width=78)} if writes else {}),
+            "blame": column.TextColumn("because of", width=112),
+            "since": column.TextColumn("turned on by", width=120),
+            "because": column.TextColumn("in words", width=332),
+            "checked": column.TextColumn("checked", width=80),
             "source": column.LinkColumn("source", width=60, display_text="source"),
         },
         key=key,
@@ -79,7 +80,7 @@ def _table(told: pl.DataFrame, *, key: str) -> None:
 
 
 def _asked(words: str, needed: pl.DataFrame) -> None:
-    """What is asked for, each with what turned it on."""
-    told = needed.select(pl.format("{} ({})", "feature", views.turned_on())).to_series()
+    """What is asked for, each with the version that turned it on."""
+    told = needed.select(pl.format("{} ({})", "feature", views.turned_on(brief=True))).to_series()
     asked = ", ".join(told.to_list()) or "nothing beyond the first protocol"
     st.markdown(f":small[:gray[{words}: {escape(asked)}.]]")

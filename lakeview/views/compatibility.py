@@ -69,12 +69,13 @@ def recipients(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
     return compatibility(needed, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
 
 
-def turned_on() -> pl.Expr:
+def turned_on(*, brief: bool = False) -> pl.Expr:
     """What turned the blamed feature on, in words, of COMPATIBILITY or NEEDS: `v9, li` or `v3.metadata.json`, with the
-    day; `unknown` where the history that would tell is gone."""
+    day; `unknown` where the history that would tell is gone. `brief`: without writer and day."""
     day = pl.col("timestamp").dt.date().cast(pl.String)
-    commit = pl.concat_str(version_label("since"), "writer", day, separator=", ", ignore_nulls=True)
-    file = pl.concat_str("recorded_in", day, separator=", ", ignore_nulls=True)
+    more = [] if brief else [pl.col("writer"), day]
+    commit = pl.concat_str(version_label("since"), *more, separator=", ", ignore_nulls=True)
+    file = pl.concat_str("recorded_in", *more[1:], separator=", ", ignore_nulls=True)
     return (
         pl.when(pl.col("since").is_not_null())
         .then(commit)

@@ -47,7 +47,7 @@ def needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None) -> pl
     """NEEDS of a snapshot. Reads no statistics; of a format with delete files, their manifests."""
     words = format_words(snapshot.format)
     found = {} if words is None else _needed(snapshot, words)
-    return _frame(found, origins or {})
+    return _frame(found, origins or {} if words is None else _with_answers(origins or {}, words, list(found)))
 
 
 def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None) -> pl.DataFrame:
@@ -60,8 +60,9 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
     if words is None or shared is None:
         return pl.DataFrame(schema=NEEDS)
     unused = _unused(snapshot, words)
-    protocol = _protocol_features(snapshot.protocol, words)
-    return _frame(_told(shared, [f for f, reading in protocol.items() if reading and f not in unused]), origins or {})
+    reading = [f for f, asked in _protocol_features(snapshot.protocol, words).items() if asked and f not in unused]
+    found = _told(shared, reading)
+    return _frame(found, _with_answers(origins or {}, shared, list(found)))
 
 
 def protocol_origins(
@@ -110,6 +111,13 @@ def usage_origins(
         for feature in _schema_features(schema, words):
             found.setdefault(feature, Origin(version, moment, writers.get(version)))
     return found
+
+
+def _with_answers(origins: Mapping[str, Origin], words: FormatWords, found: Sequence[str]) -> Mapping[str, Origin]:
+    """With the origin of answers that are not plain files: what brought the first feature that asks for them."""
+    if words.answers is None or len(found) < 2 or found[1] not in origins:
+        return origins
+    return {words.answers.other: origins[found[1]], **origins}
 
 
 def _frame(found: Mapping[str, tuple[bool, bool]], origins: Mapping[str, Origin]) -> pl.DataFrame:

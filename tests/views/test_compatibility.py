@@ -249,7 +249,7 @@ def test_who_could_read_a_table_once_it_is_shared() -> None:
     made = snapshot(delta("deletionVectors", "v2Checkpoint"))
     origins = {"deletionVectors": Origin(4, None, "li")}
     needed = views.shared_needs(made, origins)
-    assert needed["feature"].to_list() == ["delta responses", "deletionVectors"]
+    assert needed.select("feature", "since").rows() == [("delta responses", 4), ("deletionVectors", 4)]
     told = views.recipients(needed, "delta").filter(engine="Oracle Autonomous AI Database").row(0, named=True)
     assert (told["read"], told["blame"], told["since"], told["writer"]) == ("no", "deletionVectors", 4, "li")
 
@@ -283,6 +283,7 @@ def test_what_turned_a_feature_on_in_words(origin: Origin | None, words: str) ->
     origins = {} if origin is None else {"columnMapping": origin}
     needed = views.needs(snapshot(delta("columnMapping")), origins)
     assert needed.select(views.turned_on()).item() == words
+    assert needed.select(views.turned_on(brief=True)).item() == words.split(",")[0]
     told = views.compatibility(needed, "delta").filter(engine="polars")
     assert told.select(views.turned_on()).item() == words
 
