@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from lakeview.ui import shell
+import streamlit as st
 
-shell.run()
+if __name__ == "__main__":  # for every visit
+    from lakeview.ui import shell
+
+    shell.run()
+else:  # once, by `streamlit run`: it serves what is called `app`
+    from lakeview.ui import first_visit
+
+    first_visit.expect()
+    app = st.App(__file__)

@@ -21,7 +21,8 @@ class Finding:
 
     `claim`: a short sentence; `evidence`: the figures behind it; `threshold`: the limit that was crossed, in words;
     `place`: version, file or column; `rule`: the rule cited (specification and section); `remedy`: what to do;
-    `page`: the page that shows it best; `effect`: what it costs whoever uses the table; `command`: one to copy.
+    `page`: the page that shows it best; `effect`: what it costs whoever uses the table; `command`: one to copy;
+    `commit`: the version whose commit is to blame.
     """
 
     severity: Severity
@@ -34,3 +35,4 @@ class Finding:
     page: str | None = None
     effect: str | None = None
     command: str | None = None
+    commit: int | None = None

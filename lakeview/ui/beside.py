@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import downloads, viewed
-from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, byte_unit, card, frame, grid, tile
+from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, byte_unit, card, fold, frame, grid, tile
 from lakeview.ui.opened import Opened
 
 _WHY = {
@@ -33,7 +33,7 @@ def branches(now: Opened) -> None:
         log = now.snapshot_log
         if not log.is_empty():
             label = f"When which version was the current one: {views.counted(log.height, 'time')}"
-            with st.expander(label, icon=":material/swap_vert:"):
+            with fold(label, "times", icon=":material/swap_vert:"):
                 _log_table(log)
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import querying, selection
+from lakeview.ui.held import held
 from lakeview.ui.query_worker import Answer, Request
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
@@ -39,11 +40,15 @@ def controls(who: str = "A query") -> Budget:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f":small[:gray[{who} may read at most]]", width="content")
         size = st.selectbox(
-            "Budget", list(BUDGETS), index=1, key="budget", bind="query-params", label_visibility="collapsed", width=110
+            "Budget",
+            list(BUDGETS),
+            key=held("budget", list(BUDGETS)[1], BUDGETS),
+            label_visibility="collapsed",
+            width=110,
         )
         st.markdown(":small[:gray[and take]]", width="content")
         seconds = st.selectbox(
-            "Seconds", list(SECONDS), index=1, key="seconds", bind="query-params", label_visibility="collapsed",
+            "Seconds", list(SECONDS), key=held("seconds", list(SECONDS)[1], SECONDS), label_visibility="collapsed",
             width=100,
         )  # fmt: skip
     return Budget(BUDGETS[size], SECONDS[seconds])

@@ -9,6 +9,7 @@ from lakeview import views
 from lakeview.ui import budget, cache, querying, rows, viewed
 from lakeview.ui.components import frame
 from lakeview.ui.data import LIMITS
+from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request
@@ -23,8 +24,8 @@ def request(now: Opened) -> Request | None:
     """Which commits, by the choice in the URL; None where no commit of the version's line is told."""
     spans = [*SPANS, SINCE_BASE] if now.base is not None else list(SPANS)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        span = st.selectbox("Changes of", spans, key="commits", bind="query-params", width=240)
-        limit = st.selectbox("Rows at most", LIMITS, index=1, key="changes-limit", bind="query-params", width=110)
+        span = st.selectbox("Changes of", spans, key=held("commits", spans[0], spans), width=240)
+        limit = st.selectbox("Rows at most", LIMITS, key=held("changes-limit", LIMITS[1], LIMITS), width=110)
     start = _start(now, span)
     if start is None:
         return None

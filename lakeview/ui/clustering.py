@@ -9,7 +9,8 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.ui import cache, downloads, viewed
-from lakeview.ui.components import MAX_ROWS, dark, frame, nothing, stack
+from lakeview.ui.components import MAX_ROWS, dark, fold, frame, nothing, stack
+from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
@@ -45,7 +46,7 @@ def picked_column(found: pl.DataFrame) -> str | None:
         st.markdown("**One column** &ensp; :small[:gray[or click a bar]]", width="content")
         st.space("stretch")
         chosen: str | None = st.selectbox(
-            "Column", names, key=COLUMN, bind="query-params", label_visibility="collapsed", width=220
+            "Column", names, key=held(COLUMN, names[0], names), label_visibility="collapsed", width=220
         )
     return chosen
 
@@ -108,7 +109,7 @@ def depth_picture(now: Opened, column: str) -> None:
     downloads.offer(f"depth of {column}", told)
     stack(charts.depth_chart(told, now.snapshot.num_files, column=column, dark=dark()), key="depth")
     kinds = st.column_config
-    with st.expander("The same as a table"):
+    with fold("The same as a table", "depth-table"):
         frame(
             told,
             {
@@ -136,7 +137,7 @@ def course_picture(now: Opened, column: str) -> None:
         return
     stack(drawn, key="course")
     kinds = st.column_config
-    with st.expander("The same as a table"):
+    with fold("The same as a table", "course-table"):
         rows = told.reverse().select(
             "files",
             "reads",

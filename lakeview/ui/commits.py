@@ -12,11 +12,12 @@ import streamlit as st
 from lakeview import views
 from lakeview.errors import LakeviewError
 from lakeview.ui import timeline_filters
-from lakeview.ui.components import MAX_ROWS, escape, facts, frame, link
+from lakeview.ui.components import MAX_ROWS, escape, facts, fold, frame, link
+from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
 from lakeview.ui.selection import link as selected
 
-COMMIT = "commit"
+COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
 _PAGE = 200
 _CHOICES = 400
@@ -91,7 +92,8 @@ def picker(shown: pl.DataFrame, version: int) -> None:
 
 
 def _choose(version: int | str) -> None:
-    st.query_params[COMMIT] = str(version)
+    kept = {key: st.query_params.get_all(key) for key in st.query_params if key not in (COMMIT, PAGE)}
+    st.query_params.from_dict({**kept, COMMIT: str(version)})  # at once: one step; the table turns to the commit's page
 
 
 def commit_table(shown: pl.DataFrame, version: int) -> None:
@@ -101,7 +103,7 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
     pages = max(1, -(-newest_first.height // _PAGE))
     page = 1
     if pages > 1:
-        page = st.pagination(pages, default=position // _PAGE + 1, key=f"commits-page-{version}")
+        page = st.pagination(pages, key=held(PAGE, position // _PAGE + 1, range(1, pages + 1)))
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = position - (page - 1) * _PAGE
     table = rows.select(
@@ -195,13 +197,13 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
         if before is not None:
             link("compare", f"Compare with {views.format_version(before)}", selected(version=version, base=before))
         link("data", "Preview its rows", selected(version=version))
-    with st.expander("Metrics as the writer gave them", icon=":material/monitoring:"):
+    with fold("Metrics as the writer gave them", "metrics", icon=":material/monitoring:"):
         metrics = _json_pairs(row["metrics"])
         if metrics:
             facts(metrics)
         else:
             st.markdown(":gray[The writer recorded none.]")
-    with st.expander("Raw actions", icon=":material/data_object:", on_change="rerun", key=f"raw-{version}") as raw:
+    with fold("Raw actions", "raw", icon=":material/data_object:") as raw:
         if raw.open:
             raw_actions(now, version)
 

@@ -11,7 +11,7 @@ from lakeview import charts, views
 from lakeview.snapshot import Snapshot
 from lakeview.ui import budget, cache, querying, selection, viewed
 from lakeview.ui import rows as shown_rows
-from lakeview.ui.components import MAX_ROWS, dark, escape, frame, grid, link, nothing, stack, tile
+from lakeview.ui.components import MAX_ROWS, dark, escape, fold, frame, grid, link, nothing, stack, tile
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request
@@ -140,7 +140,7 @@ def partition_picture(rows: pl.DataFrame) -> None:
     counts = {
         name: kinds.NumberColumn(name.replace("_", " "), format="localized", width=90) for name in rows.columns[1:]
     }
-    with st.expander("The same as a table"):
+    with fold("The same as a table", "partitions-table"):
         frame(
             rows.head(MAX_ROWS),
             {"partition_text": kinds.TextColumn("partition", width=170), **counts},
@@ -169,7 +169,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
     kinds = st.column_config
     base, shown = (views.format_version(s.version) for s in (pair.before, pair.after))
     table = rows.head(MAX_ROWS).with_columns(before=pl.col("before") * 100, after=pl.col("after") * 100)
-    with st.expander("The same as a table, with the ranges"):
+    with fold("The same as a table, with the ranges", "statistics-table"):
         frame(
             table,
             {

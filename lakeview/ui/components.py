@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lakeview.findings import Finding, Severity
 from lakeview.ui import selection
+from lakeview.ui.held import held
 from lakeview.ui.pages import PAGES
 
 ROW_HEIGHT = 28
@@ -79,7 +80,7 @@ def finding_lines(findings: Sequence[Finding], *, limit: int = 3, here: str | No
                 help=_details(finding),
             )
             if finding.page in PAGES and finding.page != here:
-                link(finding.page)
+                link(finding.page, None, selection.link(commit=finding.commit))
 
 
 def tile(
@@ -113,6 +114,11 @@ def facts(pairs: Mapping[str, str | None], *, unknown: str = "unknown") -> None:
     """Names and values in two columns; None is unknown."""
     rows = {escape(name): escape(unknown if value is None else value) for name, value in pairs.items()}
     st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
+
+
+def fold(label: str, key: str, *, icon: str | None = None, opened: bool = False) -> Any:
+    """What can be unfolded, at first only if `opened`; whether it is open is in the link, under the key."""
+    return st.expander(label, icon=icon, key=held(key, opened, (True, False)), on_change="rerun")
 
 
 def nothing(what: str, why: str, page: str | None = None, label: str | None = None) -> None:

@@ -16,6 +16,7 @@ from lakeview.schema import PrimitiveType, leaf_name
 from lakeview.ui import budget, cache, querying, rows
 from lakeview.ui.budget import Cost
 from lakeview.ui.components import escape, frame, nothing
+from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request as Query
@@ -45,10 +46,10 @@ def request(now: Opened) -> Request:
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         when = st.segmented_control(
-            "Rows of", (VERSION, MOMENT), default=VERSION, required=True, key="when", bind="query-params"
+            "Rows of", (VERSION, MOMENT), required=True, key=held("when", VERSION, (VERSION, MOMENT))
         )
         moment = _moment_input(now) if when == MOMENT else None
-        limit = st.selectbox("Rows at most", LIMITS, index=1, key="limit", bind="query-params", width=110)
+        limit = st.selectbox("Rows at most", LIMITS, key=held("limit", LIMITS[1], LIMITS), width=110)
         simple = _simple_filter(now)
     version = now.version
     if moment is not None:
@@ -58,8 +59,7 @@ def request(now: Opened) -> Request:
         )
     typed = st.text_input(
         "Where, in SQL",
-        key="where",
-        bind="query-params",
+        key=held("where"),
         placeholder="month = 3 AND dep_delay > 60",
         help="A condition on the columns. Partition values and statistics decide which files must be read.",
     )
@@ -70,11 +70,9 @@ def request(now: Opened) -> Request:
 
 def _moment_input(now: Opened) -> datetime | None:
     committed = now.snapshot.timestamp
-    moment = st.datetime_input(
+    moment: datetime | None = st.datetime_input(
         "Moment, UTC",
-        value=None if committed is None else committed.replace(tzinfo=None),
-        key="moment",
-        bind="query-params",
+        key=held("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
         format="YYYY-MM-DD",
         step=60,
         width=190,
@@ -90,21 +88,22 @@ def _simple_filter(now: Opened) -> str | None:
         "Only where",
         list(kinds),
         index=None,
-        key="filter-column",
-        bind="query-params",
+        key=held("filter-column", None, kinds),
         placeholder="no filter",
         width=180,
     )
     if column is None:
         return None
     operator = st.selectbox(
-        "Comparison", views.OPERATORS, key="filter-operator", bind="query-params", label_visibility="hidden", width=130
+        "Comparison",
+        views.OPERATORS,
+        key=held("filter-operator", views.OPERATORS[0], views.OPERATORS),
+        label_visibility="hidden",
+        width=130,
     )
     if operator in ("is null", "is not null"):
         return views.where_text([views.Condition(column, operator)])
-    text = st.text_input(
-        "Value", key="filter-value", bind="query-params", label_visibility="hidden", placeholder="value", width=180
-    )
+    text = st.text_input("Value", key=held("filter-value"), label_visibility="hidden", placeholder="value", width=180)
     if not text:
         return None
     kind = kinds[column]

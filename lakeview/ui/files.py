@@ -10,6 +10,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.schema import leaf_name
 from lakeview.ui.components import MAX_ROWS, byte_unit, frame, grid, tile
+from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
 
 PAGE = 100
@@ -101,7 +102,7 @@ def listing(now: Opened, live: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame
         "choose a row to look into the file]]"
     )
     pages = max(1, -(-chosen.height // PAGE))
-    number = st.pagination(pages, key="files_page", bind="query-params") if pages > 1 else 1
+    number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     sort, descending = SORTS[order]
     rows = views.file_page(
         chosen,
@@ -126,8 +127,7 @@ def _filters(
         picked = st.selectbox(
             "Partition",
             [ALL_PARTITIONS, *partitions],
-            key="partition",
-            bind="query-params",
+            key=held("partition", ALL_PARTITIONS, [ALL_PARTITIONS, *partitions]),
             label_visibility="collapsed",
             width=170,
         )
@@ -135,22 +135,20 @@ def _filters(
     label = st.selectbox(
         "Sizes",
         [ALL_SIZES, *labels],
-        key="sizes",
-        bind="query-params",
+        key=held("sizes", ALL_SIZES, [ALL_SIZES, *labels]),
         label_visibility="collapsed",
         width=140,
         help="A click on a bar of the picture chooses its sizes.",
     )
     order = st.selectbox(
-        "Order", list(SORTS), key="order", bind="query-params", label_visibility="collapsed", width=150
+        "Order", list(SORTS), key=held("order", next(iter(SORTS)), SORTS), label_visibility="collapsed", width=150
     )
+    told = [NO_COLUMN, *columns]
     column = st.selectbox(
         "Statistics of",
-        [NO_COLUMN, *columns],
-        index=_first_told(now, columns),
+        told,
         format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
-        key="statistics-of",
-        bind="query-params",
+        key=held("statistics-of", told[_first_told(now, columns)], told),
         label_visibility="collapsed",
         width=190,
         help="Shows this column's min, max and nulls in each file.",

@@ -13,6 +13,7 @@ from lakeview import charts, views
 from lakeview.findings import Finding, Severity
 from lakeview.ui import cache, commits, upkept
 from lakeview.ui.components import dark, escape, frame, grid, nothing, stack, tile
+from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
 
 KEEP, DOCTOR = "keep", "doctor"
@@ -69,9 +70,7 @@ def _slider(found: views.Retention, longest: int) -> int:
             f"Keep {word} for, days",
             0,
             longest,
-            min(found.policy.keep // DAY, longest),
-            key=KEEP,
-            bind="query-params",
+            key=held(KEEP, min(found.policy.keep // DAY, longest), range(longest + 1)),
             help="A clean-up spares what is younger than this. The table's own retention is where it begins.",
         )
     )

@@ -18,6 +18,7 @@ from lakeview.snapshot import Snapshot
 from lakeview.table import Table
 from lakeview.ui import cache, downloads, selection, tables
 from lakeview.ui.components import MAX_ROWS, dark, escape, frame, link, nothing, stack
+from lakeview.ui.held import held
 from lakeview.ui.pages import PAGES
 
 ROOT, TABLE = "root", "lake-table"
@@ -121,9 +122,7 @@ def chosen_root() -> str | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         root = st.text_input(
             "Root",
-            value=next(iter(offered), ""),
-            key=ROOT,
-            bind="query-params",
+            key=held(ROOT, next(iter(offered), "")),
             placeholder="a folder, an address in a store, catalog://name/",
             width=420,
         )
@@ -137,7 +136,7 @@ def chosen_root() -> str | None:
                 on_change=_take_offered,
                 width=260,
             )
-        st.selectbox("Tables read at most", BUDGETS, index=1, key="read-at-most", bind="query-params", width=150)
+        st.selectbox("Tables read at most", BUDGETS, key=held("read-at-most", BUDGETS[1], BUDGETS), width=150)
         if st.button("Read again", icon=":material/refresh:", key="read-again"):
             survey.clear()
             cache.found_tables.clear()
@@ -196,8 +195,8 @@ def _drawn(found: pl.DataFrame) -> None:
 def _filtered(found: pl.DataFrame) -> pl.DataFrame:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         states = [state.value for state in views.LakeState if state.value in set(found["state"])]
-        kept = st.pills("State", states, selection_mode="multi", key="state", bind="query-params")
-        part = st.text_input("Name holds", key="name", bind="query-params", width=200)
+        kept = st.pills("State", states, selection_mode="multi", key=held("state", [], states, many=True))
+        part = st.text_input("Name holds", key=held("name"), width=200)
     if kept:
         found = found.filter(pl.col("state").is_in(kept))
     return found.filter(pl.col("name").str.contains(part, literal=True)) if part else found
@@ -267,9 +266,7 @@ def _pick(names: list[str]) -> None:
 def _one(found: pl.DataFrame) -> None:
     """One table, chosen above or here: what is said of it, and a link into each page."""
     names = found["name"].head(MAX_ROWS).to_list()
-    if st.session_state.get(TABLE) not in names:
-        st.session_state.pop(TABLE, None)
-    name = st.selectbox("Table", names, index=None, key=TABLE, bind="query-params", placeholder="choose one to open")
+    name = st.selectbox("Table", names, index=None, key=held(TABLE, None, names), placeholder="choose one to open")
     if name is None:
         return
     row = found.row(names.index(name), named=True)

@@ -11,6 +11,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.ui import cache, downloads, viewed
 from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, byte_unit, card, dark, frame, grid, nothing, stack, tile
+from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
@@ -127,7 +128,7 @@ def _life_tiles(facts: views.LifeFacts, written: views.WriteAmplification) -> No
 def _life_table(commits: pl.DataFrame) -> None:
     column = st.column_config
     pages = max(1, -(-commits.height // MAX_ROWS))
-    page = st.pagination(pages, key="lives-page") if pages > 1 else 1
+    page = st.pagination(pages, key=held("lives-page", 1, range(1, pages + 1))) if pages > 1 else 1
     part = commits.slice((page - 1) * MAX_ROWS, MAX_ROWS)
     unit, scale = byte_unit(part["bytes"])
     rows = part.select(

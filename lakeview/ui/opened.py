@@ -138,22 +138,37 @@ def look_at(name: str, version: int | None = None, base: int | None = None, ref:
     return Opened(name, address, shown, base, latest.version, latest.asked, ref)
 
 
-def open_selected(on_wait: Callable[[], object]) -> Opened | None:
-    """Opens what the URL asks for and remembers it for the page; None if nothing is selected and nothing is offered.
+def link_to(name: str) -> dict[str, str]:
+    """Query parameters of a link to a table at its latest version, so that following it is one step; without a version
+    where it cannot be opened: the page it leads to says why."""
+    try:
+        version = look_at(name).version
+    except LakeviewError:
+        return selection.Selection(name).parameters()
+    return selection.Selection(name, version).parameters()
 
-    A selection without a version is moved to the latest one, so that the URL always says what is shown. `on_wait` is
-    called before a log is read that this session has not seen.
+
+def open_selected(on_wait: Callable[[], object]) -> Opened | None:
+    """Opens what is asked for and remembers it for the page; None if nothing is selected and nothing is offered.
+
+    A selection without a version is moved to the latest one, so that the URL always says what is shown; it is written
+    there when that is known, or when it is known that it cannot be opened. `on_wait` is called before a log is read
+    that this session has not seen.
     """
     st.session_state.pop(_OPENED, None)
-    chosen = selection.current()
-    name = chosen.table or tables.default()
-    if name is None:
-        return None
-    seen: set[str] = st.session_state.setdefault(_SEEN, set())
-    if name not in seen:
-        on_wait()
-    opened = look_at(name, chosen.version, chosen.base, chosen.ref)
-    selection.select(name, opened.version, chosen.base, chosen.ref)
+    try:
+        chosen = selection.current()
+        name = chosen.table or tables.default()
+        if name is None:
+            return None
+        seen: set[str] = st.session_state.setdefault(_SEEN, set())
+        if name not in seen:
+            on_wait()
+        opened = look_at(name, chosen.version, chosen.base, chosen.ref)
+    except LakeviewError:
+        selection.settle()
+        raise
+    selection.settle(selection.Selection(name, opened.version, chosen.base, chosen.ref))
     tables.remember(name)
     st.session_state[_OPENED] = opened
     if name not in seen:

@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.table import PhysicalFile
 from lakeview.ui import cache, downloads, errors, files
-from lakeview.ui.components import MAX_ROWS, byte_unit, card, dark, facts, frame, grid, stack
+from lakeview.ui.components import MAX_ROWS, byte_unit, card, dark, facts, fold, frame, grid, stack
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
@@ -143,7 +143,7 @@ def _groups(found: PhysicalFile) -> None:
     }
     if told is None or rows["min_text"].null_count() == rows.height:
         del shown["min_text"], shown["max_text"]
-    with st.expander(views.counted(rows.height, "row group"), expanded=1 < rows.height <= 12):
+    with fold(views.counted(rows.height, "row group"), "row-groups", opened=1 < rows.height <= 12):
         frame(
             rows.with_columns(size=pl.col("compressed") / scale, before=pl.col("uncompressed") / scale),
             shown,

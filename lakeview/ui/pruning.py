@@ -13,6 +13,7 @@ from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, conjuncts, predicate
 from lakeview.ui import cache, clustering, downloads, errors
 from lakeview.ui.components import byte_unit, dark, escape, frame, grid, nothing, stack, tile
+from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
@@ -44,8 +45,7 @@ def typed_filter(now: Opened) -> str:
     examples = clustering.examples(now)
     where = st.text_input(
         "Where, in SQL",
-        key=WHERE,
-        bind="query-params",
+        key=held(WHERE),
         placeholder=examples[0] if examples else "month = 3 AND dep_delay > 60",
         help="A condition on the columns, as after WHERE.",
     )
@@ -219,17 +219,15 @@ def file_list(found: list[Looked]) -> None:
         wanted = st.segmented_control(
             "Which files",
             list(_VERDICTS),
-            default="read",
             required=True,
-            key="verdict",
-            bind="query-params",
+            key=held("verdict", "read", _VERDICTS),
             label_visibility="collapsed",
         )
     rows = verdicts
     if wanted != "all":
         rows = verdicts.filter(pl.col("kept") if wanted == "read" else ~pl.col("kept"))
     pages = max(1, -(-rows.height // _PAGE))
-    number = st.pagination(pages, key="files_page", bind="query-params") if pages > 1 else 1
+    number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     kinds = st.column_config
     shown = rows.sort("path").slice((number - 1) * _PAGE, _PAGE)
     unit, scale = byte_unit(shown["size"])

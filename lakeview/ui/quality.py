@@ -11,7 +11,8 @@ from lakeview import charts, views
 from lakeview.findings import Finding
 from lakeview.schema import leaf_name
 from lakeview.ui import cache, viewed
-from lakeview.ui.components import MAX_ROWS, card, dark, finding_lines, frame, nothing, stack
+from lakeview.ui.components import MAX_ROWS, card, dark, finding_lines, fold, frame, nothing, stack
+from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
@@ -79,7 +80,7 @@ def alerts(found: list[Finding]) -> None:
         nothing("Nothing can be judged.", "There are too few loads with statistics to compare.", "timeline")
     finding_lines(found, limit=ALERTS_SHOWN, here="quality")
     if len(found) > ALERTS_SHOWN:
-        with st.expander(f"{views.counted(len(found) - ALERTS_SHOWN, 'more finding')}"):
+        with fold(views.counted(len(found) - ALERTS_SHOWN, "more finding"), "all-findings"):
             finding_lines(found[ALERTS_SHOWN:], limit=100, here="quality")
 
 
@@ -92,9 +93,7 @@ def picked_column(found: Told, alerts_found: list[Finding], note: str) -> str:
         chosen = st.selectbox(
             "Column",
             names,
-            index=default,
-            key="column",
-            bind="query-params",
+            key=held("column", names[default], names),
             label_visibility="collapsed",
             width=190,
         )

@@ -8,7 +8,8 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts
-from lakeview.ui.components import MAX_ROWS, dark, frame, grid, stack
+from lakeview.ui.components import MAX_ROWS, dark, fold, frame, grid, stack
+from lakeview.ui.held import held
 
 MOST_PICTURES = 24
 
@@ -44,8 +45,7 @@ def distributions(spread: pl.DataFrame) -> None:
     chosen = st.multiselect(
         "Columns",
         names,
-        key="columns",
-        bind="query-params",
+        key=held("columns", [], names, many=True),
         placeholder=f"the first {MOST_PICTURES:,}" if len(names) > MOST_PICTURES else "all columns",
     )
     shown = spread.filter(pl.col("column").is_in((chosen or names)[:MOST_PICTURES]))
@@ -53,7 +53,7 @@ def distributions(spread: pl.DataFrame) -> None:
         for position, part in enumerate(shown.partition_by("column", maintain_order=True)):
             with st.container():
                 stack([charts.distribution_bars(part, dark=dark())], key=f"distribution-{position}")
-    with st.expander("The same as a table: a click on a row filters by it"):
+    with fold("The same as a table: a click on a row filters by it", "values-table"):
         facets = shown.head(MAX_ROWS)
         column = st.column_config
         frame(

@@ -9,7 +9,8 @@ from lakeview import charts, views
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
 from lakeview.ui import viewed
-from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, link, nothing, stack
+from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
+from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
 from lakeview.ui.selection import hold
 from lakeview.ui.selection import link as selected
@@ -75,7 +76,7 @@ def tree_table(columns: pl.DataFrame) -> None:
         nothing("No column is called so.", "Neither its name, its path nor its comment holds these letters.")
         return
     pages = -(-columns.height // MAX_ROWS)
-    page = st.pagination(pages, key="tree-page") if pages > 1 else 1
+    page = st.pagination(pages, key=held("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
     rows = columns.slice((page - 1) * MAX_ROWS, MAX_ROWS).select(
         id=pl.col("id").cast(pl.String),
         name=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"),
@@ -122,8 +123,7 @@ def _found(columns: pl.DataFrame) -> pl.DataFrame:
         return columns
     wanted = st.text_input(
         "Find a column",
-        key=_FILTER,
-        bind="query-params",
+        key=held(_FILTER),
         placeholder="find a column",
         label_visibility="collapsed",
         icon=":material/search:",
@@ -193,7 +193,7 @@ def diff_table(told: pl.DataFrame, before: int, after: int) -> None:
 
 def diff_rules(told: pl.DataFrame) -> None:
     """Why the changes are of their classes: each rule once, worst class first."""
-    with st.expander("What breaks, and why", icon=":material/rule:", expanded=True):
+    with fold("What breaks, and why", "why", icon=":material/rule:", opened=True):
         for name in views.CLASSES:
             rules = told.filter(pl.col("class") == name)["rule"].unique(maintain_order=True)
             for rule in rules:

@@ -1,7 +1,8 @@
 """Query parameters to a Selection, and back: the URL says which table, version and base are looked at.
 
-A sidebar link drops the query parameters, so the last selection is also kept in the session and written back; a link
-that names a table always wins over the session.
+What is chosen is written once, by `settle`, when it is known what it opens: each message to the browser is a step that
+its back button would have to go. Pages that show no table leave the URL alone; the session remembers the selection for
+them and for their links.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import streamlit as st
 from lakeview.errors import InvalidRequestError
 
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
-_REMEMBERED = "_selection"
+_OWN = (TABLE, VERSION, BASE, REF)
+_REMEMBERED, _CHOSEN = "_selection", "_chosen_selection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,17 @@ class Selection:
 
 
 def current() -> Selection:
-    """The selection of the URL, else the session's last one, which is then written back to the URL.
+    """What was just chosen, else the selection of the URL, else the session's last one.
 
-    Raises InvalidRequestError for a version in the URL that is no number; the table stays selected.
+    Raises InvalidRequestError for a version that is no number; the table stays selected.
     """
-    url = st.query_params
-    if TABLE not in url:
-        last = remembered()
-        _write(last.parameters())
-        return last
-    selection = Selection(url[TABLE])
-    st.session_state[_REMEMBERED] = selection
-    selection = Selection(url[TABLE], _version(url.get(VERSION)), _version(url.get(BASE)), url.get(REF) or None)
-    st.session_state[_REMEMBERED] = selection
-    return selection
+    asked = _asked()
+    if TABLE not in asked:
+        return remembered()
+    st.session_state[_REMEMBERED] = Selection(asked[TABLE])
+    found = Selection(asked[TABLE], _version(asked.get(VERSION)), _version(asked.get(BASE)), asked.get(REF))
+    st.session_state[_REMEMBERED] = found
+    return found
 
 
 def remembered() -> Selection:
@@ -61,19 +60,27 @@ def remembered() -> Selection:
 def select(
     table: str | None = None, version: int | None = None, base: int | None = None, ref: str | None = None
 ) -> None:
-    """Makes this the selection, in the URL and in the session."""
+    """Chooses this for the run that follows, which opens and settles it."""
     selection = Selection(table, version, base, ref)
     st.session_state[_REMEMBERED] = selection
-    _write(selection.parameters())
+    _choose(selection.parameters())
 
 
 def select_text(
     table: str | None, *, version: str | int | None, base: str | int | None, ref: str | None = None
 ) -> None:
-    """Makes what somebody typed the selection; `current()` of the next run says what is wrong with it, if anything."""
+    """Chooses what somebody typed; `current()` of the next run says what is wrong with it, if anything."""
     st.session_state.pop(_REMEMBERED, None)
     given = {TABLE: table, VERSION: version, BASE: base, REF: ref}
-    _write({key: str(value) for key, value in given.items() if value is not None})
+    _choose({key: str(value) for key, value in given.items() if value is not None})
+
+
+def settle(selection: Selection | None = None) -> None:
+    """Makes this the selection of the URL and of the session; without one, what was asked for as it was asked."""
+    if selection is not None:
+        st.session_state[_REMEMBERED] = selection
+    _write((_asked() or remembered().parameters()) if selection is None else selection.parameters())
+    st.session_state.pop(_CHOSEN, None)
 
 
 def select_version(version: int | None) -> None:
@@ -97,14 +104,15 @@ def select_ref(ref: str | None) -> None:
 def link(**changes: object) -> dict[str, str]:
     """Query parameters of a link to the current selection with `version`, `base`, `ref` or `table` changed; further
     parameters (`commit=35`) are added as text."""
-    own = {key: value for key, value in changes.items() if key in (TABLE, VERSION, BASE, REF)}
+    own = {key: value for key, value in changes.items() if key in _OWN}
     further = {key: str(value) for key, value in changes.items() if key not in own and value is not None}
     return replace(remembered(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
 
 
 def permalink() -> str:
     """The address of exactly this view: page, selection and whatever else the page keeps in the URL."""
-    return f"{st.context.url or ''}?{urlencode(st.query_params.to_dict(), quote_via=quote, safe='/:')}"
+    said = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
+    return f"{st.context.url or ''}?{urlencode(said, quote_via=quote, safe='/:')}"
 
 
 def hold(key: str, default: str | Sequence[str], options: Collection[str] | None = None) -> Callable[[], None]:
@@ -133,17 +141,33 @@ def _held(key: str, default: str | Sequence[str], options: Collection[str] | Non
     return known or list(default)
 
 
-def _write(parameters: Mapping[str, str]) -> None:
-    """Makes these the URL's table, version, base and ref, all at once: each message to the browser is a step that its
-    back button would have to go, and one that says nothing new could undo what a widget has just written."""
+def _choose(parameters: Mapping[str, str]) -> None:
+    st.session_state[_CHOSEN] = (_of_url(), dict(parameters))
+
+
+def _asked() -> Mapping[str, str]:
+    """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
+    said = _of_url()
+    seen, chosen = st.session_state.get(_CHOSEN, (said, said))
+    if seen == said:
+        return chosen  # type: ignore[no-any-return]  # as _choose put it there
+    del st.session_state[_CHOSEN]
+    return said
+
+
+def _of_url() -> dict[str, str]:
     url = st.query_params
-    if {key: url[key] for key in (TABLE, VERSION, BASE, REF) if key in url} == parameters:
+    return {key: url[key] for key in _OWN if url.get(key)}
+
+
+def _write(parameters: Mapping[str, str]) -> None:
+    """Makes these the URL's table, version, base and ref by one message, one step for the back button; none where they
+    are that already: it could undo what a widget has just written."""
+    if _of_url() == parameters:
         return
-    for key in (TABLE, VERSION, BASE, REF):
-        if key in url and key not in parameters:
-            del url[key]
-    if parameters:
-        url.update(parameters)
+    url = st.query_params
+    others = {key: url.get_all(key) for key in url if key not in _OWN}
+    url.from_dict({**parameters, **others})
 
 
 def _version(text: str | None) -> int | None:

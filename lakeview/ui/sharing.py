@@ -13,6 +13,7 @@ from lakeview.sharing.profile import Profile, read_profile
 from lakeview.sharing.travelling import reach
 from lakeview.ui import cache, downloads, selection
 from lakeview.ui.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
+from lakeview.ui.held import held
 from lakeview.ui.pages import PAGES
 
 TABS = ("As a recipient", "What is shared", "What was read")
@@ -24,8 +25,7 @@ def browse() -> None:
     """A profile's address, who it is for, and the tables that its server shares with it."""
     st.text_input(
         "Profile",
-        key=PROFILE,
-        bind="query-params",
+        key=held(PROFILE),
         placeholder="the profile file that you were sent: team.share, s3://inbox/team.share",
         icon=":material/badge:",
         help="Its path or address. The credential in it is sent to its server only, and shown nowhere.",
@@ -44,7 +44,7 @@ def browse() -> None:
             if not shares:
                 nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
                 return
-            st.selectbox("Share", shares, key=SHARE, label_visibility="collapsed", bind="query-params")
+            st.selectbox("Share", shares, key=held(SHARE, shares[0], shares), label_visibility="collapsed")
             st.markdown(f":small[:gray[{views.counted(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
     tables = _tables(profile.address, share)

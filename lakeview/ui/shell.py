@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from contextlib import suppress
 from importlib import import_module
 
 import streamlit as st
 
 from lakeview.errors import LakeviewError
-from lakeview.ui import downloads, errors, header, opened, selection
+from lakeview.ui import downloads, errors, header, held, opened, selection, sidebar
 from lakeview.ui.components import dark, nothing, title
 from lakeview.ui.logo import icon_svg, logo_svg
 from lakeview.ui.pages import PAGES
@@ -25,26 +25,28 @@ def run() -> None:
     st.set_page_config("lakeview", page_icon=icon_svg(), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     is_dark = dark()
     st.logo(logo_svg(dark=is_dark), icon_image=icon_svg(dark=is_dark), size="medium")
-    groups: dict[str, list[st.Page]] = defaultdict(list)
-    names = {}
-    for name, entry in PAGES.items():
-        page = st.Page(entry.file, title=entry.title, icon=entry.icon, default=entry.default, url_path=name)
-        groups[entry.group].append(page)
-        names[page.url_path] = name
-    page = st.navigation(dict(groups))
-    name = names[page.url_path]
+    pages = {
+        name: st.Page(entry.file, title=entry.title, icon=entry.icon, default=entry.default, url_path=name)
+        for name, entry in PAGES.items()
+    }
+    page = st.navigation(list(pages.values()), position="hidden")
+    name = next(name for name, known in pages.items() if known.url_path == page.url_path)
+    bar = sidebar.Sidebar(pages)
     downloads.reset()
-    if not PAGES[name].of_table:
-        if not PAGES[name].default:
-            title(name)
-        with errors.shown(here=name):
-            selection.current()
-            page.run()
+    held.begin(name)
+    with suppress(LakeviewError):  # where the page is drawn it is said
+        selection.current()
+    bar.draw()
+    if PAGES[name].of_table:
+        _table_page(name, page, bar)
         return
-    _table_page(name, page)
+    if not PAGES[name].default:
+        title(name)
+    with errors.shown(here=name):
+        page.run()
 
 
-def _table_page(name: str, page: st.Page) -> None:
+def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
     found: opened.Opened | None = None
     failed: list[LakeviewError] = []
     slot = None
@@ -57,6 +59,7 @@ def _table_page(name: str, page: st.Page) -> None:
         with errors.shown(here=name, caught=failed):
             found = opened.open_selected(lambda: waiting.skeleton(height=240))
         waiting.empty()
+    bar.draw()  # a version that was not named is known now
     with row:
         header.table_picker()
         if found is not None:

@@ -10,6 +10,7 @@ from lakeview.errors import LakeviewError
 from lakeview.ui import budget, cache, querying, rows
 from lakeview.ui.components import escape, nothing
 from lakeview.ui.data import LIMITS
+from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request
 
@@ -30,10 +31,10 @@ def request(now: Opened) -> Request | None:
     """
     called = " or ".join(f"**{escape(name)}**" for name in (views.QUERY_TABLE, *names(now)))
     typed = st.text_area(
-        "SQL", key="sql", bind="query-params", height=150, placeholder=EXAMPLE,
+        "SQL", key=held("sql"), height=150, placeholder=EXAMPLE,
         help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
     )  # fmt: skip
-    limit = st.selectbox("Rows at most", LIMITS, index=1, key="sql-limit", bind="query-params", width=110)
+    limit = st.selectbox("Rows at most", LIMITS, key=held("sql-limit", LIMITS[1], LIMITS), width=110)
     if not typed or not typed.strip():
         nothing("No query is written.", f"Write one above, for example {' '.join(EXAMPLE.split())}.")
         return None

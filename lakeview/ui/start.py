@@ -44,7 +44,7 @@ def ways_in() -> None:
         with card(":material/folder_open: Tables under a root", stretch=True):
             _roots()
     if st.session_state.pop("_go", None):
-        st.switch_page(PAGES["overview"].file, query_params=selection.link())
+        st.switch_page(PAGES["overview"].file, query_params=opened.link_to(selection.remembered().table or ""))
 
 
 def _demo_lake() -> None:
@@ -58,7 +58,7 @@ def _demo_lake() -> None:
         )
         main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
         if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
-            st.switch_page(PAGES["overview"].file, query_params={"table": main.name})
+            st.switch_page(PAGES["overview"].file, query_params=opened.link_to(main.name))
     else:
         st.markdown(
             ":gray[Real flights of 2013, written by a Spark pipeline, with planted troubles. "

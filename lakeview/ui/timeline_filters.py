@@ -14,6 +14,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import viewed
+from lakeview.ui.held import held
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -29,11 +30,9 @@ def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
         measure = st.segmented_control(
             "Measure",
             MEASURES,
-            default="rows",
             required=True,
             format_func=str.capitalize,
-            key="measure",
-            bind="query-params",
+            key=held("measure", "rows", MEASURES),
             label_visibility="collapsed",
         )
         lanes = _lanes(timeline)
@@ -107,8 +106,8 @@ def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None
     span = st.query_params.get("span", "all")
     label = dates or (span if span in viewed.SPANS and span != "all" else "all time")
     with st.popover(label, icon=":material/date_range:", help="or drag over the first chart"):
-        span = st.segmented_control(
-            "Before the last commit", list(viewed.SPANS), default="all", required=True, key="span", bind="query-params"
+        before = st.segmented_control(
+            "Before the last commit", list(viewed.SPANS), required=True, key=held("span", "all", viewed.SPANS)
         )
         st.slider(
             "Commits from and to, UTC",
@@ -120,7 +119,7 @@ def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None
             on_change=lambda: _keep_range(*(moment.replace(tzinfo=UTC) for moment in st.session_state["range"])),
         )
         st.button("Any time", key="any-time", on_click=_forget_range, disabled=not chosen)
-    return span or "all", begin if chosen else None, end if chosen else None
+    return before or "all", begin if chosen else None, end if chosen else None
 
 
 def _whole(moment: datetime, step: timedelta) -> datetime:
@@ -142,8 +141,7 @@ def _keep_range(first: datetime, last: datetime) -> None:
 
 
 def _forget_range() -> None:
-    for name in (FROM, TO):
-        _keep(name, "")
+    st.query_params.from_dict({key: st.query_params.get_all(key) for key in st.query_params if key not in (FROM, TO)})
 
 
 def _keep(name: str, text: str) -> None:

@@ -258,7 +258,18 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
         limit = "3 times the usual rows"
         claim = f"{version} loaded far more rows than usual"
         remedy = "compare it with the version before"
-        found.append(Finding(Severity.ATTENTION, claim, evidence, limit, version, remedy=remedy, page="timeline"))
+        found.append(
+            Finding(
+                Severity.ATTENTION,
+                claim,
+                evidence,
+                limit,
+                version,
+                remedy=remedy,
+                page="timeline",
+                commit=row["version"],
+            )
+        )
     if back.height:
         largest = back.sort("records_added", descending=True, nulls_last=True).row(0, named=True)
         versions = ", ".join(format_version(v) for v in back["version"].head(3))
@@ -268,7 +279,8 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
             claim = f"{back.height:,} loads were bad and are repaired: {versions}{more}"
         first = format_version(largest["version"])
         evidence = f"{first}: {format_count(largest['records_added'])} rows, {largest['note']}"
-        found.append(Finding(Severity.NOTE, claim, evidence, place=first, page="timeline"))
+        commit = largest["version"]
+        found.append(Finding(Severity.NOTE, claim, evidence, place=first, page="timeline", commit=commit))
     return found
 
 

@@ -60,6 +60,7 @@ def _finding(version: int, parts: list[str], moment: datetime | None, writer: st
         ),
         format_version(version),
         page="timeline",
+        commit=version,
     )
 
 

@@ -7,9 +7,10 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.ui import budget, changes, data, downloads, errors, opened, sampled, sql, viewed
 from lakeview.ui.components import card, dark, nothing, stack
+from lakeview.ui.held import held
 
 now = opened.current()
-preview, query, changed, nulls = st.tabs(data.TABS, key="tab", bind="query-params", on_change="rerun")
+preview, query, changed, nulls = st.tabs(data.TABS, key=held("tab", data.TABS[0], data.TABS), on_change="rerun")
 
 if preview.open:
     with preview, errors.shown(here="data"), card("Rows", data.NOTE, key="preview"):

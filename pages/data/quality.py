@@ -6,6 +6,9 @@ import streamlit as st
 
 from lakeview.ui import downloads, errors, kept_rules, opened, quality
 from lakeview.ui.components import card, nothing
+from lakeview.ui.held import held
+
+TABS = ["Each load", "Whole table", "By partition"]
 
 now = opened.current()
 
@@ -20,9 +23,7 @@ with errors.shown(here="quality"):
             quality.alerts(found)
         downloads.offer("loads by column", told.changes)
         column = quality.picked_column(told, found, quality.TRENDS_NOTE)
-        loads, table, partitions = st.tabs(
-            ["Each load", "Whole table", "By partition"], key="tab", bind="query-params", on_change="rerun"
-        )
+        loads, table, partitions = st.tabs(TABS, key=held("tab", TABS[0], TABS), on_change="rerun")
         if loads.open:
             with loads:
                 quality.load_trends(now, told, column)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview.ui import errors, sharing, sharing_out
+from lakeview.ui.held import held
 
-recipient, shared, read = st.tabs(list(sharing.TABS), key="tab", bind="query-params", on_change="rerun")
+recipient, shared, read = st.tabs(list(sharing.TABS), key=held("tab", sharing.TABS[0], sharing.TABS), on_change="rerun")
 if recipient.open:
     with recipient, errors.shown(here="sharing"):
         sharing.browse()

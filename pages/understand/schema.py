@@ -7,11 +7,12 @@ import streamlit as st
 from lakeview import views
 from lakeview.ui import beside, downloads, errors, opened, schemas, viewed
 from lakeview.ui.components import card, nothing
+from lakeview.ui.held import held
+
+TABS = ["Columns", "What changed", "Since when"]
 
 now = opened.current()
-columns, difference, history = st.tabs(
-    ["Columns", "What changed", "Since when"], key="tab", bind="query-params", on_change="rerun"
-)
+columns, difference, history = st.tabs(TABS, key=held("tab", TABS[0], TABS), on_change="rerun")
 
 if columns.open:
     with columns, errors.shown(here="schema"):

@@ -7,11 +7,12 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.ui import beside, commits, downloads, errors, lives, opened, timeline_filters, viewed
 from lakeview.ui.components import card, dark, grid, nothing, stack
+from lakeview.ui.held import held
 
 now = opened.current()
 timeline = viewed.timeline(now)
 names = commits.tabs(now)
-tabs = dict(zip(names, st.tabs(names, key="tab", bind="query-params", on_change="rerun"), strict=True))
+tabs = dict(zip(names, st.tabs(names, key=held("tab", names[0], names), on_change="rerun"), strict=True))
 
 if tabs["Commits"].open:
     with tabs["Commits"]:

@@ -16,9 +16,6 @@ from tests.browser.visitor import Visitor, somebody
 pytestmark = pytest.mark.browser
 
 STREAMLITS_OWN: dict[str, tuple[str, ...]] = {
-    # its navigation lays a div between the list and its lines
-    "list": ('<ul data-testid="stSidebarNavItems"',),
-    "listitem": ("<li class=",),
     # the column of ticks of a table whose rows can be chosen
     "empty-table-header": ('aria-colindex="1" ',),
     # its colours of code; the faded ink of the words beside a metric's chip; the one primary colour is the ground of a
@@ -52,7 +49,7 @@ _NAMELESS = """main => [...main.querySelectorAll("[data-testid=stVegaLiteChart] 
 
 
 _FOCUSED = """() => {
-    const link = document.activeElement.closest("[data-testid=stSidebarNav] a");
+    const link = document.activeElement.closest("[data-testid=stSidebar] .stPageLink a");
     if (link) return "nav " + link.getAttribute("href");
     for (let node = document.activeElement; node; node = node.parentElement)
         for (const name of node.classList) if (name.startsWith("st-key-")) return name;

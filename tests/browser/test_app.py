@@ -43,9 +43,7 @@ def test_the_sidebar_leads_to_every_page_and_keeps_the_selection(visitor: Visito
     for name, entry in PAGES.items():
         if entry.default:
             continue
-        visitor.page.get_by_test_id("stSidebarNav").get_by_role("link", name=entry.title, exact=True).click()
-        expect(visitor.page.get_by_role("heading", name=entry.title, exact=True)).to_be_visible(timeout=PATIENCE)
-        visitor.settle()
+        visitor.go(entry.title)
         assert urlsplit(visitor.page.url).path == f"/{name}"
         assert visitor.parameters() == {"table": "demo/flights", "version": "40", "base": "30"}
 

@@ -78,9 +78,7 @@ def test_back_and_forward_follow_what_was_chosen(visitor: Visitor) -> None:
 
 def test_back_leads_to_the_page_before(visitor: Visitor) -> None:
     visitor.open("/schema?table=demo/flights&version=70")
-    visitor.page.get_by_test_id("stSidebarNav").get_by_role("link", name="Files", exact=True).click()
-    expect(visitor.page.get_by_role("heading", name="Files", exact=True)).to_be_visible(timeout=PATIENCE)
-    visitor.settle()
+    visitor.go("Files")
     visitor.page.go_back()
     expect(visitor.page.get_by_role("heading", name="Schema", exact=True)).to_be_visible(timeout=PATIENCE)
     visitor.settle()

@@ -30,6 +30,12 @@ class Visitor:
         self.page.goto(f"{self.server}{path}")
         self.settle()
 
+    def go(self, title: str) -> None:
+        """To another page, by its link in the sidebar."""
+        self.page.get_by_test_id("stSidebar").get_by_role("link", name=title, exact=True).click()
+        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible(timeout=PATIENCE)
+        self.settle()
+
     def settle(self) -> None:
         """Waits until the page is drawn, and checks that nothing went wrong."""
         app = self.page.locator('[data-testid="stApp"]')
@@ -46,6 +52,11 @@ class Visitor:
     def parameters(self) -> dict[str, str]:
         """The query parameters of the address bar, of each the first value."""
         return {key: values[0] for key, values in parse_qs(urlsplit(self.page.url).query).items()}
+
+    @property
+    def steps(self) -> int:
+        """How many steps the browser's history of this tab has."""
+        return int(self.page.evaluate("history.length"))
 
     @property
     def link(self) -> str:

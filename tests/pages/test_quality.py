@@ -138,3 +138,8 @@ def test_required_fields_of_the_second_format_are_proved(tmp_path: Path) -> None
     assert not app.exception
     rules = next(f.value for f in app.dataframe if "rule" in f.value)
     assert rules[["verdict", "kind", "rule"]].values.tolist() == [["\N{CHECK MARK} kept", "required", "id IS NOT NULL"]]
+
+
+def test_an_alert_leads_to_the_commit_to_blame(spoilt: Path) -> None:
+    links = [link.proto for link in open_page("quality", spoilt).main.get("page_link")]
+    assert [link.page for link in links if "commit=10" in link.query_string.split("&")] == ["timeline"]

@@ -1,0 +1,86 @@
+"""A widget's state to a parameter of the link and back, so that a link, back and forward set the widget.
+
+Streamlit's own `bind="query-params"` is not used: leaving a page takes its parameters out of the link before the page
+has changed, which is a step of its own in the browser's history; and two pages' widgets of one name fall out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import streamlit as st
+
+_PAGE, _SEEN = "_held_on", "_held"
+
+
+def begin(page: str) -> None:
+    """To be called once a run: another page's widgets are others, whatever they are called."""
+    if st.session_state.get(_PAGE) != page:
+        for key in st.session_state.get(_SEEN, {}):
+            st.session_state.pop(key, None)
+        st.session_state[_PAGE], st.session_state[_SEEN] = page, {}
+
+
+def held(
+    key: str,
+    default: Any = "",
+    options: Iterable[Any] | None = None,
+    *,
+    many: bool = False,
+    read: Callable[[str], Any] = str,
+) -> str:
+    """The key for a widget, whose state is in the link under this key unless it is the default.
+
+    Called just before the widget is drawn, which gets the key and no default. A state that is none of the `options`
+    is the default. `many`: the state is a list of options; `read` makes a state of text where there are no options,
+    and raises ValueError for what is none.
+    """
+    texts = None if options is None else {_text(option): option for option in options}
+    said = st.query_params.get_all(key)
+    seen: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
+    unknown = texts is not None and bool(said) and not any(text in texts for text in said)
+    if unknown and st.session_state.get(key, default) == default:
+        st.session_state[key] = default  # the link keeps what it says: it may be an option later
+        return key
+    if key not in st.session_state or seen.get(key) != said:  # another link than the one the widget has seen
+        state = _state(said, default, texts, read, many=many)
+    else:
+        state = st.session_state[key]
+        if texts is not None and not many and _text(state) not in texts:
+            state = default
+    st.session_state[key] = state
+    told = [] if state == default else [_text(one) for one in state] if many else [_text(state)]
+    if told != said:
+        _write(key, told)
+    seen[key] = told
+    return key
+
+
+def _state(
+    said: list[str], default: Any, texts: dict[str, Any] | None, read: Callable[[str], Any], *, many: bool
+) -> Any:
+    if many:
+        known = [text if texts is None else texts[text] for text in said if texts is None or text in texts]
+        return known or default
+    if not said:
+        return default
+    if texts is not None:
+        return texts.get(said[-1], default)
+    try:
+        return read(said[-1])
+    except ValueError:
+        return default
+
+
+def _text(state: Any) -> str:
+    if state is None:
+        return ""
+    return state.isoformat() if hasattr(state, "isoformat") else str(state)
+
+
+def _write(key: str, told: list[str]) -> None:
+    if told:
+        st.query_params[key] = told
+    elif key in st.query_params:
+        del st.query_params[key]

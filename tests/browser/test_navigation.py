@@ -1,0 +1,95 @@
+"""Steps of the browser's history: each choice is one, back shows what was there; a first visit may be to any page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from lakeview.ui.pages import PAGES
+from tests.browser.conftest import serving
+from tests.browser.controls import Control, change, place
+from tests.browser.visitor import PATIENCE, Visitor, somebody
+
+pytestmark = pytest.mark.browser
+
+
+def field(visitor: Visitor, key: str) -> Locator:
+    """What a select box of the page says."""
+    return place(visitor, Control("stSelectbox", f"st-key-{key}", 0)).locator("input").first
+
+
+def test_each_choice_is_one_step_and_back_shows_what_was_there(visitor: Visitor) -> None:
+    visitor.open("/timeline?table=demo/flights&version=40&base=30")
+    begun = visitor.steps
+    links = [visitor.link]
+    moves: list[Callable[[], object]] = [
+        lambda: change(visitor, Control("stSelectbox", "st-key-pick_version", 0)),
+        lambda: change(visitor, Control("stButtonGroup", "st-key-measure", 0)),
+        lambda: change(visitor, Control("stTabs", "st-key-tab", 0)),
+        lambda: visitor.go("Schema"),
+        lambda: change(visitor, Control("stTabs", "st-key-tab", 0)),
+        lambda: change(visitor, Control("stSelectbox", "st-key-pick_table", 0)),
+        lambda: visitor.go("Lake"),
+        lambda: visitor.go("Files"),
+    ]
+    shown = [(visitor.main.locator("h2").inner_text(), field(visitor, "pick_version").input_value())]
+    for number, move in enumerate(moves, start=1):
+        move()
+        visitor.settle()
+        assert visitor.steps == begun + number, f"after {visitor.link}"
+        links.append(visitor.link)
+        heading = visitor.main.locator("h2").inner_text()
+        shown.append((heading, "" if heading == "Lake" else field(visitor, "pick_version").input_value()))
+    for direction, there in ((-1, range(len(links) - 2, -1, -1)), (1, range(1, len(links)))):
+        for position in there:
+            heading, version = shown[position]
+            visitor.page.evaluate(f"history.go({direction})")
+            visitor.page.wait_for_url(visitor.server + links[position], timeout=PATIENCE)
+            expect(visitor.main.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=PATIENCE)
+            if version:
+                expect(field(visitor, "pick_version")).to_have_value(version, timeout=PATIENCE)
+            visitor.settle()
+            assert visitor.link == links[position]
+    assert visitor.steps == begun + len(moves)
+
+
+def test_one_step_back_from_the_demo_lake_is_the_start(visitor: Visitor) -> None:
+    visitor.open("/")
+    visitor.page.get_by_role("button", name="Open demo / flights").click()
+    expect(visitor.page.get_by_role("heading", name="Overview", exact=True)).to_be_visible(timeout=PATIENCE)
+    visitor.settle()
+    assert set(visitor.parameters()) == {"table", "version"}
+    visitor.page.go_back()
+    expect(visitor.page.get_by_role("button", name="Open demo / flights")).to_be_visible(timeout=PATIENCE)
+
+
+def test_the_sidebar_marks_the_page_and_keeps_its_place(browser: Browser, server: str) -> None:
+    visitor = somebody(browser, server)
+    visitor.page.set_viewport_size({"width": 1440, "height": 420})  # the pages' links do not fit
+    visitor.open("/timeline?table=demo/flights")
+    links = visitor.page.get_by_test_id("stSidebar").locator(".stPageLink a")
+    assert links.count() == len(PAGES)
+    scrolled = """() => document.querySelector("[data-testid=stSidebarContent]").scrollTop"""
+    links.last.scroll_into_view_if_needed()
+    before = visitor.page.evaluate(scrolled)
+    assert before > 0
+    visitor.go("Lake")
+    assert visitor.page.evaluate(scrolled) == before
+    grounds = links.evaluate_all("all => all.map(link => getComputedStyle(link).backgroundColor)")
+    here = list(PAGES).index("lake")
+    assert grounds.count(grounds[here]) == 1, "the page that is shown is marked, and no other"
+    visitor.close()
+
+
+@pytest.mark.parametrize("page", ["health", "timeline", "lake"])
+def test_the_first_visit_to_a_server_may_be_to_any_page(page: str, browser: Browser, demo_lake: Path) -> None:
+    with serving(demo_lake) as address:
+        visitor = somebody(browser, address)
+        visitor.open(f"/{page}?table=demo/flights")
+        expect(visitor.main.get_by_role("heading", name=PAGES[page].title, exact=True)).to_be_visible(timeout=PATIENCE)
+        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
+        assert visitor.link.startswith(f"/{page}?")
+        visitor.close()
