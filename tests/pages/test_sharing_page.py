@@ -203,6 +203,23 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
     assert "What came before v2 is not told here" in text(compare)
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "plain_readers"),
+    [
+        pytest.param("months", "parquet responses", "✓ reads", id="plain files"),
+        pytest.param("vectors", "delta responses (unknown), deletionVectors", "✕ fails", id="with deletion vectors"),
+    ],
+)
+def test_which_recipients_read_a_shared_table(name: str, asked: str, plain_readers: str, served: RunningServer) -> None:
+    app = open_page("health", f"{served.profile}#lake.default.{name}")
+    assert not app.exception
+    assert f"This version asks for: {asked}" in text(app)
+    (matrix,) = [f.value for f in app.dataframe if "engine" in f.value.columns]
+    read = dict(zip(matrix["engine"], matrix["read"], strict=True))
+    assert read["delta-sharing for Python (pandas) 1.4.2"] == "✓ reads"
+    assert read["DuckDB (duck_delta_share) 0.1.0"] == plain_readers
+
+
 def test_two_versions_of_a_share_are_compared(served: RunningServer) -> None:
     app = open_page("compare", f"{served.profile}#lake.default.months", version="2", base="1")
     assert not app.exception
