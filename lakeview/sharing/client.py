@@ -16,7 +16,7 @@ from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.errors import LakeviewError, SharingError
 from lakeview.sharing.answers import Answer, read_answer
 from lakeview.sharing.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials, Secret, Token
-from lakeview.sharing.http import Http, Limits, RetryLaterError, check_endpoint, failure
+from lakeview.sharing.http import Http, Limits, check_endpoint
 from lakeview.sharing.profile import BASIC, OAUTH, Profile, TableName
 from lakeview.sharing.protocol import (
     CAPABILITIES_HEADER,
@@ -33,6 +33,7 @@ from lakeview.sharing.protocol import (
     path_of,
     table_path,
 )
+from lakeview.sharing.refusals import RetryLaterError, failure
 
 if TYPE_CHECKING:
     import httpx

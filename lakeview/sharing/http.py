@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import re
 import socket
 import time
 import weakref
@@ -14,18 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-import msgspec
-
 from lakeview.config import VERSION
 from lakeview.errors import (
     AccessDeniedError,
     InvalidRequestError,
-    LakeviewError,
-    NotATableError,
     SharingError,
     StoreUnavailableError,
 )
-from lakeview.sharing.protocol import ErrorBody
+from lakeview.sharing.refusals import RetryLaterError, without_control
 from lakeview.storage import back_off
 
 if TYPE_CHECKING:
@@ -34,8 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 USER_AGENT = f"lakeview/{VERSION}"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_ERROR_BODY = 64 << 10
 _UNPACKED = 1 << 20
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
@@ -62,15 +55,6 @@ class Limits:
     stream: int = 4 << 30
     plain_http: bool = False
     private: bool = True
-
-
-class RetryLaterError(Exception):
-    """An answer, or none, after which trying again may help; `error` is what to raise when patience ends."""
-
-    def __init__(self, error: LakeviewError, wait: float = 0.0) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.wait = wait
 
 
 class Http:
@@ -220,7 +204,7 @@ def _unpacked(response: httpx.Response) -> Iterator[bytes]:
         yield from response.iter_raw()
         return
     if packing not in ("gzip", "x-gzip", "deflate"):
-        raise _packed(f"packed as {_CONTROL.sub(' ', packing)[:40]}, which was not asked for")
+        raise _packed(f"packed as {without_control(packing)[:40]}, which was not asked for")
     unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
     try:
         for raw in response.iter_raw():
@@ -236,48 +220,6 @@ def _unpacked(response: httpx.Response) -> Iterator[bytes]:
 
 def _packed(how: str) -> SharingError:
     return SharingError(f"the server's answer is {how}", fix="ask whoever runs the server", kind="bad-answer")
-
-
-def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
-    """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, else an error that says what to do.
-
-    `what`: what was asked for. The server's message is text, shortened and without control characters.
-    """
-    status = response.status_code
-    told = _message(body[:_ERROR_BODY])
-    said = f": {told}" if told else ""
-    match status:
-        case 401:
-            return AccessDeniedError(
-                f"the server does not accept the profile's credentials for {what}{said}",
-                fix="ask whoever shares the data for a new profile",
-                kind="sharing-unauthenticated",
-            )
-        case 403:
-            return AccessDeniedError(
-                f"the server refuses {what}{said}",
-                fix="ask whoever shares the data to grant it",
-                kind="sharing-forbidden",
-            )
-        case 404:
-            return NotATableError(
-                f"the server has no {what}{said}",
-                fix="check the names; list what is shared with the profile",
-                kind="not-shared",
-            )
-        case 429 | 500 | 502 | 503 | 504:
-            wait = _retry_after(response.headers.get("Retry-After"))
-            error = StoreUnavailableError(
-                f"the server cannot answer for {what} now ({status}){said}",
-                fix=f"try again in {wait:,.0f} seconds" if wait else "try again later",
-                kind="sharing-unavailable",
-            )
-            return RetryLaterError(error, wait)
-    return SharingError(
-        f"the server refused {what} ({status}){said}",
-        fix="change the request as the server says" if status == 400 else "ask whoever runs the server",
-        kind="sharing-refused",
-    )
 
 
 def shown(url: str) -> str:
@@ -346,28 +288,8 @@ def _private(host: str, what: str) -> AccessDeniedError:
     )
 
 
-def _message(body: bytes) -> str:
-    """An error body's message, or a short body as it is if it is text and no page."""
-    try:
-        found = msgspec.json.decode(body, type=ErrorBody)
-        text = found.message or found.error_code
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body.decode(errors="replace")
-        if text.lstrip().startswith("<"):
-            return ""
-    return _CONTROL.sub(" ", text).strip()[:600]
-
-
-def _retry_after(text: str | None) -> float:
-    """Seconds; 0 where there are none, or a date (which would need the server's clock)."""
-    try:
-        return max(0.0, float(text)) if text else 0.0
-    except ValueError:
-        return 0.0
-
-
 def _reason(error: Exception) -> str:
-    return _CONTROL.sub(" ", str(error)) or type(error).__name__
+    return without_control(str(error)) or type(error).__name__
 
 
 def _long_line(most: int) -> SharingError:

@@ -14,7 +14,8 @@ from lakeview.config import Config
 from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, SharingError, UnsupportedTableError
 from lakeview.sharing.blocks import BLOCK, Blocks
 from lakeview.sharing.file_lines import SignedUrl
-from lakeview.sharing.http import Http, RetryLaterError, failure, moved, shown
+from lakeview.sharing.http import Http, moved, shown
+from lakeview.sharing.refusals import RetryLaterError, failure
 from lakeview.snapshot import milliseconds
 from lakeview.storage.interface import LISTING, Storage
 

@@ -15,6 +15,7 @@ from lakeview.sharing.client import SharingClient
 from lakeview.sharing.http import Limits
 from lakeview.sharing.profile import TableName, parse_profile
 from lakeview.sharing.protocol import QueryRequest
+from lakeview.sharing.refusals import retry_after
 from lakeview.sharing.table import open_shared
 from tests.builders.shares import TOKEN, SharingServer
 
@@ -137,3 +138,22 @@ def test_odd_waits_are_not_waited_for(wait: str, server: SharingServer) -> None:
     server.answer_with("/version", 429, b"", {"Retry-After": wait}, times=9)
     with pytest.raises(LakeviewError):
         client(server, Limits(attempts=2, patience=2)).version(ORDERS)
+
+
+DATES = {
+    "one later than the answer's own": ("Sun, 22 Nov 2026 12:00:30 GMT", "Sun, 22 Nov 2026 12:00:00 GMT", 30.0),
+    "one of the past": ("Sun, 22 Nov 2026 11:00:00 GMT", "Sun, 22 Nov 2026 12:00:00 GMT", 0.0),
+    "one of another zone": ("Sun, 22 Nov 2026 13:00:30 +0100", "Sun, 22 Nov 2026 12:00:00 GMT", 30.0),
+    "one without a zone": ("Sun Nov 22 12:00:30 2026", "Sun, 22 Nov 2026 12:00:00 GMT", 30.0),
+    "an answer without a date": ("Sun, 22 Nov 2026 12:00:30 GMT", None, 0.0),
+    "no date": ("the day after tomorrow", "Sun, 22 Nov 2026 12:00:00 GMT", 0.0),
+    "a day that there is not": ("Sun, 99 Nov 2026 12:00:30 GMT", "Sun, 22 Nov 2026 12:00:00 GMT", 0.0),
+    "a number": ("7", None, 7.0),
+    "nothing": ("", None, 0.0),
+}
+
+
+@pytest.mark.parametrize(("then", "now", "seconds"), DATES.values(), ids=DATES)
+def test_when_to_ask_again_may_be_a_date(then: str, now: str | None, seconds: float) -> None:
+    headers = {"Retry-After": then} | ({} if now is None else {"Date": now})
+    assert retry_after(headers) == seconds
