@@ -13,21 +13,19 @@ import streamlit as st
 from lakeview import views
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import PrimitiveType, leaf_name
-from lakeview.ui import budget, cache, querying, rows
+from lakeview.ui import budget, cache, querying, rows, selection
 from lakeview.ui.budget import Cost
-from lakeview.ui.components import escape, frame, nothing
+from lakeview.ui.components import escape, frame, link, nothing
 from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
+from lakeview.ui.quality import WHOLE_TABLE
 from lakeview.ui.query_worker import Request as Query
 
 NOTE = "nothing is read before you press the button; its price comes from the log"
-TREND_NOTE = (
-    "up to 24 versions, from statistics alone; stronger is more, ≥ ≤ bounds, ≈ estimate, blank: no such column yet"
-)
 LIMITS = (50, 100, 500, 1_000)
 VERSION, MOMENT = "this version", "at a moment"
-TABS = ("Rows", "SQL", "Changes", "Nulls over time")
+TABS = ("Rows", "SQL", "Changes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +251,4 @@ def null_table(shares: pl.DataFrame) -> None:
         },
         key="nulls",
     )
+    link("quality", "How they changed, version by version", selection.link(tab=WHOLE_TABLE))

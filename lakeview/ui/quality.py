@@ -16,6 +16,8 @@ from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
+WHOLE_TABLE = "Whole table"
+TABS = ("Each load", WHOLE_TABLE, "By partition")
 MOST_COLUMNS = 40
 MOST_VALUES = 4_000_000
 """So many files times columns are looked at by themselves: about six seconds, however they are spread."""

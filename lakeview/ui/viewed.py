@@ -20,7 +20,6 @@ from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 MAX_SCHEMAS = 200
-MAX_TREND_VERSIONS = 24
 
 SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, "last 7 days": 7}
 """What the timeline can be narrowed to, in days before the last commit."""
@@ -202,27 +201,6 @@ def schema_tree(now: Opened) -> pl.DataFrame:
 def null_shares(now: Opened) -> pl.DataFrame:
     """NULL_SHARES of the version shown, from statistics alone."""
     return _told_by_statistics(now.address, now.version, now.branch).shares
-
-
-def null_shares_by_version(now: Opened) -> pl.DataFrame:
-    """Nulls by column and version for a bounded number of versions of the line told, from statistics alone."""
-    return _null_shares_by_version(now.address, now.latest)
-
-
-@kept(16)
-def _null_shares_by_version(address: str, latest: int) -> pl.DataFrame:
-    line = _of_line(cache.logged("versions", address, latest), address, latest)
-    readable = line.filter("readable").reverse()
-    chosen = views.spread_evenly(readable["version"].to_list(), MAX_TREND_VERSIONS)
-    readable = readable.filter(pl.col("version").is_in(chosen))
-    points = []
-    for number, moment in readable.select("version", "timestamp").iter_rows():
-        try:
-            snapshot = cache.snapshot(address, number)
-            points.append((number, moment, cache.table(address).statistics(number), snapshot.files))
-        except LakeviewError:  # that version turned out to be unreadable after all: it has no cell
-            continue
-    return views.null_shares_by_version(points)
 
 
 def cadence(now: Opened) -> views.Cadence:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lakeview import charts, views
+from lakeview import views
 from lakeview.ui import budget, changes, data, downloads, errors, opened, sampled, sql, viewed
-from lakeview.ui.components import card, dark, nothing, stack
+from lakeview.ui.components import card, nothing
 from lakeview.ui.held import held
 
 now = opened.current()
-preview, query, changed, nulls = st.tabs(data.TABS, key=held("tab", data.TABS[0], data.TABS), on_change="rerun")
+preview, query, changed = st.tabs(data.TABS, key=held("tab", data.TABS[0], data.TABS), on_change="rerun")
 
 if preview.open:
     with preview, errors.shown(here="data"), card("Rows", data.NOTE, key="preview"):
@@ -62,11 +62,3 @@ if changed.open:
                     found = budget.rows(span, allowed)
                     downloads.offer("changed rows", found)
                     changes.show(found, span)
-
-if nulls.open:
-    with nulls, errors.shown(here="data"), card("Null share by column and version", data.TREND_NOTE, key="null-trend"):
-        trend = viewed.null_shares_by_version(now)
-        if data.tells_nothing(trend):
-            nothing("There is no course to show.", "No readable version has statistics.", "timeline")
-        else:
-            stack(charts.null_heatmap(trend, dark=dark()), key="null-trend")

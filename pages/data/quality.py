@@ -8,8 +8,6 @@ from lakeview.ui import downloads, errors, kept_rules, opened, quality
 from lakeview.ui.components import card, nothing
 from lakeview.ui.held import held
 
-TABS = ["Each load", "Whole table", "By partition"]
-
 now = opened.current()
 
 with errors.shown(here="quality"):
@@ -23,7 +21,9 @@ with errors.shown(here="quality"):
             quality.alerts(found)
         downloads.offer("loads by column", told.changes)
         column = quality.picked_column(told, found, quality.TRENDS_NOTE)
-        loads, table, partitions = st.tabs(TABS, key=held("tab", TABS[0], TABS), on_change="rerun")
+        loads, table, partitions = st.tabs(
+            quality.TABS, key=held("tab", quality.TABS[0], quality.TABS), on_change="rerun"
+        )
         if loads.open:
             with loads:
                 quality.load_trends(now, told, column)

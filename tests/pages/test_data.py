@@ -160,6 +160,18 @@ def test_what_the_rows_stand_for_is_said(good: Path) -> None:
     assert "of the 50 rows above, which are no random sample of the table" in text(app)
 
 
+def test_how_nulls_changed_is_told_by_the_quality_page(good: Path) -> None:
+    app = open_page("data", good, version="3")
+    (link,) = [link for link in app.page_link if "How they changed" in link.label]
+    assert "Whole+table" in link.proto.query_string or "Whole%20table" in link.proto.query_string
+
+
+def test_a_link_to_a_tab_that_is_gone_shows_the_rows(good: Path) -> None:
+    app = open_page("data", good, tab="Nulls over time")
+    assert not app.exception
+    assert app.button(key="read").label.startswith("Read rows")
+
+
 def test_sql_is_priced_and_answered(good: Path) -> None:
     query = "SELECT carrier, count(*) AS n FROM flights WHERE month = 2 GROUP BY carrier ORDER BY carrier"
     app = open_page("data", good, tab="SQL", sql=query)

@@ -146,13 +146,10 @@ def test_a_version_of_another_branch_says_where_it_lies(branched: str) -> None:
     assert "on audit" in text(open_page("files", branched, version=str(FIRST_ID + 2)))
 
 
-def test_readability_and_null_shares_are_those_of_the_line_told(branched: str) -> None:
+def test_readability_is_that_of_the_line_told(branched: str) -> None:
     main, audit = (viewed.ribbon(look_at(branched, ref=ref)) for ref in (None, "audit"))
     assert main["version"].to_list() == [FIRST_ID + n for n in (1, 3, 4)]
     assert audit["version"].to_list() == [FIRST_ID + n for n in (1, 2)]
-    shares = viewed.null_shares_by_version(look_at(branched))
-    assert FIRST_ID + 2 not in shares["version"]
-    assert FIRST_ID + 2 in viewed.null_shares_by_version(look_at(branched, ref="audit"))["version"]
 
 
 def test_the_course_of_clustering_is_that_of_the_line_told(branched: str) -> None:
