@@ -95,7 +95,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
     )
     rows = rows.with_columns(label=labels)
     most = max([1.0, *(value for value in rows["right"] if value is not None)])
-    scale = alt.Scale(domain=[0, most])
+    scale = alt.Scale(domain=[0, most], padding=6)
     x = alt.X("after:Q", title=None, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
     y = alt.Y(
         "column:N",

@@ -70,9 +70,10 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
     if not last:
         text = f"target {format_bytes(TARGET_LOW).split('.')[0]}\N{EN DASH}{format_bytes(TARGET_HIGH)}"
         layers.append(
-            alt.Chart(rows.filter("target").head(1))
-            .mark_text(text=text, align="left", baseline="bottom", dx=-14, y=-4)
-            .encode(x=x)
+            # at the right edge of the plot: words that left it would make this panel narrower than the one below
+            alt.Chart(rows.filter("target").head(1)).mark_text(
+                text=text, align="right", baseline="bottom", y=-4, x="width"
+            )
         )
     return finished(layered(*layers), p, height=96, title=title, width=width)
 

@@ -103,7 +103,7 @@ def partition_heatmap(
         base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     )
     height = min(max(len(down), 2) * 20, MOST_ROWS_HIGH)
-    title = f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes"
+    title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes", dx=-LABEL_WIDTH)
     return [finished(chart, p, height=height, title=title, width=width)]
 
 

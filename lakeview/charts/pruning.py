@@ -214,4 +214,4 @@ def _short(text: str | None) -> str:
 
 
 def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

@@ -33,8 +33,8 @@ def load_trend_chart(
     rows = _told(_thinned(known), kind).with_columns(pl.col("value", "band_low", "band_high") / divisor)
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
-    scale = alt.Scale(zero=kind != "days", nice=True, type="symlog" if _flattened(rows) else "linear")
-    y = alt.Y("value:Q", title=None, scale=scale)
+    scale, axis = _scale(rows, kind)
+    y = alt.Y("value:Q", title=None, scale=scale, axis=axis)
     out = rows.filter("outside")
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
@@ -48,7 +48,7 @@ def load_trend_chart(
     layers: list[AnyChart] = [
         alt.Chart(rows.drop_nulls("band_low"))
         .mark_area(color=p.band, interpolate="step-after")
-        .encode(x=x, y=alt.Y("band_low:Q", title=None, scale=scale), y2="band_high:Q"),
+        .encode(x=x, y=alt.Y("band_low:Q", title=None, scale=scale, axis=axis), y2="band_high:Q"),
         alt.Chart(rows).mark_line(color=p.blue, strokeWidth=1.4, interpolate="step-after").encode(x=x, y=y),
         alt.Chart(out).mark_point(shape="cross", filled=True, size=70, color=p.red, opacity=1).encode(x=x, y=y),
     ]
@@ -110,6 +110,20 @@ def _told(rows: pl.DataFrame, kind: TrendKind) -> pl.DataFrame:
         ),
         label=pl.Series([f"{v}, {load}" for v, load in zip(values, loads, strict=True)], dtype=pl.String),
     )
+
+
+def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
+    """A linear scale from zero; where one load would flatten the others a logarithmic one, which powers of ten mark.
+    What is zero throughout lies on the ground of a scale that goes somewhere."""
+    axis = alt.Axis(labelExpr="format(datum.value, abs(datum.value) < 10000 ? ',.4~r' : '.3~s')")
+    highest = max((abs(v) for v in (_largest(rows[n]) for n in ("value", "band_high")) if v is not None), default=0.0)
+    if highest == 0 and not (rows["value"] < 0).any():
+        return alt.Scale(domain=[0, 1]), axis
+    if _flattened(rows):
+        marks = [0.0, *(10.0**n for n in range(0, 16, 1 if highest < 10_000 else 3) if 10.0**n <= highest)]
+        axis.values, axis.tickCount = marks, 2 * len(marks)  # of more marks than ticks are asked for Vega drops some
+        return alt.Scale(zero=kind != "days", nice=False, type="symlog"), axis
+    return alt.Scale(zero=kind != "days", nice=True), axis
 
 
 def _flattened(rows: pl.DataFrame) -> bool:

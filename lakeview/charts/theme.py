@@ -21,6 +21,8 @@ Width = int | Literal["container"]
 
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
 Y_EXTENT = 54
+_TIME_TICKS = 8
+"""About so many labels on a time axis: a year still has its twelve, and a month has weeks, also on half a page."""
 TITLE_HEIGHT = 24
 AXIS_HEIGHT = 22
 PICKED = "picked"
@@ -243,8 +245,10 @@ def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "
         format="",
         labelExpr=_label(domain[1] - domain[0]),
         labelOverlap="greedy",
+        labelSeparation=6,
         labelFlush=False,
-        tickCount=12,
+        labelAlign=_inside(domain),
+        tickCount=_TIME_TICKS,
     )
     if not labels:
         axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
@@ -268,12 +272,23 @@ def byte_unit(largest: float | None, what: str) -> tuple[float, str]:
     return 1.0, f"{what}, B"
 
 
+def _inside(domain: tuple[datetime, datetime]) -> Any:
+    """Labels stand under their ticks, but for those at the right end: a word that leaves the plot would shrink it, and
+    this panel alone."""
+    last = (domain[1] - (domain[1] - domain[0]) * 0.05).timestamp() * 1000
+    return {"condition": {"test": f"datum.value > {last:.0f}", "value": "right"}, "value": "center"}
+
+
 def _label(span: timedelta) -> str:
     year = "(datum.index === 0 || utcmonth(datum.value) === 0)"
     if span > timedelta(days=1500):
         return "utcFormat(datum.value, '%Y')"
     if span > timedelta(days=70):
         return f"utcFormat(datum.value, {year} ? '%b %Y' : '%b')"
-    if span > timedelta(days=3):
-        return "utcFormat(datum.value, datum.index === 0 || utcdate(datum.value) === 1 ? '%-d %b %Y' : '%-d %b')"
-    return "utcFormat(datum.value, datum.index === 0 || utchours(datum.value) === 0 ? '%-d %b %H:%M' : '%H:%M')"
+    year = "(datum.index === 0 || utcmonth(datum.value) === 0 && utcdate(datum.value) === 1)"
+    day = f"utcFormat(datum.value, {year} ? '%-d %b %Y' : '%-d %b')"
+    if span > timedelta(days=24):
+        return day
+    # ticks at parts of a day: a day is named where it begins, and at the first tick
+    hour = "utcFormat(datum.value, datum.index === 0 ? '%-d %b %H:%M' : '%H:%M')"
+    return f"utchours(datum.value) === 0 && utcminutes(datum.value) === 0 ? {day} : {hour}"

@@ -122,10 +122,12 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
     frame(
         table,
         {
-            "mark": column.TextColumn("", width=24),
+            "mark": column.TextColumn(
+                "", width=24, help="what kind of commit, as on the picture above; ✚: a load that stands out"
+            ),
             "version": column.TextColumn("version", width=_width(rows["version"])),
-            "committed": column.TextColumn("committed, UTC", width=118),
-            "operation": column.TextColumn("operation", width=80),
+            "committed": column.TextColumn("committed, UTC", width=112),
+            "operation": column.TextColumn("operation", width=76),
             "writer": column.TextColumn("writer", width=78),
             "added": column.NumberColumn("rows +", format="localized", width=58),
             "removed": column.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=58),
@@ -151,7 +153,7 @@ _GLYPHS = {
 
 def _width(versions: pl.Series) -> int:
     """Pixels for labels of versions: those of random numbers are long."""
-    return 50 if versions.is_between(0, 10**9).all() else 96
+    return 50 if versions.is_between(0, 10**9).all() else 90
 
 
 def _pick_from_table(key: str, versions: list[int]) -> None:

@@ -66,7 +66,7 @@ def sentence(now: Opened, pair: Pair) -> None:
 
 def tiles(pair: Pair) -> None:
     """Five figures: now, and what changed."""
-    with grid(186):
+    with grid(165, 5):
         for label, value, change in views.difference_tiles(pair.before, pair.after):
             tile(label, value, change)
 

@@ -19,6 +19,10 @@ from lakeview.ui.pages import PAGES
 ROW_HEIGHT = 28
 MAX_ROWS = 1_000
 
+_WIDER, _NARROWER = 5, 4
+_BESIDE_HEADING, _USUAL_LETTER = 17, 6.6
+_LETTERS = dict.fromkeys("fijlrt.,:;/|'() ", 3.7) | dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6)
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
 
 _SEVERITIES = {
@@ -69,15 +73,26 @@ def link(page: str, label: str | None = None, parameters: Mapping[str, str] | No
     )
 
 
-def finding_lines(findings: Sequence[Finding], *, limit: int = 3, here: str | None = None) -> None:
-    """One line a finding: icon, claim, evidence, and a link to the page that shows it best, unless that is `here`."""
+def finding_lines(
+    findings: Sequence[Finding],
+    *,
+    limit: int = 3,
+    here: str | None = None,
+    below: Callable[[Finding], str] | None = None,
+) -> None:
+    """One line a finding: icon, claim, evidence, and a link to the page that shows it best, unless that is `here`.
+
+    Limit, place, rule and remedy are in its help, unless the page tells them `below` the line, in markdown.
+    """
     for finding in findings[:limit]:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small", wrap=False):
+            st.markdown(_SEVERITIES[finding.severity], width="content")
             evidence = f" :gray[{escape(finding.evidence)}]" if finding.evidence else ""
+            more = below(finding) if below is not None else ""
             st.markdown(
-                f"{_SEVERITIES[finding.severity]} &ensp; **{escape(finding.claim)}**{evidence}",
+                f"**{escape(finding.claim)}**{evidence}" + (f"  \n{more}" if more else ""),
                 width="stretch",
-                help=_details(finding),
+                help=_details(finding) if below is None else None,
             )
             if finding.page in PAGES and finding.page != here:
                 link(finding.page, None, selection.link(commit=finding.commit))
@@ -155,9 +170,15 @@ def byte_unit(sizes: pl.Series) -> tuple[str, int]:
     return "KiB", 1 << 10
 
 
-def grid(minimum: int) -> Any:
-    """A grid that wraps: as many equal columns as fit, none narrower than `minimum` pixels."""
-    return st.grid("auto", min_column_width=minimum)
+def grid(minimum: int, most: int | None = None) -> Any:
+    """A grid that wraps: as many equal columns as fit, `most` of them, none narrower than `minimum` pixels."""
+    return st.grid("auto" if most is None else most, min_column_width=minimum)
+
+
+def side_by_side() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Two places side by side, the left one a little wider; one under the other where both would be too narrow."""
+    tracks = st.grid(_WIDER + _NARROWER, min_column_width=100)
+    return tracks.cell(column_span=_WIDER), tracks.cell(column_span=_NARROWER)
 
 
 def frame(
@@ -188,8 +209,16 @@ def frame(
 
 
 def _named(name: str, kind: Any) -> Any:
-    """A column's configuration; one without a heading gets the name of its column, for those who hear the table."""
-    return kind if kind.get("label") else {**kind, "label": name}
+    """A column's configuration; one without a heading gets the name of its column, for those who hear the table. None
+    is narrower than its heading."""
+    label = str(kind.get("label") or name)
+    width = kind.get("width")
+    return {**kind, "label": label, "width": max(width, heading_width(label)) if isinstance(width, int) else width}
+
+
+def heading_width(label: str) -> int:
+    """The pixels a heading takes with the space around it, measured by kinds of letters of the theme's font."""
+    return _BESIDE_HEADING + round(sum(_LETTERS.get(letter, _USUAL_LETTER) for letter in label))
 
 
 def _described(chart: Any) -> Any:

@@ -41,7 +41,7 @@ def sizes_note(bins: pl.DataFrame) -> str:
 
 def tiles(facts: views.FileFacts) -> None:
     """Five figures of the live files."""
-    with grid(186):
+    with grid(165, 5):
         tile("Median size", views.format_bytes(facts.median_size), f"p95 {views.format_bytes(facts.p95_size)}")
         tile(
             "Rows per file, median",
@@ -171,15 +171,15 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         added=views.version_label("added").fill_null("unknown"),
     )
     shown = {
-        "file": column.TextColumn("file", width=420),
+        "file": column.TextColumn("file", width=300),
         "partition": column.TextColumn("partition", width=90),
         "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=80),
         "rows": column.NumberColumn("rows", format="localized", width=70),
-        "deleted": column.NumberColumn("deleted", format="localized", width=62),
+        "deleted": column.NumberColumn("deleted", format="localized", width=60),
         "minimum": column.TextColumn(f"{told} min", width=100),
         "maximum": column.TextColumn("max", width=90),
         "nulls": column.NumberColumn("nulls", format="localized", width=54),
-        "added": column.TextColumn("added by", width=96),
+        "added": column.TextColumn("added by", width=90),
     }
     hidden = ([] if partitioned else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
     frame(

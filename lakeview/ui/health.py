@@ -12,12 +12,13 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.findings import Finding, Severity
 from lakeview.ui import cache, commits, upkept
-from lakeview.ui.components import dark, escape, frame, grid, nothing, stack, tile
+from lakeview.ui.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
 from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
 
 KEEP, DOCTOR = "keep", "doctor"
 LONGEST_DAYS = 3650
+_MAX_TOLD = 50
 DAY = timedelta(days=1)
 
 _STATES = {
@@ -77,7 +78,7 @@ def _slider(found: views.Retention, longest: int) -> int:
 
 
 def _figures(found: views.Retention, done: views.Simulation) -> None:
-    with grid(90):
+    with grid(90, 3):
         st.metric(
             "Freed",
             f"\N{GREATER-THAN OR EQUAL TO} {views.format_bytes(done.bytes)}" if done.bytes else "nothing",
@@ -116,8 +117,27 @@ def findings_note(found: Sequence[Finding]) -> str:
     return ", ".join(f"{counts[s]:,} {word}" for s, word in words.items() if counts[s]) or "nothing judged"
 
 
-def findings_table(found: Sequence[Finding], *, key: str, cited: bool = False) -> None:
-    """One row a finding: state, claim, evidence, limit or the section cited, effect, remedy; then commands to copy."""
+def findings(found: Sequence[Finding]) -> None:
+    """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
+    passes, as a table."""
+    for finding in [f for f in found if f.severity is not Severity.PASS][:_MAX_TOLD]:
+        with st.container(gap="xsmall"):
+            finding_lines([finding], here="health", below=_reasons)
+            if finding.command is not None:
+                st.code(finding.command, language="sql", wrap_lines=True)
+    passing = [f for f in found if f.severity is Severity.PASS]
+    if passing:
+        findings_table(passing, ("finding", "evidence", "limit"), key="findings-table")
+
+
+def _reasons(finding: Finding) -> str:
+    parts = {"limit": finding.threshold, "effect": finding.effect, "remedy": finding.remedy}
+    words = " &ensp; ".join(f"**{name}** {escape(text)}" for name, text in parts.items() if text)
+    return f":small[:gray[{words}]]" if words else ""
+
+
+def findings_table(found: Sequence[Finding], columns: Sequence[str], *, key: str) -> None:
+    """One row a finding: its state and the columns asked for."""
     rows = pl.DataFrame(
         {
             "state": [_STATES[f.severity] for f in found],
@@ -126,27 +146,15 @@ def findings_table(found: Sequence[Finding], *, key: str, cited: bool = False) -
             "limit": [f.threshold for f in found],
             "rule": [f.rule for f in found],
             "where": [f.place for f in found],
-            "effect": [f.effect for f in found],
             "remedy": [f.remedy for f in found],
         },
-        schema_overrides=dict.fromkeys(("limit", "rule", "where", "effect", "remedy"), pl.String()),
+        schema_overrides=dict.fromkeys(("limit", "rule", "where", "remedy"), pl.String()),
     )
+    widths = {"finding": 250, "evidence": 330, "limit": 330, "rule": 170, "where": 130, "remedy": 160}
     column = st.column_config
-    shown = {
-        "state": column.TextColumn("state", width=88),
-        "finding": column.TextColumn("finding", width=250),
-        "evidence": column.TextColumn("evidence", width=290),
-    }
-    if cited:
-        shown |= {"rule": column.TextColumn("rule", width=170), "where": column.TextColumn("where", width=130)}
-    else:
-        shown |= {"limit": column.TextColumn("limit", width=130), "effect": column.TextColumn("effect", width=160)}
-    shown["remedy"] = column.TextColumn("remedy", width=160)
+    shown = {"state": column.TextColumn("state", width=88)}
+    shown |= {name: column.TextColumn(name, width=widths[name]) for name in columns}
     frame(rows, shown, key=key, height=12 * 28, unknown="")
-    for finding in found:
-        if finding.command is not None:
-            st.markdown(f":small[**{escape(finding.claim)}:** :gray[{escape(finding.remedy or '')}]]")
-            st.code(finding.command, language="sql", wrap_lines=True)
 
 
 def history_note(found: views.Retention) -> str:
@@ -165,7 +173,7 @@ def history_cost(found: views.Retention, timeline: pl.DataFrame) -> pl.DataFrame
         nothing("What the past costs is not told.", "When versions were made is known to whoever shares the table.")
         return cost
     written = views.write_amplification(timeline)
-    with grid(186):
+    with grid(165, 3):
         ratio = "unknown" if written.ratio is None else f"{written.ratio:.2f} times"
         tile(
             "Each byte was written",
@@ -205,5 +213,5 @@ def doctor(now: Opened) -> list[Finding] | None:
         return None
     with st.spinner("Reading the log"):
         found = upkept.doctor(now.address, now.latest)
-    findings_table(found, key="doctor", cited=True)
+    findings_table(found, ("finding", "evidence", "rule", "where", "remedy"), key="doctor")
     return found

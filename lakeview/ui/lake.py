@@ -193,7 +193,7 @@ def _drawn(found: pl.DataFrame) -> None:
 
 
 def _filtered(found: pl.DataFrame) -> pl.DataFrame:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, gap="small"):
         states = [state.value for state in views.LakeState if state.value in set(found["state"])]
         kept = st.pills("State", states, selection_mode="multi", key=held("state", [], states, many=True))
         part = st.text_input("Name holds", key=held("name"), width=200)
@@ -217,15 +217,15 @@ def _table(found: pl.DataFrame) -> None:
             last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         ),
         {
-            "state": column.TextColumn("state", width=96),
-            "name": column.TextColumn("table", width=150),
+            "state": column.TextColumn("state", width=88),
+            "name": column.TextColumn("table", width=116),
             "format": column.TextColumn("format", width=66),
-            "said": column.TextColumn("what to look at", width=290),
-            "last": column.TextColumn("last commit", width=200),
+            "said": column.TextColumn("what to look at", width=264),
+            "last": column.TextColumn("last commit", width=194),
             "version": column.TextColumn("latest", width=90),
-            "records": column.NumberColumn("rows", format="localized", width=84),
-            "bytes": column.TextColumn("live bytes", width=86, alignment="right"),
-            "files": column.NumberColumn("files", format="localized", width=60),
+            "records": column.NumberColumn("rows", format="localized", width=76),
+            "bytes": column.TextColumn("live bytes", width=76, alignment="right"),
+            "files": column.NumberColumn("files", format="localized", width=52),
             "small": column.NumberColumn("small, %", format="%.0f", width=60, help="files below 1 MiB, of all"),
             "versions": column.NumberColumn("readable", format="localized", width=66, help="versions that can be read"),
             "retained": column.TextColumn(

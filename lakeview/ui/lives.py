@@ -55,18 +55,18 @@ def _writer_table(told: pl.DataFrame) -> None:
         last=pl.col("last").dt.strftime("%Y-%m-%d %H:%M"),
     )
     shown = {
-        "writer": column.TextColumn("writer", width=130),
-        "engines": column.TextColumn("engine", width=170),
+        "writer": column.TextColumn("writer", width=110),
+        "engines": column.TextColumn("engine", width=200),
         "commits": column.NumberColumn("commits", format="localized", width=66),
-        "usual": column.TextColumn("usually every", width=92, help="the median time between two of its commits"),
-        "append": column.NumberColumn("append", format="localized", width=62),
-        "change": column.NumberColumn("change", format="localized", width=62),
-        "schema_changes": column.NumberColumn("schema", format="localized", width=62),
-        "maintenance": column.NumberColumn("maint.", format="localized", width=62),
+        "usual": column.TextColumn("usually every", width=86, help="the median time between two of its commits"),
+        "append": column.NumberColumn("append", format="localized", width=57),
+        "change": column.NumberColumn("change", format="localized", width=57),
+        "schema_changes": column.NumberColumn("schema", format="localized", width=57),
+        "maintenance": column.NumberColumn("maint.", format="localized", width=57),
         "unusual": column.NumberColumn("unusual", format="localized", width=64, help="loads that stand out"),
-        "rows": column.TextColumn("rows +", width=92, alignment="right", help="≥: some commits do not tell"),
-        "bytes_added": column.NumberColumn(f"written, {unit}", format="%.1f", width=92),
-        "last": column.TextColumn("last, UTC", width=116),
+        "rows": column.TextColumn("rows +", width=86, alignment="right", help="≥: some commits do not tell"),
+        "bytes_added": column.NumberColumn(f"written, {unit}", format="%.1f", width=86),
+        "last": column.TextColumn("last, UTC", width=112),
     }
     frame(rows, shown, key="writers-table", unknown="unknown", height=20 * ROW_HEIGHT)
 
@@ -104,7 +104,7 @@ def _lives(address: str, latest: int, ref: str | None) -> Lives:
 
 
 def _life_tiles(facts: views.LifeFacts, written: views.WriteAmplification) -> None:
-    with grid(186):
+    with grid(165, 5):
         tile("Files ever", f"{facts.files:,}", f"{facts.live_files:,} live")
         tile("Bytes ever", views.format_bytes(facts.bytes), f"{views.format_bytes(facts.live_bytes)} live")
         tile(

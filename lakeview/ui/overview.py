@@ -24,7 +24,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     timeline = timeline.filter(pl.col("lane") != "aside")
     past = timeline.filter(timeline["version"].is_in(_up_to(timeline, now.version)))
     before = _compared_with(now, timeline, past)
-    beside = None if before is None else f"since {views.format_version(int(str(before['version'])))}"
+    beside = None if before is None else _since(now, int(str(before["version"])))
     facts_of_files = views.file_facts(snapshot.files)
     found = upkept.retention(now)
     kept = found.retained_bytes
@@ -89,6 +89,14 @@ def _log_tile(now: Opened) -> None:
         trend=sampled(views.log_course(log), "bytes"),
         attention=_is_claimed(now, "The log takes") or _is_claimed(now, "The checkpoint is stale"),
     )
+
+
+def _since(now: Opened, version: int) -> str:
+    """What a change is counted from, short enough for a tile: numbers made at random say nothing there."""
+    label = views.format_version(version)
+    if label != f"v{version}":
+        return "this commit" if now.base is None else "since the base"
+    return f"since {label}"
 
 
 def sampled(past: pl.DataFrame, column: str) -> list[float] | None:
@@ -157,12 +165,12 @@ def schema_glance(now: Opened) -> None:
     frame(
         table,
         {
-            "column": column.TextColumn("column", width=140),
-            "type": column.TextColumn("type", width=90),
+            "column": column.TextColumn("column", width=116),
+            "type": column.TextColumn("type", width=78),
             "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
-            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=120),
-            "statistics": column.TextColumn("statistics", width=80),
-            "since": column.TextColumn("since", width=96),
+            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=96),
+            "statistics": column.TextColumn("statistics", width=76),
+            "since": column.TextColumn("since", width=90),
         },
         key="schema-glance",
         height=340,

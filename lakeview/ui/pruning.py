@@ -136,7 +136,7 @@ def answer(found: list[Looked]) -> None:
 def _tiles(verdicts: pl.DataFrame, base: Looked | None) -> None:
     cost = views.read_cost(verdicts)
     spared = dict(views.explained(verdicts).select("reason", "files").iter_rows())
-    with grid(190):
+    with grid(165, 5):
         tile(
             "Files read",
             f"{cost.files:,}",

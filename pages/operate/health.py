@@ -20,7 +20,7 @@ with errors.shown(here="health", caught=failed):
             downloads.offer("clean-up by days kept", views.retention_curve(found))
     told = viewed.findings(now)
     with card("Findings", health.findings_note(told), key="findings"):
-        health.findings_table(told, key="findings-table")
+        health.findings(told)
     with card(f"Who can read {views.format_version(now.version)}", engines.note(), key="engines-card"):
         downloads.offer("engines", engines.matrix(now))
     with card("Cost of history, by commit", health.history_note(found), key="cost"):

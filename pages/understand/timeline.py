@@ -6,7 +6,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.ui import beside, commits, downloads, errors, lives, opened, timeline_filters, viewed
-from lakeview.ui.components import card, dark, grid, nothing, stack
+from lakeview.ui.components import card, dark, nothing, side_by_side, stack
 from lakeview.ui.held import held
 
 now = opened.current()
@@ -43,8 +43,10 @@ if tabs["Commits"].open:
                     )
                     commits.ribbon_key(views.readability_runs(ribbon))
                     stack(panels, key="timeline", on_pick=commits.pick_from_chart)
-                with grid(400):
+                left, right = side_by_side()
+                with left:
                     listed = card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True)
+                with right:
                     opened_one = card(stretch=True, key="drawer")
                 with opened_one:
                     commits.picker(shown, chosen)
