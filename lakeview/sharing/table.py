@@ -18,17 +18,18 @@ from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.write.writer import Clock, system_clock
-from lakeview.errors import InvalidRequestError, SharingError, UnsupportedTableError, VersionNotFoundError
+from lakeview.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns, predicate
 from lakeview.findings import Finding, Severity
 from lakeview.footers import listed_size, physical_file
-from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
+from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.sharing.answers import Head
 from lakeview.sharing.blocks import Blocks
 from lakeview.sharing.changes import SharedChanges, check_range, shared_changes
 from lakeview.sharing.client import SharingClient
 from lakeview.sharing.http import Limits
+from lakeview.sharing.past import SharedPast
 from lakeview.sharing.profile import Profile, TableName, parse_address, read_profile
 from lakeview.sharing.state import SharedState, head_of
 from lakeview.sharing.travelling import reach, travelling
@@ -36,8 +37,6 @@ from lakeview.snapshot import Snapshot, TableMetadata, milliseconds
 from lakeview.table import OneLine, PhysicalFile
 
 _KEPT_STATES = 4
-_MOST_VERSIONS = 1_000
-"""Versions that `versions` lists at most: a server tells nothing about each of them."""
 
 
 def open_shared(
@@ -90,7 +89,7 @@ class SharedTable(OneLine):
         self._blocks = Blocks()
         self._lock = threading.RLock()
         self._states: dict[int, SharedState] = {}
-        self._refused: str | None = None
+        self._past = SharedPast(self.client, table)
         head = head_of(self.client, table)
         self._latest = head.version
         self._kept(head, pinned=False)
@@ -131,11 +130,7 @@ class SharedTable(OneLine):
 
         Whether earlier ones may be read is asked of the server: about ten requests, one where it shares no history.
         """
-        latest = self._latest
-        first, reason = self._first_shared(latest)
-        numbers = range(latest, max(-1, latest - _MOST_VERSIONS), -1)
-        rows = [(v, None, v >= first or v == latest, None if v >= first or v == latest else reason) for v in numbers]
-        return pl.DataFrame(rows, schema=VERSIONS, orient="row")
+        return self._past.versions(self._latest)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS: the one of the latest version, at that version; since when it holds is not told."""
@@ -266,17 +261,7 @@ class SharedTable(OneLine):
             milliseconds(now)  # refuses a naive moment
             found += self.profile.findings(now)
         self._state()
-        _, reason = self._first_shared(self._latest)
-        if reason is not None:
-            found.append(
-                Finding(
-                    Severity.NOTE,
-                    "Its history is not shared" if self._refused else "Only a part of its history is shared",
-                    reason,
-                    remedy="ask whoever shares the table, if earlier versions are needed",
-                    page="timeline",
-                )
-            )
+        found += self._past.findings(self._latest)
         found.append(
             Finding(
                 Severity.NOTE,
@@ -349,34 +334,6 @@ class SharedTable(OneLine):
     def _changes(self, start: int | datetime, end: int | datetime | None) -> SharedChanges:
         check_range(start, end, self._latest, self.address)
         return shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
-
-    def _first_shared(self, latest: int) -> tuple[int, str | None]:
-        """The first version that the server gives, and why it does not give those before; found by halving."""
-        reason = self._refusal(latest)
-        if reason is not None:
-            self._refused = reason
-            return latest, reason
-        low, high = max(0, latest - _MOST_VERSIONS + 1), latest
-        reason = self._refusal(low) if low < high else None
-        if reason is None:
-            return low, None
-        while high - low > 1:
-            middle = (low + high) // 2
-            refused = self._refusal(middle)
-            if refused is None:
-                high = middle
-            else:
-                low, reason = middle, refused
-        return high, reason
-
-    def _refusal(self, version: int) -> str | None:
-        """Why the server gives no such version, None if it does."""
-        try:
-            head_of(self.client, self.name, version)
-        except VersionNotFoundError as error:
-            told = error.__cause__
-            return told.message if isinstance(told, SharingError) else error.message
-        return None
 
     def _describe(self, state: SharedState) -> TableMetadata:
         metadata = state.head.metadata
