@@ -95,12 +95,15 @@ def schema_tree(
     if statistics is None:
         return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
     leaves = set(tree.filter("leaf")["path"].to_list())
-    parts = _by_file(statistics, files, sorted(leaves & set(statistics.columns)))
-    ranges = pl.concat(
-        [pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})]
-        + [_range(column, part) for column, part in parts if column not in without_range]
-    )
-    shares = _shares(parts, records).select(
+    found = [pl.DataFrame(schema=NULL_SHARES)]
+    ranges = [
+        pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})
+    ]
+    for column, part in _by_file(statistics, files, sorted(leaves & set(statistics.columns))):
+        found.append(_share(column, part, records))
+        if column not in without_range:
+            ranges.append(_range(column, part))
+    shares = pl.concat(found).select(
         pl.col("column").alias("path"),
         "null_share",
         null_share_bound=~pl.col("exact"),
@@ -108,7 +111,7 @@ def schema_tree(
     )
     return (
         tree.join(shares, on="path", how="left", maintain_order="left")
-        .join(ranges, on="path", how="left", maintain_order="left")
+        .join(pl.concat(ranges), on="path", how="left", maintain_order="left")
         .select(names)
         .cast(SCHEMA_TREE)
     )
@@ -117,7 +120,8 @@ def schema_tree(
 def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """NULL_SHARES from STATISTICS and FILES of one version."""
     columns = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
-    return _shares(_by_file(statistics, files, columns), None)
+    found = [_share(column, part, None) for column, part in _by_file(statistics, files, columns)]
+    return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
 
 
 def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -194,19 +198,16 @@ def _parts(type_: DataType) -> list[Field]:
 
 def _by_file(
     statistics: pl.DataFrame, files: pl.DataFrame | None, columns: Sequence[str]
-) -> list[tuple[str, pl.DataFrame]]:
+) -> Iterator[tuple[str, pl.DataFrame]]:
     """For each column one row a file: `records, deleted, null_count, null_count_exact, exact, min, max`.
 
-    Columns are taken one by one as series: their names are the user's and may be anything.
+    Columns are taken one by one, as series: their names are the user's and may be anything, and they are copied.
     """
     if files is None:
         unknown = pl.Series([None] * statistics.height, dtype=pl.Int64)
         counts = pl.DataFrame({"records": unknown, "deleted": unknown})
     else:
-        keys = pl.DataFrame({"path": statistics["_path"], "dv": statistics["_deletion_vector"]})
-        wanted = files.select("path", pl.col("deletion_vector").alias("dv"), "records", deleted="deleted_records")
-        counts = keys.join(wanted, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
-    parts = []
+        counts = _counts(statistics, files)
     for column in columns:
         said = statistics[column].struct.unnest()
         part = pl.DataFrame(
@@ -220,32 +221,39 @@ def _by_file(
                 "max": _part(said, "max", pl.Null()),
             }
         )
-        parts.append((column, part))
-    return parts
+        yield column, part
+
+
+def _counts(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """`records` and `deleted` of each row of STATISTICS, null for a file that FILES does not have."""
+    wanted = files.select("path", pl.col("deletion_vector").alias("dv"), "records", deleted="deleted_records")
+    path, vector = statistics["_path"], statistics["_deletion_vector"]
+    if path.equals(wanted["path"]) and vector.equals(wanted["dv"]):  # both are in the log's order as a rule
+        return wanted
+    keys = pl.DataFrame({"path": path, "dv": vector})
+    return keys.join(wanted, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
 def _part(said: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
     return said[name] if name in said.columns else pl.Series(name, [None] * said.height, dtype=dtype)
 
 
-def _shares(parts: Sequence[tuple[str, pl.DataFrame]], records: int | None) -> pl.DataFrame:
-    """NULL_SHARES; with `records` (live rows) a column's nulls are a share of those where files do not count rows."""
-    frames = [pl.DataFrame(schema=NULL_SHARES)]
-    counted = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
-    for column, part in parts:
-        rows_known = part["records"].null_count() < part.height or records is None
-        known = counted if rows_known else pl.col("null_count").is_not_null()
-        live = pl.col("records") - pl.col("deleted").fill_null(0)
-        sums = part.select(
-            files=pl.len().cast(pl.Int64),
-            files_known=known.sum().cast(pl.Int64),
-            null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
-            records=pl.when(known.any()).then(live.filter(known).sum() if rows_known else pl.lit(records)),
-            all_rows=pl.when(pl.col("records").is_not_null().all()).then(live.sum()),
-            loose=(~pl.col("null_count_exact").fill_null(False)).filter(known).any() | (pl.col("deleted") > 0).any(),
-        ).with_columns(complete=pl.col("files_known") == pl.col("files"))
-        frames.append(sums.select(pl.lit(column).alias("column"), *_share_of(rows_known)).select(NULL_SHARES.names()))
-    return pl.concat([frames[0], *(f.cast(NULL_SHARES) for f in frames[1:])])
+def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame:
+    """One row of NULL_SHARES; with `records` (live rows) nulls are a share of those where files do not count rows."""
+    rows_known = part["records"].null_count() < part.height or records is None
+    nulls_known = pl.col("null_count").is_not_null()
+    known = nulls_known & pl.col("records").is_not_null() if rows_known else nulls_known
+    live = pl.col("records") - pl.col("deleted").fill_null(0)
+    sums = part.select(
+        files=pl.len().cast(pl.Int64),
+        files_known=known.sum().cast(pl.Int64),
+        null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
+        records=pl.when(known.any()).then(live.filter(known).sum() if rows_known else pl.lit(records)),
+        all_rows=pl.when(pl.col("records").is_not_null().all()).then(live.sum()),
+        loose=(~pl.col("null_count_exact").fill_null(False)).filter(known).any() | (pl.col("deleted") > 0).any(),
+    ).with_columns(complete=pl.col("files_known") == pl.col("files"))
+    told = sums.select(pl.lit(column).alias("column"), *_share_of(rows_known))
+    return told.select(NULL_SHARES.names()).cast(NULL_SHARES)
 
 
 def _share_of(rows_known: bool) -> list[pl.Expr]:
