@@ -48,36 +48,64 @@ def aimless(deletes: pl.DataFrame) -> pl.Series:
     return is_vector(deletes) & deletes["referenced_data_file"].is_null()
 
 
-def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int], each: bool = True) -> pl.DataFrame:
+def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) -> pl.DataFrame:
     """PAIRS of live ENTRIES. `global_specs`: the unpartitioned specs, whose equality deletes apply to every file.
 
-    `each`: every equality delete; otherwise enough of them to tell whether there is one, which are far fewer.
+    Of equality deletes enough to tell whether there is one: there may be as many pairs as files times deletes
+    (`equality_index` has each).
     """
     if not data.height or not deletes.height:
         return pl.DataFrame(schema=PAIRS)
+    left, right, same = _sides(data, deletes)
+    # the newest applies wherever another does
+    newest = right.filter(deletes["content"] == 2).sort("sequence_number").unique(same, keep="last")
+    everywhere = pl.col("spec_id").is_in(global_specs)
+    aged, ages = left.select("data", "data_sequence", *same), newest.select("delete", "sequence_number", *same)
+    older = pl.col("data_sequence") < pl.col("sequence_number")
+    local = aged.join(ages.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
+    anywhere = aged.drop(same).join_where(ages.filter(everywhere).drop(same), older)
+    frames = [
+        frame.select("data", "delete", pl.lit(kind, dtype=KIND).alias("kind"))
+        for frame, kind in (
+            *_by_position(left, right, deletes, same), (local, "equality"), (anywhere, "equality"),
+        )
+    ]  # fmt: skip
+    return pl.concat(frames).cast(PAIRS).sort("data", "delete")
+
+
+def applying(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) -> set[int]:
+    """Which delete ENTRIES apply to any of the data ENTRIES, by their row numbers."""
+    if not data.height or not deletes.height:
+        return set()
+    left, right, same = _sides(data, deletes)
+    oldest = left.group_by(same).agg(pl.col("data_sequence").min())
+    equality = right.filter(deletes["content"] == 2)
+    everywhere = pl.col("spec_id").is_in(global_specs)
+    older = pl.col("data_sequence") < pl.col("sequence_number")
+    local = equality.filter(~everywhere).join(oldest, on=same, how="inner", nulls_equal=True).filter(older)
+    first = oldest.select(pl.col("data_sequence").min())
+    anywhere = equality.filter(everywhere).join(first, how="cross").filter(older)
+    frames = [frame for frame, _ in _by_position(left, right, deletes, same)]
+    return set(pl.concat([frame.select("delete") for frame in (*frames, local, anywhere)])["delete"])
+
+
+def _sides(data: pl.DataFrame, deletes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Both with row numbers (`data`, `delete`) and what decides; and the columns of spec and partition."""
     left = keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
     right = keyed(deletes).with_row_index("delete").rename({"path": "delete_path"})
-    keys = [c for c in left.columns if c.startswith("f") and c[1:].isdigit()]
-    same = ["spec_id", *keys]
+    return left, right, ["spec_id", *(c for c in left.columns if c.startswith("f") and c[1:].isdigit())]
+
+
+def _by_position(
+    left: pl.DataFrame, right: pl.DataFrame, deletes: pl.DataFrame, same: list[str]
+) -> tuple[tuple[pl.DataFrame, str], tuple[pl.DataFrame, str]]:
+    """`data, delete` of deletion vectors and of position delete files."""
     vector = is_vector(deletes)
     vectors = _vectors(left, right.filter(vector), same)
     positions = position_pairs(left, right.filter(~vector & (deletes["content"] == 1)), same).join(
         vectors.select("data"), on="data", how="anti"  # a deletion vector stands for all earlier position deletes
     )  # fmt: skip
-    equality = right.filter(deletes["content"] == 2)
-    older = pl.col("data_sequence") < pl.col("sequence_number")
-    aged, ages = left.select("data", "data_sequence", *same), equality.select("delete", "sequence_number", *same)
-    if not each:  # the newest applies wherever another does
-        ages = ages.sort("sequence_number").unique(same, keep="last", maintain_order=True)
-    everywhere = pl.col("spec_id").is_in(global_specs)
-    local = aged.join(ages.filter(~everywhere), on=same, how="inner", nulls_equal=True).filter(older)
-    # by age alone and two numbers a row: there may be as many pairs as files times deletes
-    anywhere = aged.drop(same).join_where(ages.filter(everywhere).drop(same), older)
-    frames = [
-        frame.select("data", "delete", pl.lit(kind, dtype=KIND).alias("kind"))
-        for frame, kind in ((vectors, "vector"), (positions, "position"), (local, "equality"), (anywhere, "equality"))
-    ]
-    return pl.concat(frames).cast(PAIRS).sort("data", "delete")
+    return (vectors, "vector"), (positions, "position")
 
 
 def keyed(entries: pl.DataFrame) -> pl.DataFrame:

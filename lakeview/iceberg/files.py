@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 
 import polars as pl
 
@@ -10,10 +11,12 @@ from lakeview.errors import InvalidRequestError
 from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
 from lakeview.iceberg.delete_index import FILE_PATH_ID, aimless, is_vector, pairs
+from lakeview.iceberg.equality_index import EqualityIndex
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.summaries import whole
 from lakeview.iceberg.tree import Tree, live
+from lakeview.schema import Field
 
 OWN = pl.Schema(
     {
@@ -51,14 +54,30 @@ class IcebergFiles:
         return live(self._tree.entries(found.filter(pl.col("content") == 0), metrics), [0])
 
     def delete_entries(self) -> pl.DataFrame:
-        """Live ENTRIES of delete files and deletion vectors."""
+        """Live ENTRIES of delete files and deletion vectors, with the metrics of the columns that they may name."""
         manifests = self.manifests()
-        return live(self._tree.entries(manifests.filter(pl.col("content") == 1), [FILE_PATH_ID]), [1, 2])
+        metrics = [FILE_PATH_ID, *self.compared]
+        return live(self._tree.entries(manifests.filter(pl.col("content") == 1), metrics), [1, 2])
 
-    def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame, each: bool = True) -> pl.DataFrame:
-        """Which deletes apply to which of these data files; `each`: every equality delete, or whether there is one."""
-        everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
-        return pairs(data, deletes, everywhere, each)
+    @cached_property
+    def compared(self) -> Mapping[int, Field]:
+        """The columns that equality deletes may compare by bounds: those outside structs of any schema, as it is in
+        the current one, or in the newest that has it."""
+        current = self._metadata.current_schema_id
+        order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
+        return {field.id: field for recorded in order for field in recorded.schema if field.id is not None}
+
+    def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
+        """Which deletes apply to which of these data files; of equality deletes whether there is one."""
+        return pairs(data, deletes, self._everywhere)
+
+    def equality(self, deletes: pl.DataFrame) -> EqualityIndex:
+        """Which equality deletes reach which data files."""
+        return EqualityIndex(deletes, self.compared, self._everywhere)
+
+    @property
+    def _everywhere(self) -> list[int]:
+        return [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
 
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
         """FILES of the data files, with these columns or all; InvalidRequestError for one that FILES does not have."""
@@ -142,7 +161,7 @@ class IcebergFiles:
         deletes = self.delete_entries()
         if aimless(deletes).any():
             return {"deletion_vector": vectors, "deleted_records": rows.clear(height)}
-        applied = self.pairs(entries, deletes, each=False)
+        applied = self.pairs(entries, deletes)
         if not applied.height:
             return {"deletion_vector": vectors, "deleted_records": rows}
         facts = deletes.select(

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.errors import LakeviewError
 from lakeview.findings import Finding, Severity
-from lakeview.iceberg.delete_index import FILE_PATH_ID, pairs
+from lakeview.iceberg.delete_index import FILE_PATH_ID, applying
 from lakeview.iceberg.history import in_order
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
@@ -198,7 +198,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             "Sequence Numbers",
         )
     everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
-    idle = deletes.height - pairs(data, deletes, everywhere)["delete"].n_unique()
+    idle = deletes.height - len(applying(data, deletes, everywhere))
     if deletes.height and idle:
         yield _finding(
             Severity.NOTE,

@@ -15,6 +15,7 @@ from lakeview.frames import PLAN
 from lakeview.iceberg.data_files import LINEAGE, NAME_MAPPING, IcebergSource
 from lakeview.iceberg.delete_index import aimless
 from lakeview.iceberg.deletes import EqualityDeletes, IcebergDeletes, VectorPlace, position_task
+from lakeview.iceberg.equality_index import EqualityIndex
 from lakeview.iceberg.files import IcebergFiles
 from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import Metadata
@@ -80,14 +81,17 @@ class Scan:
         """
         manifests = self._files.manifests()
         manifests = manifests.filter(manifests["content"] == 0)
-        if where is None:
-            entries = self._files.data_entries(manifests)
-        else:
-            pruning = self._pruning(where)
-            entries = self._files.data_entries(manifests.filter(pruning.manifests(manifests)), pruning.columns)
+        pruning = None if where is None else self._pruning(where)
+        if pruning is not None:
+            manifests = manifests.filter(pruning.manifests(manifests))
+        # deletes first: they tell which columns' bounds are to be read of the data files
+        deletes = self._files.delete_entries() if manifests.height else self._files.data_entries(manifests)
+        equality = self._files.equality(deletes)
+        wanted = equality.columns | (frozenset() if pruning is None else pruning.columns)
+        entries = self._files.data_entries(manifests, wanted)
+        if pruning is not None:
             entries = entries.filter(pruning.by_all(entries))
-        deletes = self._files.delete_entries() if entries.height else entries
-        applied = self._deletes(entries, deletes)
+        applied = self._deletes(entries, deletes, equality)
         made = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
         sizes, records = entries["size"].fill_null(0).to_list(), entries["records"].to_list()
         columns = (self._locations.resolve_all(entries["path"]), sizes, records, self._sources(entries))
@@ -115,7 +119,9 @@ class Scan:
     def _pruning(self, where: pl.Expr) -> Pruning:
         return Pruning(self._metadata, self._schema, self._columns, parse(where))
 
-    def _deletes(self, entries: pl.DataFrame, deletes: pl.DataFrame) -> dict[int, dict[str, tuple[int, ...]]]:
+    def _deletes(
+        self, entries: pl.DataFrame, deletes: pl.DataFrame, equality: EqualityIndex
+    ) -> dict[int, dict[str, tuple[int, ...]]]:
         """Which deletes apply to each entry, of each kind, by row number."""
         for path in deletes.filter(aimless(deletes))["path"] if deletes.height else ():
             raise CorruptTableError(
@@ -125,9 +131,14 @@ class Scan:
                 kind="corrupt-file",
             )
         found: dict[int, dict[str, tuple[int, ...]]] = {}
-        applied = self._files.pairs(entries, deletes).group_by("data", "kind", maintain_order=True).agg("delete")
+        pairs = self._files.pairs(entries, deletes).filter(pl.col("kind") != "equality")
+        applied = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
         for data, kind, numbers in applied.iter_rows():
             found.setdefault(data, {})[kind] = tuple(numbers)
+        if (deletes["content"] == 2).any():
+            for data, numbers in enumerate(equality.reaching(entries)):
+                if numbers:
+                    found.setdefault(data, {})["equality"] = numbers
         return found
 
     def _with_deletes(
@@ -186,6 +197,8 @@ class _DeleteTasks:
         self.vector = cache(self._vector)
         self.positions = cache(self._positions)
         self.equality = cache(self._equality)
+        self._by_value = cache(self._equality_task)
+        self._schemas: dict[tuple[int, ...], Schema] = {}
 
     def _row(self, number: int) -> tuple[Mapping[str, Any], str]:
         row = self._rows.row(number, named=True)
@@ -202,12 +215,19 @@ class _DeleteTasks:
         """Equality delete files, those of the same columns together."""
         found: dict[tuple[int, ...], list[FileTask]] = {}
         for number in numbers:
-            row, where = self._row(number)
-            ids = tuple(row["equality_ids"] or ())
-            schema = found[ids][0].schema if ids in found else self._equality_schema(ids, row["path"])
-            source = IcebergSource(row["format"], self._mapping)
-            found.setdefault(ids, []).append(FileTask(self._root, where, schema, size=row["size"] or 0, source=source))
+            ids, task = self._by_value(number)
+            found.setdefault(ids, []).append(task)
         return tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in found.values())
+
+    def _equality_task(self, number: int) -> tuple[tuple[int, ...], FileTask]:
+        """The ids of the columns that a delete file compares, and the task that reads it."""
+        row, where = self._row(number)
+        ids = tuple(row["equality_ids"] or ())
+        source = IcebergSource(row["format"], self._mapping)
+        if ids not in self._schemas:
+            self._schemas[ids] = self._equality_schema(ids, row["path"])
+        schema = self._schemas[ids]
+        return ids, FileTask(self._root, where, schema, size=row["size"] or 0, source=source)
 
     def _equality_schema(self, ids: tuple[int, ...], path: str) -> Schema:
         """The columns an equality delete names, of the types they have now, or had when they were dropped."""

@@ -213,9 +213,8 @@ class IcebergHistory:
         """An equality delete file of these columns; `ids`: of those that are compared, where they are not the same."""
         schema = pa.schema([_id(f.name, _arrow(f), f.id) for f in columns])
         table = pa.Table.from_pylist([dict(r) for r in rows], schema=schema)
-        entry = self._file(name, table, 2, partition or {}) | {
-            "equality_ids": list(ids or (f.id or 0 for f in columns))
-        }
+        entry = self._file(name, table, 2, partition or {}) | _metrics(columns, rows)
+        entry["equality_ids"] = list(ids or (f.id or 0 for f in columns))
         self._commit("delete", [entry], 1, {"added-delete-files": "1", "added-equality-deletes": str(len(rows))})
         return str(entry["file_path"])
 
@@ -273,20 +272,7 @@ class IcebergHistory:
             known = transform.name != "unknown"
             partition[part["name"]] = transform.apply(first.get(source.name), source.type) if known else None
         entry = self._file(name, table, 0, partition)
-        bounds = {
-            f.id: [r.get(f.name) for r in rows]
-            for f in columns
-            if not isinstance(rows and rows[0].get(f.name), dict | list)
-        }
-        present = {i: [v for v in values if v is not None] for i, values in bounds.items()}
-        entry["value_counts"] = [{"key": i, "value": len(v)} for i, v in bounds.items()]
-        entry["null_value_counts"] = [{"key": i, "value": len(v) - len(present[i])} for i, v in bounds.items()]
-        ordered = {i: [v for v in values if v == v] for i, values in present.items()}  # NaN is never a bound
-        floats = [f.id for f in columns if str(f.type) in ("float", "double")]
-        entry["nan_value_counts"] = [{"key": i, "value": len(present[i]) - len(ordered[i])} for i in floats]
-        entry["lower_bounds"] = [{"key": i, "value": single(min(v))} for i, v in ordered.items() if v]
-        entry["upper_bounds"] = [{"key": i, "value": single(max(v))} for i, v in ordered.items() if v]
-        return entry
+        return entry | _metrics(columns, rows)
 
     def _file(self, name: str, table: pa.Table, content: int, partition: Mapping[str, Any]) -> dict[str, Any]:
         where = self.root / "data" / name
@@ -399,6 +385,25 @@ class IcebergHistory:
     def _write(self) -> None:
         number = len(list((self.root / "metadata").glob("v*.metadata.json"))) + 1
         (self.root / "metadata" / f"v{number}.metadata.json").write_text(json.dumps(self.document))
+
+
+def _metrics(columns: Sequence[Field], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts and bounds of these columns, but nested ones."""
+    bounds = {
+        f.id: [r.get(f.name) for r in rows]
+        for f in columns
+        if not isinstance(rows and rows[0].get(f.name), dict | list)
+    }
+    present = {i: [v for v in values if v is not None] for i, values in bounds.items()}
+    ordered = {i: [v for v in values if v == v] for i, values in present.items()}  # NaN is never a bound
+    floats = [f.id for f in columns if f.id in bounds and str(f.type) in ("float", "double")]
+    return {
+        "value_counts": [{"key": i, "value": len(v)} for i, v in bounds.items()],
+        "null_value_counts": [{"key": i, "value": len(v) - len(present[i])} for i, v in bounds.items()],
+        "nan_value_counts": [{"key": i, "value": len(present[i]) - len(ordered[i])} for i in floats],
+        "lower_bounds": [{"key": i, "value": single(min(v))} for i, v in ordered.items() if v],
+        "upper_bounds": [{"key": i, "value": single(max(v))} for i, v in ordered.items() if v],
+    }
 
 
 def _id(name: str, type_: pa.DataType, field_id: int | None) -> pa.Field:
