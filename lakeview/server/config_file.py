@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import uuid
 from collections import Counter
@@ -13,7 +14,7 @@ import msgspec
 from lakeview.discovery import find_tables
 from lakeview.server.catalogue import BEARER
 from lakeview.server.config_document import read_document, without_unknown, wrong
-from lakeview.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry, ViewEntry
+from lakeview.server.settings import Limits, Recipient, SchemaEntry, Settings, ShareEntry, TableEntry, ViewEntry
 
 _NAME = re.compile(r"[^\x00-\x20\x7f/.\\?#%]{1,255}")
 _ID = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,127}")
@@ -63,6 +64,7 @@ def checked(settings: Settings) -> Settings:
         raise wrong(f"version {settings.version} of the configuration is not known", "write version: 1")
     if not 60 <= settings.pre_signed_url_timeout_seconds <= _LONGEST_URL_LIFE:
         raise wrong("preSignedUrlTimeoutSeconds must lie between 60 and 86400")
+    _check_amounts(settings)
     if not settings.endpoint.startswith("/") or not 1 <= settings.query_table_page_size_limit <= 100_000:
         raise wrong("endpoint must begin with / and queryTablePageSizeLimit lie between 1 and 100000")
     if settings.public_url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", settings.public_url):
@@ -91,6 +93,20 @@ def checked(settings: Settings) -> Settings:
     return msgspec.structs.replace(
         settings, shares=shares, recipients=recipients, endpoint=settings.endpoint.rstrip("/")
     )
+
+
+def _check_amounts(settings: Settings) -> None:
+    amounts = {f"limits.{f.encode_name}": getattr(settings.limits, f.name) for f in msgspec.structs.fields(Limits)}
+    amounts |= {
+        "auditSeconds": settings.audit_seconds,
+        "queryTablePageTokenTtlMs": settings.query_table_page_token_ttl_ms,
+        "refreshTokenTtlMs": settings.refresh_token_ttl_ms,
+        "cacheBytes": settings.cache_bytes,
+        "loadAhead": settings.load_ahead + 1,
+    }
+    for name, amount in amounts.items():
+        if not 0 < amount < math.inf:
+            raise wrong(f"{name} must be more than nothing, and have an end")
 
 
 def _with_ids(share: ShareEntry) -> ShareEntry:

@@ -10,6 +10,8 @@ import base64
 import binascii
 import hashlib
 import hmac
+import logging
+import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +26,7 @@ from lakeview.server.private_files import rewrite_privately, write_privately
 
 T = TypeVar("T")
 _BYTES = 32
+_LOG = logging.getLogger("lakeview.server")
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -68,6 +71,10 @@ def load_keys(path: Path) -> Keys:
         raise _no_keys(path, str(error)) from error
     if not found.files or not found.tokens or any(len(k.secret) < _BYTES for k in (*found.files, *found.tokens)):
         raise _no_keys(path, "it holds too few or too short keys")
+    if os.name != "nt" and os.stat(path).st_mode & 0o077:
+        _LOG.warning(
+            "%s can be read by others than its owner: whoever reads it can sign URLs; rotate the keys", path.name
+        )
     return found
 
 

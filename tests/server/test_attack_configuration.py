@@ -8,6 +8,7 @@ import pytest
 
 from lakeview.errors import InvalidRequestError
 from lakeview.server.config_file import read_settings
+from lakeview.server.signing import load_keys
 from tests.server.conftest import Api
 from tests.server.shared_lake import configuration, write_configuration
 
@@ -116,3 +117,31 @@ def test_a_share_for_all_is_no_name(tmp_path: Path) -> None:
     path.write_text("shares: [{name: '*'}]")
     with pytest.raises(InvalidRequestError, match=r"'\*' is no name for a share"):
         read_settings(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("limits: {apiRate: 0}", "limits.apiRate"),
+        ("limits: {failuresBurst: -1}", "limits.failuresBurst"),
+        ("limits: {stallSeconds: .nan}", "limits.stallSeconds"),
+        ("limits: {filesRate: .inf}", "limits.filesRate"),
+        ("auditSeconds: 0", "auditSeconds"),
+        ("refreshTokenTtlMs: -5", "refreshTokenTtlMs"),
+        ("loadAhead: -1", "loadAhead"),
+    ],
+)
+def test_an_amount_that_would_stop_the_server_is_refused(tmp_path: Path, text: str, name: str) -> None:
+    path = tmp_path / "server.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidRequestError, match=f"{name} must be more than nothing, and have an end"):
+        read_settings(path)
+
+
+def test_keys_that_others_can_read_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "keys.json"
+    load_keys(path)
+    assert caplog.text == ""
+    path.chmod(0o644)
+    load_keys(path)
+    assert "keys.json can be read by others than its owner" in caplog.text
