@@ -6,13 +6,15 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import cache, viewed
-from lakeview.ui.components import MAX_ROWS, frame
+from lakeview.ui import cache, selection, viewed
+from lakeview.ui.components import MAX_ROWS, escape, frame, link
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.quality import MOST_VALUES
 
 BROKEN_NOTE = "newest commit first; a null breaks a rule, as whoever writes has to see it"
+MOST_LINKS = 6
+LONGEST_FILTER = 1_000
 FEW_RULES = 4
 """So many constraints are looked at, whatever it takes; of a huge table no more."""
 _WORDS = {
@@ -76,6 +78,15 @@ def table(rules: pl.DataFrame) -> None:
         key="kept-rules",
         unknown="",
     )
+
+
+def find_links(rules: pl.DataFrame) -> None:
+    """Links to the rows that break a rule, for those not proved to be kept; what reading costs is said there."""
+    open_ = rules.filter(pl.col("verdict") != views.Verdict.KEPT.value).drop_nulls("breaking")
+    with st.container(horizontal=True, gap="small"):
+        for name, where in open_.select("name", "breaking").head(MOST_LINKS).iter_rows():
+            if len(where) <= LONGEST_FILTER:
+                link("data", f"Rows that break {escape(name)}", selection.link(where=where))
 
 
 def broken(now: Opened, found: views.KeptRules) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import reduce
+from itertools import pairwise
 
 import polars as pl
 import sqlglot
@@ -35,7 +36,8 @@ from lakeview.expressions import (
 from lakeview.frames import UTC_MILLIS
 from lakeview.schema import Schema, StructType, leaf_name
 from lakeview.snapshot import Snapshot
-from lakeview.views.proofs import Known, proofs
+from lakeview.views.preview import Condition, where_text
+from lakeview.views.proofs import Known, proofs, untrue
 from lakeview.views.query import bounded
 from lakeview.views.rules import cut_rule
 
@@ -61,13 +63,15 @@ KEPT_RULES = pl.Schema(
         "files_broken": pl.Int64(),
         "records_broken": pl.Int64(),
         "why": pl.String(),
+        "breaking": pl.String(),
     }
 )
 """One row a constraint: what is broken first, then what is not known. `kind`: check, invariant, generated, length or
 required (a column that may not be null); `verdict`: Verdict; `certainty`: exact (every file is proved to keep or to
 break it), bound (`files_broken` do, more may), unknown. Of `files`, in `files_kept` every row is proved to keep it, in
 `files_broken` one is proved to break it (null where the verdict is unknown). `records_broken`: live rows at least, null
-unless broken; `why`: what is missing for a proof, null where there is one."""
+unless broken; `why`: what is missing for a proof, null where there is one; `breaking`: the filter that finds the rows
+which break it, as polars reads SQL, null where the rule is more than comparisons with values."""
 
 BROKEN_FILES = pl.Schema(
     {
@@ -190,6 +194,7 @@ def _told(number: int, rule: Rule, found: pl.DataFrame) -> tuple[object, ...]:
     return (
         *(number, rule.kind, rule.name, cut_rule(rule.text), verdict.value, certainty),
         *(found.height, kept, None if verdict is Verdict.UNKNOWN else broken.height, rows, why),
+        _text(untrue(rule.node)) if rule.decisive else None,
     )
 
 
@@ -239,11 +244,19 @@ def condition(text: str, schema: Schema) -> Node:
     """
     try:
         bounded(text)
+        if _has_joined_texts(text):
+            return Unknown()
         tree = sqlglot.parse_one(text, read="spark")
         node = parse(predicate(tree.sql(dialect=DuckDB)))
     except (SqlglotError, InvalidRequestError, RecursionError):
         return Unknown()
     return _typed(node, {path: str(field.type) for path, field in schema.leaves()})
+
+
+def _has_joined_texts(text: str) -> bool:
+    """Whether two texts follow each other: 'it''s' is it's to Spark 4 and its to those before."""
+    kinds = [token.token_type for token in sqlglot.tokenize(text, read="spark")]
+    return any(one == other == sqlglot.TokenType.STRING for one, other in pairwise(kinds))
 
 
 def _typed(node: Node, leaves: Mapping[Path, str]) -> Node:
@@ -283,6 +296,22 @@ def _value(value: pl.Series, type_: str) -> pl.Series | None:
     except (pl.exceptions.PolarsError, ArithmeticError):
         return None
     return value
+
+
+def _text(node: Node) -> str | None:
+    """A tree as a filter; None where a part of it is not known."""
+    match node:
+        case And(left, right) | Or(left, right):
+            parts = [_text(left), _text(right)]
+            return None if None in parts else f"({parts[0]} {type(node).__name__.upper()} {parts[1]})"
+        case Comparison(path, op, value):
+            return where_text([Condition(leaf_name(path), op, value[0])])
+        case IsIn(path, values, negated):
+            found = where_text([Condition(leaf_name(path), "in", values.to_list())])
+            return f"NOT ({found})" if negated else found
+        case IsNull(path, negated):
+            return where_text([Condition(leaf_name(path), "is not null" if negated else "is null")])
+    return None
 
 
 def _has_unknown(node: Node) -> bool:

@@ -168,8 +168,8 @@ def lake_entry(
         attention,
         facts.small_files / facts.files if facts.files else None,
         int(versions["readable"].sum()),
-        None if retention is None else retention.retained_bytes,
-        None if retention is None else retention.bound is not None,
+        None if retention is None or retention.undated else retention.retained_bytes,
+        None if retention is None or retention.undated else retention.bound is not None,
         NEWEST if depth is None else LOG if depth.statistics is None else WHOLE,
     )
 

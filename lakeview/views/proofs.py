@@ -64,7 +64,7 @@ def _held(node: Node, known: Mapping[Path, Known], height: int) -> pl.Series:
     asked = list(dict.fromkeys(paths(node)))
     if len(asked) > MOST_COLUMNS or not set(asked) <= known.keys():
         return _all(False, height)
-    opposite = _untrue(node)
+    opposite = untrue(node)
     for case in product((False, True), repeat=len(asked)):
         possible, bounds = _all(True, height), {}
         for path, null in zip(asked, case, strict=True):
@@ -117,13 +117,13 @@ def _constant(column: Bounds) -> pl.Series:
     return one | _all_null(column)
 
 
-def _untrue(node: Node) -> Node:
+def untrue(node: Node) -> Node:
     """The tree that is true of the rows of which `node` is not: false or null."""
     match node:
         case And(left, right):
-            return Or(_untrue(left), _untrue(right))
+            return Or(untrue(left), untrue(right))
         case Or(left, right):
-            return And(_untrue(left), _untrue(right))
+            return And(untrue(left), untrue(right))
         case Comparison(path, op, value) if value.null_count() == 0:
             return Or(Comparison(path, _OPPOSITE[op], value), IsNull(path))
         case IsIn(path, values, negated, widened) if values.null_count() == 0:

@@ -56,6 +56,7 @@ with errors.shown(here="quality"):
         else:
             downloads.offer("constraints", rules.rules)
             kept_rules.table(rules.rules)
+            kept_rules.find_links(rules.rules)
     if not rules.files.is_empty():
         with card("Files that break them", kept_rules.BROKEN_NOTE):
             broken = kept_rules.broken(now, rules)

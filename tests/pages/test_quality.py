@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import polars as pl
 import pyarrow as pa
@@ -122,6 +123,12 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
         ["\N{MULTIPLICATION X} broken", "a > 0", 2, 2],
         ["? unknown", "a < b", -1, -1],
     ]
+    (link,) = [link for link in app.page_link if "Rows that break positive" in link.label]
+    where = parse_qs(link.proto.query_string)["where"][0]
+    data = open_page("data", tmp_path / "t", where=where)
+    assert data.button(key="read").label.startswith("Read rows: reads 2 files")
+    data.button(key="read").click().run()
+    assert data.dataframe[0].value["a"].fillna(0).to_list() == [-5, 0]
     broken = next(f.value for f in app.dataframe if "records_broken" in f.value and "path" in f.value)
     assert broken[["name", "version", "path"]].values.tolist() == [["positive", "v3", "f2"], ["positive", "v2", "f1"]]
 

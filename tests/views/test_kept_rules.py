@@ -118,6 +118,22 @@ def test_a_constraint_is_held_against_statistics(
     assert found["files"] == len(files)
 
 
+@pytest.mark.parametrize(
+    ("rule", "where"),
+    [
+        ("a > 0", "(`a` <= 0 OR `a` IS NULL)"),
+        ("s NOT IN ('x', 'y')", "((`s` = 'x' OR `s` IS NULL) OR (`s` = 'y' OR `s` IS NULL))"),
+        ("a IN (1, 2, 3, 4, 5, 6)", "(NOT (`a` IN (1, 2, 3, 4, 5, 6)) OR `a` IS NULL)"),
+        ("s <> 'it''s'", None),
+        ("d >= '2024-01-01' AND a IS NULL", "((`d` < DATE '2024-01-01' OR `d` IS NULL) OR `a` IS NOT NULL)"),
+        ("a < b", None),
+        ("a > 0 AND length(s) > 3", None),
+    ],
+)
+def test_the_rows_that_break_it_are_found_by_a_filter(rule: str, where: str | None, tmp_path: Path) -> None:
+    assert one(delta_table(tmp_path / "t", [rule], [a(1)]))["breaking"] == where
+
+
 def test_files_that_break_it_are_named(tmp_path: Path) -> None:
     found = kept(delta_table(tmp_path / "t", ["a > 0"], [a(1), a(-1, -1), a(None, 5)]))
     assert found.files.schema == views.BROKEN_FILES
@@ -241,6 +257,11 @@ def test_what_is_proved_is_true_of_the_rows(seed: int, tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", rules, files)
     found = kept(table)
     proved = 0
+    told = {row["rule_id"]: row["breaking"] for row in found.rules.iter_rows(named=True)}
+    for number, where in told.items():  # what is offered to find them by finds them, and nothing else
+        assert table.scan().filter(pl.sql_expr(where)).collect().height == sum(
+            _breaking(rules[number], rows) for rows in files
+        )
     broken = {(rule, path): rows for rule, path, _, _, rows in found.files.iter_rows()}
     for said in found.rules.iter_rows(named=True):
         truths = [_breaking(rules[said["rule_id"]], rows) for rows in files]
