@@ -196,9 +196,9 @@ class _DeleteTasks:
         self._mapping = mapping
         self.vector = cache(self._vector)
         self.positions = cache(self._positions)
-        self.equality = cache(self._equality)
         self._by_value = cache(self._equality_task)
         self._schemas: dict[tuple[int, ...], Schema] = {}
+        self._groups: dict[int, tuple[tuple[int, ...], tuple[EqualityDeletes, ...]]] = {}
 
     def _row(self, number: int) -> tuple[Mapping[str, Any], str]:
         row = self._rows.row(number, named=True)
@@ -211,8 +211,14 @@ class _DeleteTasks:
         row, where = self._row(number)
         return position_task(self._root, where, row["format"], row["size"] or 0)
 
-    def _equality(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
-        """Equality delete files, those of the same columns together."""
+    def equality(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
+        """Equality delete files, those of the same columns together; the same object for the same one."""
+        known = self._groups.get(id(numbers))  # looking at a thousand numbers for every file would take longest of all
+        if known is None:
+            known = self._groups[id(numbers)] = (numbers, self._grouped(numbers))
+        return known[1]
+
+    def _grouped(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
         found: dict[tuple[int, ...], list[FileTask]] = {}
         for number in numbers:
             ids, task = self._by_value(number)
