@@ -41,10 +41,17 @@ def table(address: str) -> Table:
 
 @st.cache_data(ttl=30, max_entries=64, show_spinner=False)
 def latest(address: str, ref: str | None = None) -> Freshness:
-    """The latest version, or that of a branch or tag; asks the store when the last answer is older than 30 s."""
+    """The latest version, or that of a branch or tag; asks the store when the last answer is older than 30 s.
+
+    NotATableError where the table has gone since; one made anew with fewer versions is read anew.
+    """
     opened = table(address)
     before = opened.latest_version
-    if opened.refresh() and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
+    there = lv.open_table(address)  # what is open would take an empty listing for no news
+    if there.latest_version < before and before not in there.versions()["version"]:  # ids of snapshots have no order
+        forget(address)
+        opened = table(address)
+    elif opened.refresh() and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
         memory().forget(address)
     if ref is None:
         return Freshness(opened.latest_version, now())
@@ -52,12 +59,18 @@ def latest(address: str, ref: str | None = None) -> Freshness:
 
 
 def made_anew(address: str) -> bool:
-    """Whether another table lies at the address by now: one that does not know the version we hold for the latest.
+    """Whether another table lies at the address by now: one that does not know the version we hold for the latest, or
+    tells something else of it.
 
-    Costs opening it once more, so it is asked by a click and never by a clock.
+    Costs opening it once more, so it is asked by a click and never by a clock. CorruptTableError where the newest
+    commit can no longer be read.
     """
-    held = table(address).latest_version
-    return held not in lv.open_table(address).versions()["version"]
+    held, there = table(address).latest_version, lv.open_table(address)
+    there.commit(there.latest_version)
+    newest = there.history(1)
+    if held not in there.versions()["version"]:
+        return True
+    return held == there.latest_version and not newest.equals(logged("history", address, held).head(1))
 
 
 @kept(64)

@@ -139,13 +139,16 @@ def refresh(opened: Opened) -> None:
     cache.latest.clear(opened.address, opened.ref)
     try:
         newest = cache.latest(opened.address, opened.ref).version
-        anew = cache.made_anew(opened.address)
-    except LakeviewError:  # said by the page, which asks again
+        anew = not _knows(opened, opened.latest) or cache.made_anew(opened.address)
+    except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
+        cache.forget(opened.address)
+        where = f" {escape(error.place)}" if error.place else ""
+        st.toast(f"**{escape(error.message)}**{where}", icon=":material/error:")
         return
     if anew:
         cache.forget(opened.address)
         selection.select_version(None)
-        st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
+        _made_anew()
     elif newest == opened.latest:
         st.toast(f"**{views.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
@@ -160,9 +163,13 @@ def refresh(opened: Opened) -> None:
 def notice(opened: Opened) -> None:
     """A toast, once, when a newer version has appeared."""
     noticed, line = _noticed(), (opened.address, opened.ref)
-    if opened.latest != noticed.setdefault(line, opened.latest):
+    before = noticed.setdefault(line, opened.latest)
+    if opened.latest != before:
         noticed[line] = opened.latest
-        _announce(opened, opened.latest)
+        if _knows(opened, before):
+            _announce(opened, opened.latest)
+        else:
+            _made_anew()
 
 
 def old_version(opened: Opened) -> None:
@@ -189,6 +196,17 @@ def _behind(opened: Opened) -> str:
     newest_first = _moments(opened)
     number = list(newest_first).index(str(opened.version)) if str(opened.version) in newest_first else None
     return "not the latest" if number is None else f"{views.counted(number, 'version')} behind the latest"
+
+
+def _knows(opened: Opened, version: int) -> bool:
+    try:
+        return version in opened.versions["version"]
+    except LakeviewError:  # a log that cannot be listed tells of none; the page says why
+        return True
+
+
+def _made_anew() -> None:
+    st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
 
 
 def _announce(opened: Opened, newest: int) -> None:

@@ -12,6 +12,7 @@ from lakeview.ui.pages import PAGES
 from tests.browser.conftest import serving
 from tests.browser.controls import Control, change, place
 from tests.browser.visitor import PATIENCE, Visitor, somebody
+from tests.pages import tables
 
 pytestmark = pytest.mark.browser
 
@@ -93,3 +94,57 @@ def test_the_first_visit_to_a_server_may_be_to_any_page(page: str, browser: Brow
         expect(visitor.page.get_by_role("dialog")).to_have_count(0)
         assert visitor.link.startswith(f"/{page}?")
         visitor.close()
+
+
+def drag(visitor: Visitor, start: float, end: float) -> None:
+    """Draws over a part of the timeline's first chart, both in shares of its width."""
+    box = visitor.page.locator(".st-key-timeline-1").bounding_box()
+    assert box is not None
+    mouse, height = visitor.page.mouse, box["y"] + box["height"] * 0.6
+    mouse.move(box["x"] + box["width"] * start, height)
+    mouse.down()
+    for share in ((start + end) / 2, end):
+        mouse.move(box["x"] + box["width"] * share, height, steps=4)
+    mouse.up()
+
+
+def test_the_first_drag_on_a_server_is_a_range_of_time_which_a_link_keeps(browser: Browser, demo_lake: Path) -> None:
+    with serving(demo_lake) as address:
+        visitor = somebody(browser, address)
+        visitor.open("/timeline?table=demo/flights")
+        visitor.charts()
+        listed = visitor.main.get_by_text("newest first", exact=False)
+        everything = listed.first.inner_text()
+        begun = visitor.steps
+        drag(visitor, 0.5, 0.8)
+        visitor.page.wait_for_url("**from=*", timeout=PATIENCE)
+        visitor.settle()
+        expect(listed.first).not_to_have_text(everything, timeout=PATIENCE)
+        some, asked = listed.first.inner_text(), visitor.parameters()
+        assert asked["from"] < asked["to"]
+        assert visitor.steps == begun + 1
+        visitor.page.reload()
+        visitor.settle()
+        expect(listed.first).to_have_text(some, timeout=PATIENCE)
+        assert visitor.parameters() == asked
+        visitor.main.get_by_test_id("stPopover").get_by_role("button").first.click()
+        visitor.page.get_by_role("button", name="Any time").click()
+        visitor.page.wait_for_url(lambda url: "from=" not in url, timeout=PATIENCE)
+        visitor.settle()
+        expect(listed.first).to_have_text(everything, timeout=PATIENCE)
+        visitor.close()
+
+
+def test_a_table_that_goes_away_while_it_is_open_is_told_and_other_pages_work(visitor: Visitor, tmp_path: Path) -> None:
+    own = tables.good(tmp_path / "own")
+    visitor.open(f"/files?table={own}")
+    away = own.rename(tmp_path / "away")
+    visitor.page.locator(".st-key-refresh button").first.click()
+    expect(visitor.main.get_by_text("not-a-table")).to_be_visible(timeout=PATIENCE)
+    visitor.settle()
+    visitor.go("Schema")
+    expect(visitor.main.get_by_text("not-a-table")).to_be_visible(timeout=PATIENCE)
+    visitor.go("Lake")
+    away.rename(own)
+    visitor.go("Schema")
+    expect(visitor.main.get_by_text("4 columns").first).to_be_visible(timeout=PATIENCE)
