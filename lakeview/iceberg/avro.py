@@ -35,6 +35,7 @@ _MAX_INFLATED = 1 << 30
 _UNDECODED = (polars_avro.AvroError, pl.exceptions.PolarsError, RuntimeError, SystemError, ValueError, OverflowError)
 """What the fast reader raises; SystemError is what a decoding error looks like from outside its own package, and
 RuntimeError a decimal of more digits than any has."""
+_MOST_HEADERS, _MOST_HEADER = 8, 1 << 16
 _CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 
 
@@ -98,8 +99,7 @@ def open_container(
         if not data.startswith(MAGIC):
             raise ValueError("it does not begin as an Avro file does")
         reader = _Reader(data)
-        reader.take(len(MAGIC))
-        metadata = _header(reader)
+        metadata = _headers.of(reader)
         sync = reader.take(_SYNC)
         codec = metadata.get("avro.codec", b"null").decode()
         if codec not in _CODECS:
@@ -124,6 +124,28 @@ def corrupt(path: str, what: str) -> CorruptTableError:
         place=path,
         kind="corrupt-file",
     )
+
+
+class _Headers:
+    """Headers that were read lately: a writer begins all of its files alike, up to their markers."""
+
+    def __init__(self) -> None:
+        self._lately: tuple[tuple[bytes, Mapping[str, bytes]], ...] = ()
+
+    def of(self, reader: _Reader) -> Mapping[str, bytes]:
+        """The metadata at the beginning of a file; the reader stands behind it then."""
+        for header, found in self._lately:
+            if reader.data.startswith(header):
+                reader.at = len(header)
+                return found
+        reader.take(len(MAGIC))
+        found = _header(reader)
+        if reader.at <= _MOST_HEADER:
+            self._lately = ((reader.data[: reader.at], found), *self._lately[: _MOST_HEADERS - 1])
+        return found
+
+
+_headers = _Headers()
 
 
 def _header(reader: _Reader) -> dict[str, bytes]:

@@ -111,13 +111,15 @@ class Tree:
                     self._lists |= {s.snapshot_id: frame for (s, _), frame in zip(named, found, strict=True)}
 
     def _read_all(self, paths: Sequence[str]) -> list[tuple[bytes, str]]:
-        """The bytes of manifest lists, each once, and their paths; none where one cannot be read."""
+        """The bytes of manifest lists or manifests, each read once, and their paths; none where one cannot be read."""
         try:
             places = {path: self._locations.resolve(path) for path in paths}
             folders = {place.rpartition("/")[0] for place in places.values()}
             if not self._storage.remote and len(folders) == 1:  # one look at the folder, not one at each file's links
                 names = [place.rpartition("/")[2] for place in places.values()]
                 each = self._storage.read_all(folders.pop(), names)
+            elif not self._storage.remote:
+                each = list(map(self._storage.read, places.values()))
             else:
                 with ThreadPoolExecutor(_READERS) as readers:
                     each = list(readers.map(self._storage.read, places.values()))
@@ -179,7 +181,9 @@ class Tree:
     def _chunk(
         self, keys: Sequence[_Key], rows: Mapping[_Key, Mapping[str, Any]], wanted: frozenset[int], each: Any
     ) -> dict[_Key, _Place]:
-        manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key]), keys))
+        paths = [] if self._storage.remote or len(keys) < 2 else [path for path, _ in keys]
+        known = {path: data for data, path in self._read_all(paths)} if paths else {}
+        manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], known.get(key[0])), keys))
         frame = read_manifests(manifests, self._columns, wanted).select(self._empty.columns)
         held = _Held(frame, int(frame.estimated_size()), wanted)
         places: dict[_Key, _Place] = {}
@@ -202,10 +206,10 @@ class Tree:
                     self._places[key].remove(next(p for p in self._places[key] if p.held is oldest))
                 self._bytes -= oldest.size
 
-    def _open(self, path: str, row: Mapping[str, Any]) -> Manifest:
+    def _open(self, path: str, row: Mapping[str, Any], data: bytes | None = None) -> Manifest:
         if row["key_metadata"] is not None:
             raise _encrypted(path)
-        data = self._read(path, "manifest")
+        data = self._read(path, "manifest") if data is None else data
         found = open_manifest(data, path, row)
         _check_whole(row, len(data), found.container.records)
         return found
