@@ -283,7 +283,7 @@ def _label(span: timedelta) -> str:
     year = "(datum.index === 0 || utcmonth(datum.value) === 0)"
     if span > timedelta(days=1500):
         return "utcFormat(datum.value, '%Y')"
-    if span > timedelta(days=70):
+    if span > timedelta(days=120):  # before, ticks are weeks
         return f"utcFormat(datum.value, {year} ? '%b %Y' : '%b')"
     year = "(datum.index === 0 || utcmonth(datum.value) === 0 && utcdate(datum.value) === 1)"
     day = f"utcFormat(datum.value, {year} ? '%-d %b %Y' : '%-d %b')"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.quality import MOST_POINTS
@@ -46,6 +48,36 @@ def test_one_load_far_beyond_the_others_makes_the_scale_logarithmic() -> None:
     (far,), (near,) = (charts.load_trend_chart(trend(30, odd=odd), "x") for odd in (3, None))
     assert "symlog" in str(far.to_dict())
     assert "symlog" not in str(near.to_dict())
+
+
+def labels(chart: charts.AnyChart, role: int) -> list[str]:
+    """The words along an axis as drawn: 0 the first, 1 the second."""
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    axis = re.findall(r'role-axis-label".*?</g>', svg)[role]
+    return re.findall(r'opacity="1">([^<]+)</text>', axis)
+
+
+def test_a_logarithmic_scale_is_marked_by_powers_of_ten() -> None:
+    value = pl.when(pl.col("version") == 3).then(1.0).otherwise(0.01)
+    rows = trend(30, odd=3).with_columns(value=value, band_high=pl.lit(0.02))
+    (chart,) = charts.load_trend_chart(rows, "x", "share", width=400)
+    assert labels(chart, 1) == ["0", "1", "10", "100"]
+
+
+def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
+    rows = trend(30, odd=None).with_columns(value=0.0, band_low=0.0, band_high=0.0)
+    (chart,) = charts.load_trend_chart(rows, "x", "share", width=400)
+    assert labels(chart, 1) == ["0", "0.5", "1"]
+
+
+@pytest.mark.parametrize("hours", [2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
+def test_a_time_axis_says_no_moment_twice(hours: int) -> None:
+    rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
+    (chart,) = charts.load_trend_chart(rows, "x", width=420)
+    drawn = labels(chart, 0)
+    days = [label for label in drawn if ":" not in label]
+    assert len(drawn) >= 2
+    assert len(set(days)) == len(days)
 
 
 @pytest.mark.parametrize("dark", [False, True])
