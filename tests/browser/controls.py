@@ -15,7 +15,10 @@ from playwright.sync_api import TimeoutError as TooLate
 
 from tests.browser.visitor import Visitor
 
-KINDS = ("stTabs", "stSelectbox", "stMultiSelect", "stButtonGroup", "stRadio", "stCheckbox", "stSlider", "stPagination")
+KINDS = (
+    "stTabs", "stSelectbox", "stMultiSelect", "stButtonGroup", "stRadio", "stCheckbox", "stSlider", "stPagination",
+    "stExpander",
+)  # fmt: skip
 """Controls with a closed set of states. Texts are typed by `change_text`: what fits is the page's own affair."""
 
 TEXTS = ("stTextInput", "stTextArea", "stNumberInput", "stDateTimeInput", "stDateInput")
@@ -147,6 +150,11 @@ def _tick(visitor: Visitor, element: Locator) -> bool:
     return True
 
 
+def _fold(visitor: Visitor, element: Locator) -> bool:
+    element.locator("summary").first.click()
+    return True
+
+
 def _another_page(visitor: Visitor, element: Locator) -> bool:
     pages = [b for b in element.get_by_role("button").all() if (b.inner_text() or "").strip().isdecimal()]
     idle = [b for b in pages if b.get_attribute("aria-current") is None]
@@ -165,4 +173,5 @@ _CHANGES = {
     "stCheckbox": _tick,
     "stSlider": _one_step,
     "stPagination": _another_page,
+    "stExpander": _fold,
 }

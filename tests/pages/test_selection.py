@@ -170,6 +170,42 @@ def test_a_link_sets_the_states_it_holds(said: dict[str, list[str]], lanes: list
     assert app.selectbox(key="writer").value == writer
 
 
+KEPT = """
+import streamlit as st
+from lakeview.ui.held import begin, held
+
+begin("here")
+st.selectbox("Order", ["path", "size"], key=held("order", "path", ["path", "size"]))
+st.slider("Days", 0, 30, key=held("days", 7, range(31)))
+st.multiselect("Columns", ["a", "b"], key=held("columns", [], ["a", "b"], many=True))
+st.text_input("Where", key=held("where"))
+"""
+
+
+def test_what_is_chosen_is_written_to_the_link_unless_it_is_the_default() -> None:
+    app = AppTest.from_string(KEPT).run()
+    assert dict(app.query_params) == {}
+    app.selectbox(key="order").set_value("size").run()
+    app.slider(key="days").set_value(3).run()
+    app.multiselect(key="columns").set_value(["b", "a"]).run()
+    app.text_input(key="where").set_value("a > 1").run()
+    assert not app.exception
+    assert dict(app.query_params) == {"order": "size", "days": "3", "columns": ["b", "a"], "where": "a > 1"}
+    app.selectbox(key="order").set_value("path").run()
+    assert "order" not in app.query_params
+
+
+def test_another_link_sets_what_is_chosen_and_what_it_does_not_know_is_the_default() -> None:
+    app = AppTest.from_string(KEPT)
+    app.query_params.update({"order": "size", "days": "99", "columns": ["b", "c"], "where": "a > 1"})
+    app.run()
+    assert (app.selectbox(key="order").value, app.slider(key="days").value) == ("size", 7)
+    assert (app.multiselect(key="columns").value, app.text_input(key="where").value) == (["b"], "a > 1")
+    app.query_params["order"] = "path"  # as a step back would
+    app.run()
+    assert app.selectbox(key="order").value == "path"
+
+
 def test_an_unchanged_selection_is_not_written_again(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_page("overview", good)
     written: list[object] = []

@@ -10,6 +10,7 @@ import streamlit as st
 
 from lakeview.ui import timeline_filters
 from tests.pages.app import open_page, text
+from tests.pages.tables import LogWriter
 
 
 def test_the_newest_commit_is_open_at_first(good: Path) -> None:
@@ -134,6 +135,41 @@ def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
     assert rows["live_files"].to_dict() == {"v5": 0, "v3": 1, "v2": 1, "v1": 1}
     assert rows.loc["v5", "ended"] == "v6"
     assert rows.loc["v5", "life"] == "1 day"
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 251 versions: two pages of commits."""
+    log = LogWriter(tmp_path_factory.mktemp("long") / "flights").create()
+    for _ in range(250):
+        log.commit("WRITE")
+    return log.root
+
+
+@pytest.mark.parametrize(
+    ("asked", "newest"),
+    [({}, "v250"), ({"commits-page": "2"}, "v50"), ({"commits-page": "9"}, "v250"), ({"commit": "3"}, "v50")],
+    ids=["the first page at first", "the page of the link", "a page there is not", "the page of the commit"],
+)
+def test_a_long_table_of_commits_is_opened_at_the_page_of_the_link(
+    long: Path, asked: dict[str, str], newest: str
+) -> None:
+    assert open_page("timeline", long, **asked).dataframe[0].value["version"].to_list()[0] == newest
+
+
+def test_another_commit_turns_the_table_to_its_page(long: Path) -> None:
+    app = open_page("timeline", long, **{"commits-page": "2"})
+    app.selectbox(key="pick_commit").set_value("200").run()
+    assert app.query_params["commit"] == "200"
+    assert "commits-page" not in app.query_params
+    assert app.dataframe[0].value["version"].to_list()[0] == "v250"
+
+
+def test_what_is_unfolded_is_in_the_link(good: Path) -> None:
+    app = open_page("timeline", good, commit="5", raw="True")
+    assert not app.exception
+    assert "month=4/load-4.parquet" in "".join(code.value for code in app.code)
+    assert not open_page("timeline", good, commit="5").code
 
 
 @pytest.mark.parametrize("tab", ["Commits", "Writers", "File lives"])
