@@ -94,6 +94,16 @@ def test_counts_come_from_structs_where_they_are_whole(
     assert reads == [([0], ["add.path", "add.stats_parsed.numRecords"])]
 
 
+def test_a_listing_serves_the_lives_of_files_as_well(
+    history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
+) -> None:
+    table = written(history, [files(0, 5, records=1), [protocol(), metadata()]])
+    assert table.snapshot().files.height == 5
+    reads.clear()
+    assert table.lifetimes().select("path", "size", "records").rows() == [(f"f{i}", i, 1) for i in range(5)]
+    assert not reads
+
+
 def test_counts_of_both_kinds_add_up(history: DeltaHistory) -> None:
     parsed = {"numRecords": 4}
     mixed = [*files(0, 2, stats_parsed=parsed), *files(2, 4, records=3), *files(4, 5)]

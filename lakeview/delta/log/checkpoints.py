@@ -38,11 +38,37 @@ ActionsFile = ParquetActions | JsonActions
 _T = TypeVar("_T")
 
 
+class LastListing:
+    """The newest listing that any checkpoint of a log gave, for the next who asks for less of the same: the files, the
+    history and the lives of files of one version all start from it. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._held: tuple[tuple[str, ...], pl.DataFrame] | None = None
+
+    def find(self, files: CheckpointFiles, columns: Sequence[str]) -> pl.DataFrame | None:
+        """These columns of a checkpoint's adds, if they are in the listing."""
+        held = self._held
+        wanted = [*_ALWAYS, *columns]
+        if held is None or held[0] != files.names or not set(wanted) <= set(held[1].columns):
+            return None
+        return held[1].select(wanted)
+
+    def keep(self, files: CheckpointFiles, listing: pl.DataFrame) -> None:
+        """Take the place of the one before."""
+        self._held = files.names, listing
+
+
+_ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
+_WORTH_KEEPING = frozenset({"size", "modified", "data_change", "partition_values", "records", "tags"})
+"""What a listing of files shows. Statistics are most of a log, and are not held."""
+
+
 class Checkpoint:
     """One complete checkpoint, read by column. Nothing is read before it is asked for."""
 
-    def __init__(self, storage: Storage, files: CheckpointFiles) -> None:
+    def __init__(self, storage: Storage, files: CheckpointFiles, last: LastListing | None = None) -> None:
         self._storage = storage
+        self._last = LastListing() if last is None else last
         self.files = files
         self.version = files.version
         self._tops: list[ActionsFile] = [self._top(name) for name in files.names]
@@ -88,7 +114,13 @@ class Checkpoint:
         it is, absent if the checkpoint has none) and `parsed_records` (its numRecords) may be asked for. `statistics`
         adds what it reads as a column of that name.
         """
-        return self._files("add", columns, statistics)
+        if statistics is not None or not _WORTH_KEEPING.issuperset(columns):
+            return self._files("add", columns, statistics)
+        found = self._last.find(self.files, columns)
+        if found is None:
+            found = self._files("add", columns)
+            self._last.keep(self.files, found)
+        return found
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
@@ -164,7 +196,7 @@ class Checkpoint:
 
 def _nothing(columns: Sequence[str]) -> pl.DataFrame:
     types = {**FILE_ACTIONS, **RECORDS}
-    names = ["key", "path", "deletion_vector", "deleted_records", *columns]
+    names = [*_ALWAYS, *columns]
     return pl.DataFrame(schema={name: types[name] for name in names if name in types})
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import CommitInfo
-from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint
+from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint, LastListing
 from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.log.file_lines import info_of, log_lines
 from lakeview.delta.log.log_segment import (
@@ -62,6 +62,7 @@ class TableLog:
         self._bytes: OrderedDict[int, bytes] = OrderedDict()
         self._cached_bytes = 0
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
+        self._last_listing = LastListing()
         self.tips: tuple[int, ...] = ()
         """Versions that were the latest until a refresh found newer ones, the last few."""
         self.replaced = False
@@ -153,7 +154,7 @@ class TableLog:
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
         with self._lock:
-            return self._checkpoints.setdefault(files.names, Checkpoint(self.storage, files))
+            return self._checkpoints.setdefault(files.names, Checkpoint(self.storage, files, self._last_listing))
 
     def broken_checkpoints(self) -> dict[int, str]:
         """Versions whose checkpoint cannot be a base, and why, as far as footers and one listing of the sidecars tell.
