@@ -6,17 +6,13 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import cache, selection, viewed
+from lakeview.ui import selection, viewed
 from lakeview.ui.components import MAX_ROWS, escape, frame, link
-from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
-from lakeview.ui.quality import MOST_VALUES
 
 BROKEN_NOTE = "newest commit first; a null breaks a rule, as whoever writes has to see it"
 MOST_LINKS = 6
 LONGEST_FILTER = 1_000
-FEW_RULES = 4
-"""So many constraints are looked at, whatever it takes; of a huge table no more."""
 _WORDS = {
     views.Verdict.BROKEN.value: "\N{MULTIPLICATION X} broken",
     views.Verdict.UNKNOWN.value: "? unknown",
@@ -26,16 +22,7 @@ _WORDS = {
 
 def told(now: Opened) -> views.KeptRules:
     """What the statistics of the version shown prove of its constraints."""
-    return _told(now.address, now.version, now.branch)
-
-
-@kept(16)
-def _told(address: str, version: int, branch: str | None) -> views.KeptRules:
-    snapshot = cache.snapshot(address, version, branch)
-    rules = views.stated_rules(snapshot)
-    most = min(views.MOST_RULES, max(FEW_RULES, MOST_VALUES // max(1, snapshot.num_files)))
-    columns = views.rule_columns(rules, snapshot.schema, most)
-    return views.kept_rules(snapshot, rules, cache.statistics(address, version, tuple(columns)), most)
+    return viewed.kept_rules(now.address, now.version, now.branch)
 
 
 def note(now: Opened, found: views.KeptRules) -> str:

@@ -71,9 +71,10 @@ def _states(address: str, latest: int, ref: str | None, columns: tuple[str, ...]
 
 
 def findings(now: Opened, found: Told) -> list[Finding]:
-    """The loads that are not normal, then whether new data is on time."""
+    """The table's own rules that are broken, the loads that are not normal, whether new data is on time."""
+    rules = views.rule_findings(viewed.kept_rules(now.address, now.version, now.branch))
     own = views.quality_findings(found.changes, viewed.timeline(now))
-    return [*own, *views.freshness(viewed.findings(now))]
+    return [*rules, *own, *views.freshness(viewed.findings(now))]
 
 
 def alerts(found: list[Finding]) -> None:

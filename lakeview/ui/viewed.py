@@ -20,6 +20,9 @@ from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 MAX_SCHEMAS = 200
+FEW_RULES = 4
+MOST_RULE_VALUES = 4_000_000
+"""So many files times constraints are looked at, and of any table the first FEW_RULES constraints."""
 
 SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, "last 7 days": 7}
 """What the timeline can be narrowed to, in days before the last commit."""
@@ -162,8 +165,20 @@ def _findings(address: str, version: int, latest: int, ref: str | None, branch: 
         lifetimes=cache.lifetimes(address, latest, ref),
         retention=upkept.retention_of(address, latest) if ref is None else None,
         log=upkept.log_files(address, latest),
+        rules=kept_rules(address, version, branch),
         now=cache.now(),
     )
+
+
+@kept(16)
+def kept_rules(address: str, version: int, branch: str | None) -> views.KeptRules:
+    """What the statistics of a version prove of its own constraints; of a huge table of the first ones."""
+    snapshot = cache.snapshot(address, version, branch)
+    rules = views.stated_rules(snapshot)
+    most = min(views.MOST_RULES, max(FEW_RULES, MOST_RULE_VALUES // max(1, snapshot.num_files)))
+    columns = views.rule_columns(rules, snapshot.schema, most)
+    statistics = cache.statistics(address, version, tuple(columns)) if rules else pl.DataFrame()
+    return views.kept_rules(snapshot, rules, statistics, most)
 
 
 def findings_for(now: Opened, page: str) -> list[Finding]:

@@ -72,7 +72,7 @@ from lakeview.views.files import (
     file_sizes,
     files_in_bin,
 )
-from lakeview.views.findings import findings, verdict
+from lakeview.views.findings import findings, rule_findings, verdict
 from lakeview.views.kept_rules import (
     BROKEN_FILES,
     BROKEN_SINCE,
@@ -452,6 +452,7 @@ __all__ = [
     "row_groups",
     "rows_trend",
     "rule_columns",
+    "rule_findings",
     "rules_date",
     "runs_text",
     "schema_tree",

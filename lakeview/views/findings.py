@@ -11,6 +11,7 @@ from lakeview.findings import Finding, Severity
 from lakeview.snapshot import Snapshot
 from lakeview.views.columns import silent_files
 from lakeview.views.files import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, file_facts
+from lakeview.views.kept_rules import KeptRules, Verdict
 from lakeview.views.partitions import missing_partitions, partition_arrivals, partition_sizes, partition_skew
 from lakeview.views.readability import cadence, readability, readability_runs, runs_text
 from lakeview.views.remedies import command
@@ -29,6 +30,8 @@ from lakeview.views.upkeep import upkeep
 
 ON_TIME = "The last commit is on time"
 LATE = "No new data for longer than usual"
+
+MOST_RULES_NAMED = 3
 
 MOST_FILES_TIMES = 3
 SMALL_FILES_AT_LEAST = 20
@@ -54,12 +57,15 @@ def findings(
     lifetimes: pl.DataFrame | None = None,
     retention: Retention | None = None,
     log: pl.DataFrame | None = None,
+    rules: KeptRules | None = None,
     now: datetime,
 ) -> list[Finding]:
-    """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES, Retention, LOG_FILES) is
-    not judged."""
+    """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES, Retention, LOG_FILES,
+    KeptRules) is not judged."""
     found = [*_files(snapshot), *_statistics(snapshot, statistics), *_partitions(snapshot)]
     found += upkeep(snapshot, retention=retention, log=log, commits=commits, now=now)
+    if rules is not None:
+        found += rule_findings(rules)
     if versions is not None:
         found += _versions(versions)
     if commits is not None:
@@ -85,6 +91,32 @@ def verdict(found: Sequence[Finding]) -> str:
     if parts:
         return f"{state}, but {' and '.join(parts)}"
     return f"{state}, and nothing needs attention"
+
+
+def rule_findings(kept: KeptRules) -> list[Finding]:
+    """The table's own constraints that some rows are proved to break, in one finding; none where no row is."""
+    broken = kept.rules.filter(pl.col("verdict") == Verdict.BROKEN.value)
+    if broken.is_empty():
+        return []
+    first = broken.row(0, named=True)
+    claim = f"{first['name']} is broken" if broken.height == 1 else f"{broken.height:,} of the table's rules are broken"
+    told = [
+        f"{row['rule']} in {'' if row['certainty'] == 'exact' else 'at least '}{counted(row['files_broken'], 'file')}, "
+        f"{counted(row['records_broken'], 'row')} or more"
+        for row in broken.head(MOST_RULES_NAMED).iter_rows(named=True)
+    ]
+    more = f"; and {broken.height - MOST_RULES_NAMED:,} more" if broken.height > MOST_RULES_NAMED else ""
+    return [
+        Finding(
+            Severity.ATTENTION,
+            claim,
+            f"{'; '.join(told)}{more}",
+            "every row keeps what the table states, as its statistics tell",
+            remedy="correct these rows, and see that their writer checks the table's rules",
+            page="quality",
+            effect="who reads the table relies on what it states",
+        )
+    ]
 
 
 def _files(snapshot: Snapshot) -> list[Finding]:

@@ -14,6 +14,7 @@ from lakeview.findings import Severity
 from lakeview.snapshot import Snapshot
 from lakeview.views.files import file_facts
 from lakeview.views.findings import findings, verdict
+from lakeview.views.kept_rules import KeptRules, kept_rules, stated_rules
 from lakeview.views.readability import cadence
 from lakeview.views.retention import Retention
 from lakeview.views.units import counted
@@ -142,6 +143,7 @@ def lake_entry(
         lifetimes=None if depth is None else depth.lifetimes,
         retention=retention,
         log=None if depth is None else depth.log,
+        rules=None if depth is None or depth.statistics is None else _rules(snapshot, depth.statistics),
         now=now,
     )
     broken, attention = (sum(f.severity is s for f in told) for s in (Severity.BROKEN, Severity.ATTENTION))
@@ -172,6 +174,10 @@ def lake_entry(
         None if retention is None or retention.undated else retention.bound is not None,
         NEWEST if depth is None else LOG if depth.statistics is None else WHOLE,
     )
+
+
+def _rules(snapshot: Snapshot, statistics: pl.DataFrame) -> KeptRules:
+    return kept_rules(snapshot, stated_rules(snapshot), statistics)
 
 
 def lake_failure(found: LakeEntry, error: LakeviewError) -> LakeEntry:

@@ -117,6 +117,8 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
         history.commit(history.data(f"f{i}", {"a": pa.array([low, 9, None if nulls else 9])}, stats=stats))
     app = open_page("quality", tmp_path / "t")
     assert not app.exception
+    assert "positive is broken" in text(app)
+    assert "positive is broken" in text(open_page("overview", tmp_path / "t"))
     assert "2 constraints, v3: proved by the statistics of its files or left open; no data is read" in text(app)
     rules = next(f.value for f in app.dataframe if "rule" in f.value)
     assert rules[["verdict", "rule", "files_broken", "records_broken"]].fillna(-1).values.tolist() == [

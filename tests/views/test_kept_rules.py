@@ -293,3 +293,22 @@ def _breaking(rule: str, rows: list[Row]) -> int:
     with pl.SQLContext(t=frame) as context:
         true = context.execute(f"SELECT * FROM t WHERE {rule}", eager=True).height
     return frame.height - true
+
+
+def test_a_table_without_rules_costs_nothing(tmp_path: Path) -> None:
+    snapshot = delta_table(tmp_path / "t", [], [a(1)]).snapshot()
+    found = views.kept_rules(snapshot, views.stated_rules(snapshot), pl.DataFrame())
+    assert (found.rules.schema, found.rules.height) == (views.KEPT_RULES, 0)
+    assert (found.files.schema, found.files.height) == (views.BROKEN_FILES, 0)
+
+
+def test_what_is_broken_is_a_finding(tmp_path: Path) -> None:
+    table = delta_table(tmp_path / "t", ["a > 0", "b > 0", "p > 0", "d IS NULL"], [[{"a": -1, "b": -1, "p": -1}]])
+    (finding,) = views.rule_findings(kept(table))
+    assert finding.claim == "3 of the table's rules are broken"
+    assert finding.evidence.startswith("a > 0 in 1 file, 1 row or more; b > 0 in 1 file")
+    assert (finding.severity, finding.page) == ("attention", "quality")
+    only = delta_table(tmp_path / "only", ["a <> 3"], [a(1, 3), a(1, 5)])
+    (finding,) = views.rule_findings(kept(only))
+    assert (finding.claim, finding.evidence) == ("r0 is broken", "a <> 3 in at least 1 file, 1 row or more")
+    assert views.rule_findings(kept(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
