@@ -116,7 +116,7 @@ def questions(shown: Opened) -> None:
     ]
     with grid(186):
         for number, (question, page, parameters) in enumerate(asked, start=1):
-            with card(stretch=True):
+            with card(stretch=True), st.container(height="stretch", vertical_alignment="distribute"):
                 st.markdown(f"{number}. {question}")
                 link(page, None, {"table": shown.name, "version": str(shown.version), **parameters})
 
@@ -136,7 +136,7 @@ def recent() -> None:
         {
             "table": column.TextColumn("table", width=170),
             "format": column.TextColumn("format", width=70),
-            "latest": column.TextColumn("latest", width=60),
+            "latest": column.TextColumn("latest", width=90),
             "rows": column.TextColumn("rows", width=90, alignment="right"),
             "bytes": column.TextColumn("live bytes", width=90, alignment="right"),
             "last": column.TextColumn("last commit", width=120),
