@@ -97,7 +97,9 @@ def test_counts_come_from_structs_where_they_are_whole(
 def test_a_listing_serves_the_lives_of_files_as_well(
     history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
 ) -> None:
-    table = written(history, [files(0, 5, records=1), [protocol(), metadata()]])
+    written(history, [files(0, 5, records=1), [protocol(), metadata()]])
+    history.without(0)
+    table = lv.open_table(history.address)
     assert table.snapshot().files.height == 5
     reads.clear()
     assert table.lifetimes().select("path", "size", "records").rows() == [(f"f{i}", i, 1) for i in range(5)]
