@@ -280,7 +280,10 @@ def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
 
     Deletion vectors are told apart by their place in a file and what they delete from: two files may share one.
     """
-    found = entries.filter((pl.col("status") != 2) & pl.col("content").is_in(list(content)))
+    wanted = (entries["status"] != 2) & entries["content"].is_in(list(content))
+    found = entries if wanted.all(ignore_nulls=False) else entries.filter(wanted)
+    if found["path"].n_unique() == found.height:  # a copy of a million files takes 300 MB
+        return found
     return found.unique(["path", "content_offset", "referenced_data_file"], keep="first", maintain_order=True)
 
 
