@@ -62,12 +62,15 @@ def test_back_and_forward_follow_what_was_chosen(visitor: Visitor) -> None:
     told = visitor.link
     assert "measure=" in told
     visitor.page.go_back()
+    visitor.page.wait_for_url(lambda address: "measure=" not in address, timeout=PATIENCE)
+    visitor.settle()
+    visitor.page.go_back()
     visitor.page.wait_for_url(lambda address: "commit=" not in address, timeout=PATIENCE)
     visitor.settle()
     assert chosen(visitor, "pick_version") == older
     visitor.page.go_back()
     expect(visitor.main.locator(".st-key-pick_version input").first).to_have_value(newest, timeout=PATIENCE)
-    for _ in range(2):
+    for _ in range(3):
         visitor.settle()
         visitor.page.go_forward()
     expect(visitor.main.locator(".st-key-pick_version input").first).to_have_value(older, timeout=PATIENCE)
