@@ -175,7 +175,7 @@ def _manifest_table(listed: pl.DataFrame) -> None:
     frame(
         rows,
         {
-            "file": column.TextColumn("manifest", width=260),
+            "file": column.TextColumn("manifest", width=225),
             "content": column.TextColumn("of", width=60),
             "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=80),
             "files": column.NumberColumn("files", format="localized", width=60),

@@ -217,21 +217,20 @@ def _table(found: pl.DataFrame) -> None:
             last=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         ),
         {
-            "state": column.TextColumn("state", width=88),
-            "name": column.TextColumn("table", width=116),
-            "format": column.TextColumn("format", width=66),
-            "said": column.TextColumn("what to look at", width=264),
-            "last": column.TextColumn("last commit", width=194),
-            "version": column.TextColumn("latest", width=90),
-            "records": column.NumberColumn("rows", format="localized", width=76),
-            "bytes": column.TextColumn("live bytes", width=76, alignment="right"),
-            "files": column.NumberColumn("files", format="localized", width=52),
+            "state": column.TextColumn("state", width=86),
+            "name": column.TextColumn("table", width=104),
+            "format": column.TextColumn("format", width=58),
+            "said": column.TextColumn("what to look at", width=186),
+            "last": column.TextColumn("last commit", width=100),
+            "records": column.NumberColumn("rows", format="localized", width=66),
+            "bytes": column.TextColumn("live bytes", width=70, alignment="right"),
+            "files": column.NumberColumn("files", format="localized", width=46),
             "small": column.NumberColumn("small, %", format="%.0f", width=60, help="files below 1 MiB, of all"),
             "versions": column.NumberColumn("readable", format="localized", width=66, help="versions that can be read"),
             "retained": column.TextColumn(
-                "for old ones", width=84, alignment="right", help="bytes of files that only old versions need"
+                "for old ones", width=78, alignment="right", help="bytes of files that only old versions need"
             ),
-            "judged": column.TextColumn("judged by", width=140),
+            "judged": column.TextColumn("judged by", width=96),
         },
         key="lake",
         unknown="unknown",
@@ -243,11 +242,11 @@ def _table(found: pl.DataFrame) -> None:
 
 
 def _rhythm(row: Mapping[str, Any]) -> str | None:
-    """`3 days ago, usually every 1 day: late`."""
+    """`3 days ago`, and where that is late `late: 3 days ago, usually every 1 day`."""
     if row["age"] is None:
         return None
-    usual = "" if row["usual"] is None else f", usually every {views.format_age(row['usual'])}"
-    return f"{views.format_age(row['age'])} ago{usual}{': late' if row['late'] else ''}"
+    ago = f"{views.format_age(row['age'])} ago"
+    return f"late: {ago}, usually every {views.format_age(row['usual'])}" if row["late"] else ago
 
 
 def _retained(row: Mapping[str, Any]) -> str | None:

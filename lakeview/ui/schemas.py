@@ -94,26 +94,30 @@ def tree_table(columns: pl.DataFrame) -> None:
     )
     shown = {
         "id": column.TextColumn("id", width=44),
-        "name": column.TextColumn("column", width=180),
-        "type": column.TextColumn("type", width=150),
+        "name": column.TextColumn("column", width=150),
+        "type": column.TextColumn("type", width=104),
         "required": column.TextColumn("", width=64),
         "rules": column.TextColumn(
             "rules", width=220, help="defaults, generated and identity columns, clustering, ..."
         ),
         "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
-        "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=110),
-        "coverage": column.NumberColumn("files with min/max, %", format="%.0f", width=130),
-        "minimum": column.TextColumn("min", width=130),
-        "maximum": column.TextColumn("max", width=130),
+        "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=100),
+        "coverage": column.NumberColumn(
+            "with min/max, %", format="%.0f", width=104, help="the share of files that tell them"
+        ),
+        "minimum": column.TextColumn("min", width=118),
+        "maximum": column.TextColumn("max", width=118),
         "range": column.TextColumn("range is", width=70, help="exact, a bound, or partial: some files do not tell"),
         "distinct": column.NumberColumn(
-            "distinct", format="localized", width=80, help="an estimate of its writer's, for this version or an earlier"
+            "distinct", format="localized", width=66, help="an estimate of its writer's, for this version or an earlier"
         ),
-        "comment": column.TextColumn("comment", width=200),
+        "comment": column.TextColumn("comment", width=140),
     }
     for name in ("id", "rules", "comment", "distinct"):
         if rows[name].null_count() == rows.height:
             del shown[name]
+    if (rows["required"] == "").all():
+        del shown["required"]
     frame(rows, shown, key="schema-tree", height=30 * ROW_HEIGHT)
 
 
