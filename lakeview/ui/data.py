@@ -42,7 +42,7 @@ def request(now: Opened) -> Request:
 
     Raises VersionNotFoundError for a moment before the table's first version.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, gap="small"):
         when = st.segmented_control(
             "Rows of", (VERSION, MOMENT), required=True, key=held("when", VERSION, (VERSION, MOMENT))
         )
