@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import polars as pl
 
@@ -46,14 +47,15 @@ def commits(metadata: Metadata, limit: int | None = None, before: int | None = N
         "timestamp": pl.Series([s.timestamp_ms for s in entries], dtype=pl.Int64),
         "schema_changed": pl.Series(_schema_changes(metadata, entries), dtype=pl.Boolean),
         "on_main": pl.Series([i in main for i in ids], dtype=pl.Boolean),
-        "refs": lists.gather([places.get(i, 0) for i in ids]),
+        "refs": lists[pl.Series([places.get(i, 0) for i in ids], dtype=pl.UInt32)],
         **{s.name: s for s in told},
         **{f"whole {key}": counts(told[key]) for key in (*_DELETES, *_COUNTS.values())},
     }
-    return pl.DataFrame(columns).select(_columns())
+    return pl.DataFrame(columns).select_seq(_columns())
 
 
-def _columns() -> Iterator[pl.Expr]:
+@cache
+def _columns() -> tuple[pl.Expr, ...]:  # made once: of a short history they are half the time
     made = {
         "parent": pl.when(pl.col("parent") != NO_SNAPSHOT).then("parent"),
         "timestamp": moments("timestamp"),
@@ -66,8 +68,7 @@ def _columns() -> Iterator[pl.Expr]:
         "data_change": pl.col("operation").ne_missing("replace"),
         **dict(_counted()),
     }
-    for name in OWN_COMMITS:
-        yield made.get(name, pl.col(name)).alias(name)
+    return tuple(made.get(name, pl.col(name)).alias(name) for name in OWN_COMMITS)
 
 
 def _counted() -> Iterator[tuple[str, pl.Expr]]:
