@@ -5,6 +5,7 @@ What a document does not say, says in the wrong type or says in no JSON at all i
 
 from __future__ import annotations
 
+import threading
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -43,6 +44,7 @@ class Documents:
         self._wanted = wanted
         self._typed = _TypedDecoder(wanted) if _nameable(wanted) else None
         self._templates: list[Template] = []
+        self._lock = threading.Lock()  # batches are read in threads
 
     def decode(self, stats: pl.Series) -> Columns:
         """A column of documents to one column for each place, typed as DTYPES says."""
@@ -64,11 +66,12 @@ class Documents:
         pieces = Template.cut(stats)
         tried = 0
         while left.len() and tried < _MOST_SHAPES:
-            if tried == len(self._templates):
-                template = Template.of(stats[int(left[0])], self._wanted)
-                if template is None:
-                    break
-                self._templates.append(template)
+            with self._lock:
+                if tried == len(self._templates):
+                    template = Template.of(stats[int(left[0])], self._wanted)
+                    if template is None:
+                        break
+                    self._templates.append(template)
             rows, found = self._templates[tried].read(pieces, left)
             columns = _placed(columns, rows, found)
             left = left.filter(~left.is_in(rows.implode())) if rows.len() else left

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions
+from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
 from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
 from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.record_counts import records
@@ -62,14 +62,14 @@ def file_actions_of(
 
     spelled = _Spelling()
 
-    def consume(arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    def consume(arrays: dict[str, pa.Array]) -> dict[str, Piece]:
         spelled.look(arrays["path"])
+        found: dict[str, Piece] = {name: array for name, array in arrays.items() if name not in _TEXTS or name in kept}
         if "stats" in counted:
-            found = records(pl.Series("stats", arrays["stats"]), None)
-            arrays["records"] = found.to_arrow()
+            found["records"] = records(pl.Series("stats", arrays["stats"]), None)
         if reading is not None:
-            arrays["statistics"] = reading.column(arrays)
-        return {name: array for name, array in arrays.items() if name not in _TEXTS or name in kept}
+            found["statistics"] = reading.column(arrays)
+        return found
 
     narrowed = {"stats_parsed": reading.parts} if reading is not None and "stats_parsed" not in kept else {}
     leaves = [leaf for leaf in leaves if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
@@ -139,13 +139,13 @@ class _Statistics:
         told = any("." in leaf for leaf in self.parts) and file.covers(f"add.{_COUNT}", "add.path")
         self.leaves = [*(["stats_parsed"] if self.parts else []), *([] if told else ["stats"])]
 
-    def column(self, arrays: Mapping[str, pa.Array]) -> pa.Array:
+    def column(self, arrays: Mapping[str, pa.Array]) -> pl.Series:
         """One struct a row of a batch."""
         stats, parsed = (
             pl.Series(name, arrays[name]) if name in arrays and name in self.leaves else None
             for name in ("stats", "stats_parsed")
         )
-        return self._reader.read(stats, parsed, len(arrays["path"])).to_arrow()
+        return self._reader.read(stats, parsed, len(arrays["path"]))
 
 
 class _Columns:
@@ -157,7 +157,10 @@ class _Columns:
 
     def raw(self, name: str, leaf: str) -> pl.Series:
         """A leaf as it is."""
-        found = pl.from_arrow(pa.chunked_array(self._arrays[leaf]), rechunk=False)
+        pieces = self._arrays[leaf]
+        if isinstance(pieces[0], pl.Series):
+            return pl.concat(pieces, rechunk=False).alias(name)
+        found = pl.from_arrow(pa.chunked_array(pieces), rechunk=False)
         assert isinstance(found, pl.Series)
         return found.alias(name)
 

@@ -5,7 +5,9 @@ A checkpoint of a million files is read leaf by leaf, and the footer's null coun
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, Any, TypeAlias
 
@@ -17,10 +19,12 @@ import pyarrow.parquet as pq
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.storage import Storage
 
-Arrays: TypeAlias = dict[str, list[pa.Array]]
-Consumer: TypeAlias = Callable[[dict[str, pa.Array]], dict[str, pa.Array]]
+Piece: TypeAlias = pa.Array | pl.Series
+Arrays: TypeAlias = dict[str, list[Piece]]
+Consumer: TypeAlias = Callable[[dict[str, pa.Array]], Mapping[str, Piece]]
 """Takes the arrays of a batch, gives those to keep, of the same length."""
 
+_CONSUMERS = 2  # batches taken apart while the next is decoded: each holds tens of megabytes
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
@@ -87,11 +91,18 @@ class ParquetActions:
     ) -> tuple[Arrays, int]:
         """The leaves of the rows whose `path` is in a row group at all, as lists of arrays, and how many rows.
 
-        A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives those
-        worth keeping: what it drops is never held. `narrowed`: of a struct among the leaves, only these parts.
+        A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives what is
+        worth keeping, in threads: what it drops is never held. `narrowed`: of a struct among the leaves, only these
+        parts.
         """
         kept: Arrays = {}
         rows = 0
+        taken = deque[Future[Mapping[str, Piece]]]()
+
+        def keep() -> None:
+            for leaf, piece in taken.popleft().result().items():
+                kept.setdefault(leaf, []).append(piece)
+
         self._known()
         with self._open() as file:
             present = [w for w in wanted if self._has(kind, w)]
@@ -104,15 +115,19 @@ class ParquetActions:
             allowed = self._allowance(columns, groups)
             size = self._batch_rows(_WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS)
             decoded = 0
-            for batch in file.iter_batches(size, row_groups=groups, columns=columns):
-                decoded += batch.nbytes
-                if decoded > allowed:
-                    raise self._inflates(decoded)
-                batch.validate(full=True)  # text that is no UTF-8 would bring polars down
-                arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
-                for leaf, array in (arrays if consume is None else consume(arrays)).items():
-                    kept.setdefault(leaf, []).append(array)
-                rows += batch.num_rows
+            with ThreadPoolExecutor(_CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
+                for batch in file.iter_batches(size, row_groups=groups, columns=columns):
+                    decoded += batch.nbytes
+                    if decoded > allowed:
+                        raise self._inflates(decoded)
+                    batch.validate(full=True)  # text that is no UTF-8 would bring polars down
+                    arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
+                    taken.append(pool.submit(consume or dict, arrays))
+                    rows += batch.num_rows
+                    if len(taken) > _CONSUMERS:
+                        keep()
+                while taken:
+                    keep()
         return kept, rows
 
     def has_values(self, leaf: str) -> bool:
