@@ -34,6 +34,7 @@ _LARGEST = 3
 """A value of more than a third of that is handed out and not kept: it would drive out what is small and costly. What
 the pages show is made of such a value once, and that is kept."""
 
+_SMALL_VALUE = 1 << 20
 _SMALL = 1 << 10
 
 
@@ -108,9 +109,11 @@ class Memory:
         for key in own[: max(0, len(own) - entries)]:
             del self._entries[key]
         over = self._size() - self.most_bytes
-        while over > 0:
-            _, gone = self._entries.popitem(last=False)
-            over -= gone.size
+        # what is small was costly all the same: it goes last
+        for least in (_SMALL_VALUE, 0):
+            for key in [key for key, entry in self._entries.items() if entry.size > least]:
+                if over > 0:
+                    over -= self._entries.pop(key).size
 
     @contextmanager
     def _alone(self, key: tuple[Hashable, ...]) -> Iterator[None]:

@@ -10,6 +10,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.ui import cache, downloads, tables, viewed
 from lakeview.ui.components import MAX_ROWS, byte_unit, dark, frame, grid, nothing, stack, tile
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 PARTITION = "partition"
@@ -133,7 +134,7 @@ def history(now: Opened, sizes: pl.DataFrame) -> None:
     _picker(sizes, shown)
     if chosen is not None and chosen not in names:
         nothing(f"{chosen} is no partition of {views.format_version(now.version)}.", "Another one is shown.")
-    told = views.partition_history(now.snapshot.files, now.lifetimes, viewed.timeline(now), shown)
+    told = _history(now.address, now.version, now.latest, now.ref, shown)
     downloads.offer("history of one partition", told)
     if told.is_empty():
         nothing(
@@ -213,10 +214,24 @@ def sizes_note(sizes: pl.DataFrame) -> str:
     return "rows, from the log; dashed line: median"
 
 
-def writes(now: Opened, sizes: pl.DataFrame) -> pl.DataFrame:
+def writes(now: Opened) -> pl.DataFrame:
     """PARTITION_WRITES: when each partition was written, in spans that fit the table's age."""
-    order = sizes["partition_text"].drop_nulls().to_list()
-    return views.partition_writes(now.snapshot.files, now.lifetimes, viewed.timeline(now), partitions=order)
+    return _writes(now.address, now.version, now.latest, now.ref)
+
+
+@kept(32)
+def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
+    snapshot = cache.snapshot(address, version)
+    order = views.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
+    line = viewed.timeline_of(address, latest, ref)
+    return views.partition_writes(snapshot.files, cache.lifetimes(address, latest, ref), line, partitions=order)
+
+
+@kept(64)
+def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
+    line = viewed.timeline_of(address, latest, ref)
+    lifetimes = cache.lifetimes(address, latest, ref)
+    return views.partition_history(cache.snapshot(address, version).files, lifetimes, line, partition)
 
 
 def table_note(sizes: pl.DataFrame) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from lakeview.frames import UTC_MILLIS
 from lakeview.schema import ArrayType, MapType, Schema, leaf_name
 from lakeview.views.column_states import by_place
-from lakeview.views.columns import spread_evenly, value_text
+from lakeview.views.columns import counts_of, spread_evenly, value_text
 
 CLUSTERING = pl.Schema(
     {
@@ -74,7 +74,7 @@ class _Depth:
 
 def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """CLUSTERING from STATISTICS and FILES of one version, in the order of the schema."""
-    records = _records(statistics, files)
+    records = counts_of(statistics, files)["records"]
     rows = []
     for path, field in schema.leaves():
         name = leaf_name(path)
@@ -90,7 +90,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
     if column not in statistics.columns:
         return pl.DataFrame(schema=DEPTHS)
     said = _told(statistics[column])
-    records = _records(statistics, files)
+    records = counts_of(statistics, files)["records"]
     ranged = _ranged(said)
     unknown = said.height - ranged.height - _all_null(said, records)
     if ranged.is_empty():
@@ -213,12 +213,6 @@ def _all_null(said: pl.DataFrame, records: pl.Series) -> int:
     """Files of which every value is null: they have no range to tell, and hold none of the values asked for."""
     without = said["min"].is_null() & said["max"].is_null()
     return int(((said["null_count"] >= records).fill_null(False) & without).sum())
-
-
-def _records(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
-    keys = pl.DataFrame({"path": statistics["_path"], "dv": statistics["_deletion_vector"]})
-    wanted = files.select("path", pl.col("deletion_vector").alias("dv"), "records").unique(["path", "dv"])
-    return keys.join(wanted, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")["records"]
 
 
 def _codes(ranges: pl.DataFrame) -> pl.DataFrame:

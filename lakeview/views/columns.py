@@ -207,7 +207,7 @@ def _by_file(
         unknown = pl.Series([None] * statistics.height, dtype=pl.Int64)
         counts = pl.DataFrame({"records": unknown, "deleted": unknown})
     else:
-        counts = _counts(statistics, files)
+        counts = counts_of(statistics, files)
     for column in columns:
         said = statistics[column].struct.unnest()
         part = pl.DataFrame(
@@ -224,14 +224,15 @@ def _by_file(
         yield column, part
 
 
-def _counts(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """`records` and `deleted` of each row of STATISTICS, null for a file that FILES does not have."""
     wanted = files.select("path", pl.col("deletion_vector").alias("dv"), "records", deleted="deleted_records")
     path, vector = statistics["_path"], statistics["_deletion_vector"]
     if path.equals(wanted["path"]) and vector.equals(wanted["dv"]):  # both are in the log's order as a rule
         return wanted
     keys = pl.DataFrame({"path": path, "dv": vector})
-    return keys.join(wanted, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
+    once = wanted.unique(["path", "dv"])
+    return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
 def _part(said: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:

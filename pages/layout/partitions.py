@@ -36,7 +36,7 @@ else:
     partitions.tiles(now, sizes, skew)
     with card(f"By {', '.join(snapshot.partition_columns)}", partitions.map_note(now, sizes), key="sizes"):
         partitions.picture(now, sizes)
-    writes = partitions.writes(now, sizes)
+    writes = partitions.writes(now)
     with card("When each was written", "stronger is more rows; on time lies on the diagonal", key="writes"):
         if writes.is_empty():
             nothing(
