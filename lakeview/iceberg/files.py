@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import polars as pl
@@ -30,6 +30,9 @@ OWN = pl.Schema(
 """Iceberg's own columns of FILES. `content`: data, position deletes, equality deletes or deletion vector;
 `added_version`: the snapshot that added the file."""
 
+_BATCH_BYTES = 8 << 20
+"""Of manifests, as they lie in the store: about ten times as much once they are decoded."""
+
 _CONTENT = {0: "data", 1: "position deletes", 2: "equality deletes"}
 
 
@@ -52,6 +55,16 @@ class IcebergFiles:
         """Live ENTRIES of data files, of these manifests or all; with the metrics of the columns of these ids."""
         found = self.manifests() if manifests is None else manifests
         return live(self._tree.entries(found.filter(pl.col("content") == 0), metrics), [0])
+
+    def each_data_entries(self, metrics: Collection[int]) -> Iterator[pl.DataFrame]:
+        """As `data_entries` of all manifests, some of them at a time: metrics take many times the room of what is made
+        of them. At least one frame."""
+        found = self.manifests().filter(pl.col("content") == 0)
+        batch = found["manifest_length"].fill_null(_BATCH_BYTES).cum_sum() // _BATCH_BYTES
+        for part in found.group_by(batch, maintain_order=True):
+            yield self.data_entries(part[1], metrics)
+        if found.is_empty():
+            yield self.data_entries(found, metrics)
 
     def delete_entries(self) -> pl.DataFrame:
         """Live ENTRIES of delete files and deletion vectors, with the metrics of the columns that they may name."""

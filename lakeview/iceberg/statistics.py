@@ -45,7 +45,7 @@ def statistics_frame(
     """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
     are deleted, null for unknown: with any, a bound need not occur any more; `cut`: see `shortest_cut`."""
     whole = (deleted == 0).fill_null(False)
-    columns = [entries["path"].alias("_path"), vectors.alias("_deletion_vector")]
+    columns = [_own_text(entries["path"]).alias("_path"), vectors.alias("_deletion_vector")]
     columns += [_column(entries, whole, field, cut).alias(leaf_name(path)) for path, field in leaves]
     return pl.DataFrame({s.name: s for s in columns})
 
@@ -81,6 +81,11 @@ def counted(entries: pl.DataFrame, name: str, field: Field) -> pl.Series:
     return found.set(found < 0, None)
 
 
+def _own_text(values: pl.Series) -> pl.Series:
+    """Texts or bytes in memory of their own: as they come they hold on to all that was decoded with them."""
+    return pl.Series(values.to_arrow()) if values.dtype in (pl.String, pl.Binary) else values
+
+
 def _column(entries: pl.DataFrame, whole: pl.Series, field: Field, cut: int) -> pl.Series:
     nulls = counted(entries, "null_value_counts", field)
     certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == entries["records"])).fill_null(False)
@@ -90,7 +95,7 @@ def _column(entries: pl.DataFrame, whole: pl.Series, field: Field, cut: int) -> 
         exact = pl.Series([False] * entries.height, dtype=pl.Boolean)
         parts = {"min": empty, "max": empty, "null_count": nulls, "exact": exact, "null_count_exact": certain}
     else:
-        low, high = bounds
+        low, high = map(_own_text, bounds)
         exact = whole & low.is_not_null() & high.is_not_null() & _short(low, field, cut) & _short(high, field, cut)
         parts = {"min": low, "max": high, "null_count": nulls, "exact": exact, "null_count_exact": certain}
     return pl.DataFrame([series.alias(name) for name, series in parts.items()]).to_struct("column")

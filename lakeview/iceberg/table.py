@@ -229,10 +229,12 @@ class IcebergTable:
         entry, schema = self._chosen(state, version)
         files = self._files(state, entry)
         leaves = asked_leaves(schema, columns)
-        entries = files.data_entries(metrics=[f.id for _, f in leaves if f.id is not None])
-        deleted = files.deleted(entries)
         cut = shortest_cut(state.metadata.properties)
-        return statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves, cut)
+        told = []
+        for entries in files.each_data_entries([f.id for _, f in leaves if f.id is not None]):
+            deleted = files.deleted(entries)
+            told.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves, cut))
+        return pl.concat(told, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""

@@ -28,7 +28,8 @@ from lakeview.iceberg.metadata import SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn
 from lakeview.storage import Storage
 
-_KEPT_BYTES = 1 << 30
+_KEPT_BYTES, _KEPT_METRICS = 512 << 20, 96 << 20
+"""Of the entries held; of those among them with metrics, which are far larger and are asked for less often."""
 _READERS, _DECODERS = 8, 4
 _LISTS = 256
 _CHUNK_BYTES = 2 << 20
@@ -73,7 +74,6 @@ class Tree:
         self._lists: dict[int, pl.DataFrame] = {}
         self._places: dict[_Key, list[_Place]] = {}
         self._held: dict[_Held, list[_Key]] = {}
-        self._bytes = 0
         self._lock = threading.Lock()
 
     @cached_property
@@ -199,12 +199,18 @@ class Tree:
             for key, place in places.items():
                 self._places.setdefault(key, []).append(place)
             self._held[held] = list(places)
-            self._bytes += held.size
-            while self._bytes > _KEPT_BYTES and len(self._held) > 1:
-                oldest = next(iter(self._held))
-                for key in self._held.pop(oldest):
-                    self._places[key].remove(next(p for p in self._places[key] if p.held is oldest))
-                self._bytes -= oldest.size
+            self._forget([h for h in self._held if h.metrics], _KEPT_METRICS)
+            self._forget(list(self._held), _KEPT_BYTES)
+
+    def _forget(self, held: Sequence[_Held], most: int) -> None:
+        """Lets go of the oldest of these until they are within a limit; the newest stays."""
+        over = sum(each.size for each in held) - most
+        for oldest in held[:-1]:
+            if over <= 0:
+                break
+            for key in self._held.pop(oldest):
+                self._places[key].remove(next(p for p in self._places[key] if p.held is oldest))
+            over -= oldest.size
 
     def _open(self, path: str, row: Mapping[str, Any], data: bytes | None = None) -> Manifest:
         if row["key_metadata"] is not None:
