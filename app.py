@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import streamlit as st
+import os
+
+# A server runs for weeks and opens a table of a million files now and then: memory that is free again goes back to the
+# system at once. The allocators of polars and Arrow read this when they are loaded, so it comes before all else.
+os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
 
 if __name__ == "__main__":  # for every visit
     from lakeview.ui import shell
 
     shell.run()
 else:  # once, by `streamlit run`: it serves what is called `app`
+    import streamlit as st
+
     from lakeview.ui import first_visit
 
     first_visit.expect()

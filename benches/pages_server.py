@@ -7,14 +7,11 @@ a second while they grow.
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 import threading
 from collections import Counter
 from pathlib import Path
-
-from streamlit.web import bootstrap
-
-from lakeview.storage.interface import Storage
 
 ROOT = Path(__file__).resolve().parents[1]
 _EVERY = 0.5
@@ -22,6 +19,8 @@ _EVERY = 0.5
 
 def count_requests(target: Path) -> None:
     """Adds up the requests of all stores of this process, and tells them to a file."""
+    from lakeview.storage.interface import Storage
+
     counted: Counter[str] = Counter()
     lock = threading.Lock()
     own = Storage.count
@@ -49,6 +48,9 @@ def count_requests(target: Path) -> None:
 def main() -> None:
     """Serves until it is ended."""
     port, target = int(sys.argv[1]), Path(sys.argv[2])
+    runpy.run_path(str(ROOT / "app.py"), run_name="app")  # what `streamlit run` does first: before lakeview is imported
+    from streamlit.web import bootstrap
+
     count_requests(target)
     options = {
         "server_port": port,

@@ -39,3 +39,20 @@ def test_importing_lakeview_does_not_load(library: str) -> None:
 def test_the_readers_do_not_load(library: str) -> None:
     assert "lakeview.discovery" in loaded(IMPORT, TOUCH, SHOW), "the list of loaded modules is not what it seems"
     assert library not in loaded(IMPORT, TOUCH, SHOW)
+
+
+def test_the_app_settles_how_memory_is_given_back_before_any_allocator_is_loaded() -> None:
+    early = """
+import builtins, os, runpy, sys
+own = builtins.__import__
+def watched(name, *more):
+    if name.partition(".")[0] in ("polars", "pyarrow", "lakeview") and "MIMALLOC_PURGE_DELAY" not in os.environ:
+        raise SystemExit(f"{name} is loaded before the app says how")
+    return own(name, *more)
+builtins.__import__ = watched
+runpy.run_path("app.py", run_name="app")
+import polars
+print("settled", os.environ["_RJEM_MALLOC_CONF"])
+"""
+    done = subprocess.run([sys.executable, "-c", early], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("settled dirty_decay_ms:0")
