@@ -104,21 +104,23 @@ def serving() -> Iterator[Server]:
         shutil.rmtree(folder)
 
 
-def visit(browser: Browser, server: Server, page: str, table: Path | str) -> Visit:
+def visit(browser: Browser, server: Server, page: str, address: Path | str) -> Visit:
     """Opens a page in a session of its own and waits until all of it is drawn."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
     tab = context.new_page()
     began = time.perf_counter()
-    tab.goto(f"{server.address}/{page}?table={table}")
+    tab.goto(f"{server.address}/{page}?table={address}")
     tab.locator('[data-testid="stMainBlockContainer"] [data-testid="stMarkdown"]').first.wait_for(timeout=PATIENCE)
     app = tab.locator('[data-testid="stApp"]')
     expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
     expect(tab.locator('[data-testid="stSkeleton"], [data-stale="true"]')).to_have_count(0, timeout=PATIENCE)
     for chart in tab.locator('[data-testid="stVegaLiteChart"]').all():
         expect(chart.locator("canvas, svg.marks").first).to_be_visible(timeout=PATIENCE)
+    for table in tab.locator('[data-testid="stDataFrame"]:visible').all():
+        expect(table.locator("[role=grid]").first).to_be_attached(timeout=PATIENCE)
     seconds = time.perf_counter() - began
     if tab.locator('[data-testid="stException"]').count():
-        raise SystemExit(f"{page} of {table} failed")
+        raise SystemExit(f"{page} of {address} failed")
     drawn = tab.evaluate(_DRAWN)
     context.close()
     return Visit(seconds, sum(drawn["marks"]), max(drawn["rows"], default=0))

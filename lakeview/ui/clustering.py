@@ -20,21 +20,12 @@ COLUMN = "column"
 
 def columns(now: Opened) -> pl.DataFrame:
     """CLUSTERING of the version shown, the columns that spare most first."""
-    return _columns(now.address, now.version)[0]
+    return viewed.told_by_statistics(now).clustering
 
 
 def examples(now: Opened) -> list[str]:
     """A few filters worth trying at the version shown."""
-    return list(_columns(now.address, now.version)[1])
-
-
-@kept(32)
-def _columns(address: str, version: int) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    snapshot = cache.snapshot(address, version)
-    statistics = cache.statistics(address, version)  # of many files it is too large to be kept: all of it at once
-    found = views.clustering(snapshot.schema, statistics, snapshot.files)
-    found = found.sort("reads_share", nulls_last=True, maintain_order=True)
-    return found, tuple(views.example_filters(snapshot, statistics, found))
+    return list(viewed.told_by_statistics(now).examples)
 
 
 def picked_column(found: pl.DataFrame) -> str | None:

@@ -188,12 +188,14 @@ def findings_for(now: Opened, page: str) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class ToldByStatistics:
-    """What the statistics of all columns say of a version: SCHEMA_TREE, NULL_SHARES, and the rows of STATISTICS that
-    say nothing."""
+    """What the statistics of all columns say of a version: SCHEMA_TREE, NULL_SHARES, the rows of STATISTICS that say
+    nothing, CLUSTERING, the columns that spare most first, and filters worth trying."""
 
     tree: pl.DataFrame
     shares: pl.DataFrame
     silent: pl.DataFrame
+    clustering: pl.DataFrame
+    examples: tuple[str, ...]
 
 
 @kept(32)
@@ -201,21 +203,30 @@ def _told_by_statistics(address: str, version: int, branch: str | None) -> ToldB
     """All of it at once: statistics of a million files are read in seconds, and are too large to be kept."""
     snapshot = cache.snapshot(address, version, branch)
     statistics = cache.statistics(address, version)
+    clustering = views.clustering(snapshot.schema, statistics, snapshot.files)
+    clustering = clustering.sort("reads_share", nulls_last=True, maintain_order=True)
     return ToldByStatistics(
         views.schema_tree(snapshot.schema, statistics, snapshot.num_records, files=snapshot.files),
         views.null_shares(statistics, snapshot.files),
         views.silent_files(statistics),
+        clustering,
+        tuple(views.example_filters(snapshot, statistics, clustering)),
     )
+
+
+def told_by_statistics(now: Opened) -> ToldByStatistics:
+    """What statistics of all columns say of the version shown."""
+    return _told_by_statistics(now.address, now.version, now.branch)
 
 
 def schema_tree(now: Opened) -> pl.DataFrame:
     """SCHEMA_TREE of the version shown, with what its statistics tell."""
-    return _told_by_statistics(now.address, now.version, now.branch).tree
+    return told_by_statistics(now).tree
 
 
 def null_shares(now: Opened) -> pl.DataFrame:
     """NULL_SHARES of the version shown, from statistics alone."""
-    return _told_by_statistics(now.address, now.version, now.branch).shares
+    return told_by_statistics(now).shares
 
 
 def cadence(now: Opened) -> views.Cadence:
