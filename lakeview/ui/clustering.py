@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.ui import cache, downloads, viewed
-from lakeview.ui.components import MAX_ROWS, dark, fold, frame, nothing, stack
+from lakeview.ui.components import MAX_ROWS, dark, escape, fold, frame, nothing, stack
 from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
@@ -96,7 +96,9 @@ def column_table(found: pl.DataFrame) -> None:
 
 def depth_picture(now: Opened, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
-    told = _profile(now.address, now.version, column)
+    known = viewed.told_by_statistics(now)
+    first = column == next(iter(known.clustering["column"]))
+    told = known.depths if first else _profile(now.address, now.version, column)
     downloads.offer(f"depth of {column}", told)
     stack(charts.depth_chart(told, now.snapshot.num_files, column=column, dark=dark()), key="depth")
     kinds = st.column_config
@@ -118,8 +120,18 @@ def _profile(address: str, version: int, column: str) -> pl.DataFrame:
     return views.depth_profile(statistics, cache.snapshot(address, version).files, column)
 
 
-def course_picture(now: Opened, column: str) -> None:
-    """How well the column told the files apart, version by version, and the same as a table."""
+def course(now: Opened, column: str) -> None:
+    """How well the column told the files apart, version by version; of very many files once it is asked for."""
+    if viewed.few_files(now):
+        _course_picture(now, column)
+        return
+    with fold(f"How {escape(column)} was clustered before: reads the ranges of every file", "course-fold") as unfolded:
+        if unfolded.open:
+            _course_picture(now, column)
+
+
+def _course_picture(now: Opened, column: str) -> None:
+    """The course and the same as a table."""
     told = _course(now.address, now.latest, now.ref, column)
     downloads.offer(f"clustering of {column}", told)
     drawn = charts.clustering_course_chart(told, dark=dark())

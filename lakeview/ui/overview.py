@@ -144,7 +144,8 @@ def schema_note(now: Opened) -> str:
 
 def schema_glance(now: Opened) -> None:
     """Columns with type, null share and last change, as the log tells them."""
-    tree = viewed.schema_tree(now)
+    few = viewed.few_files(now)
+    tree = viewed.schema_tree(now) if few else views.schema_tree(now.snapshot.schema)
     lives = views.column_lives(viewed.schema_versions(now))
     rows = tree.filter(pl.col("depth") == 0)
     last = lives.filter(pl.col("dropped").is_null()) if "dropped" in lives.columns else lives
@@ -158,7 +159,7 @@ def schema_glance(now: Opened) -> None:
         .then(pl.lit("min/max"))
         .when(pl.col("coverage") > 0)
         .then(pl.lit("some files"))
-        .otherwise(pl.lit("none")),
+        .otherwise(pl.lit("none" if few else "not read")),
         since=pl.when(pl.col("born_timestamp").is_not_null()).then(views.version_label("born")),
     )
     column = st.column_config

@@ -20,6 +20,8 @@ from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 MAX_SCHEMAS = 200
+MOST_FILES_AT_A_GLANCE = 200_000
+"""Of more files the statistics are read where they are asked for, on Schema, Pruning and Quality: it takes seconds."""
 FEW_RULES = 4
 MOST_RULE_VALUES = 4_000_000
 """So many files times constraints are looked at, and of any table the first FEW_RULES constraints."""
@@ -157,11 +159,13 @@ def findings(now: Opened) -> list[Finding]:
 
 @kept(32, 60)
 def _findings(address: str, version: int, latest: int, ref: str | None, branch: str | None) -> list[Finding]:
+    snapshot = cache.snapshot(address, version)
+    few = snapshot.num_files <= MOST_FILES_AT_A_GLANCE
     return views.findings(
-        cache.snapshot(address, version),
+        snapshot,
         versions=cache.logged("versions", address, latest),
         commits=cache.logged("history", address, latest),
-        statistics=_told_by_statistics(address, version, branch).silent,
+        statistics=_told_by_statistics(address, version, branch).silent if few else None,
         lifetimes=cache.lifetimes(address, latest, ref),
         retention=upkept.retention_of(address, latest) if ref is None else None,
         log=upkept.log_files(address, latest),
@@ -189,12 +193,13 @@ def findings_for(now: Opened, page: str) -> list[Finding]:
 @dataclass(frozen=True, slots=True)
 class ToldByStatistics:
     """What the statistics of all columns say of a version: SCHEMA_TREE, NULL_SHARES, the rows of STATISTICS that say
-    nothing, CLUSTERING, the columns that spare most first, and filters worth trying."""
+    nothing, CLUSTERING, the columns that spare most first, DEPTHS of the first of them, and filters worth trying."""
 
     tree: pl.DataFrame
     shares: pl.DataFrame
     silent: pl.DataFrame
     clustering: pl.DataFrame
+    depths: pl.DataFrame
     examples: tuple[str, ...]
 
 
@@ -210,6 +215,7 @@ def _told_by_statistics(address: str, version: int, branch: str | None) -> ToldB
         views.null_shares(statistics, snapshot.files),
         views.silent_files(statistics),
         clustering,
+        views.depth_profile(statistics, snapshot.files, next(iter(clustering["column"]), "")),
         tuple(views.example_filters(snapshot, statistics, clustering)),
     )
 
@@ -217,6 +223,11 @@ def _told_by_statistics(address: str, version: int, branch: str | None) -> ToldB
 def told_by_statistics(now: Opened) -> ToldByStatistics:
     """What statistics of all columns say of the version shown."""
     return _told_by_statistics(now.address, now.version, now.branch)
+
+
+def few_files(now: Opened) -> bool:
+    """Whether the statistics of all files are read to show the table at a glance."""
+    return now.snapshot.num_files <= MOST_FILES_AT_A_GLANCE
 
 
 def schema_tree(now: Opened) -> pl.DataFrame:

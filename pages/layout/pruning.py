@@ -53,6 +53,6 @@ else:
             with halves, card(stretch=True):
                 clustering.depth_picture(now, column)
             with halves, card(stretch=True), errors.shown(here="pruning"):
-                clustering.course_picture(now, column)
+                clustering.course(now, column)
     with card("Statistics by column", clustering.coverage_note(columns)):
         clustering.column_table(columns)

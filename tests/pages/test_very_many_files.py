@@ -1,0 +1,58 @@
+"""A table of very many files: what takes seconds is read where it is asked for, and told to be unread elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeview.delta.table import DeltaTable
+from lakeview.ui import viewed
+from tests.pages.app import open_page
+
+pytestmark = pytest.mark.app
+
+
+@pytest.fixture(autouse=True)
+def statistics_asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Three files are very many here. What was asked of statistics."""
+    monkeypatch.setattr(viewed, "MOST_FILES_AT_A_GLANCE", 2)
+    asked: list[object] = []
+    own = DeltaTable.statistics
+
+    def watched(self: DeltaTable, version: int | None = None, columns: object = None) -> object:
+        asked.append(columns)
+        return own(self, version, columns)  # type: ignore[arg-type]  # handed on as it came
+
+    monkeypatch.setattr(DeltaTable, "statistics", watched)
+    return asked
+
+
+def test_the_overview_says_that_their_statistics_were_not_read(good: Path, statistics_asked: list[object]) -> None:
+    app = open_page("overview", good)
+    assert not app.exception
+    glance = next(f.value for f in app.dataframe if "since" in f.value.columns)
+    assert set(glance["statistics"]) == {"not read"}
+    assert glance["null"].isna().all()
+    assert not statistics_asked
+
+
+@pytest.mark.parametrize("page", ["partitions", "health", "timeline"])
+def test_pages_that_show_none_do_not_read_them(good: Path, page: str, statistics_asked: list[object]) -> None:
+    assert not open_page(page, good).exception
+    assert not statistics_asked
+
+
+def test_pruning_reads_them_once_and_the_past_when_it_is_asked_for(good: Path, statistics_asked: list[object]) -> None:
+    app = open_page("pruning", good)
+    assert not app.exception
+    assert statistics_asked == [None]
+    assert "was clustered before" in str([e.label for e in app.expander])
+    opened = open_page("pruning", good, **{"course-fold": "True"})
+    assert not opened.exception
+    assert len(opened.get("vega_lite_chart")) > len(app.get("vega_lite_chart"))
+
+
+def test_the_schema_page_reads_them(good: Path, statistics_asked: list[object]) -> None:
+    assert not open_page("schema", good).exception
+    assert statistics_asked == [None]
