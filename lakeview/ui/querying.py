@@ -85,6 +85,10 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
             watch.end()
 
 
+_NO_MEMORY = "memory allocation of"
+"""What the libraries' last words begin with."""
+
+
 class _Watch:
     """Reads both outputs of the process in threads, so that neither fills up."""
 
@@ -123,7 +127,8 @@ class _Watch:
         for line in stderr:
             text = line.decode("utf-8", "replace")
             if not text.startswith(MARK):
-                self.noise = text.strip() or self.noise
+                if _NO_MEMORY not in self.noise:  # after it comes only what its writer could not tell
+                    self.noise = text.strip() or self.noise
                 continue
             said = json.loads(text.removeprefix(MARK))
             self.rows = said.get("read", self.rows)

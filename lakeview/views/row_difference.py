@@ -32,29 +32,25 @@ def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifferen
 
     Reads all of `changes`: the caller knows the price (`difference_plan`, `changes_plan`).
     """
-    names = [name for name in changes.collect_schema().names() if name not in CHANGES]
-    sign = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)
-    keys = _keys(changes, names)
-    marks = key_names(len(keys))
-    signed = changes.with_columns(sign.alias(NET), *(key.alias(mark) for key, mark in zip(keys, marks, strict=True)))
-    grouped = signed.group_by(marks, maintain_order=True).agg(
-        *(pl.nth(i).first() for i in range(len(names))), pl.col(NET).sum(), pl.len().alias("_read")
-    )
-    found = grouped.collect()
-    net = found[NET]
-    rows = found.filter(net != 0).head(limit)
-    gained = int(net.filter(net > 0).sum())
-    return RowDifference(gained, -int(net.filter(net < 0).sum()), int(found["_read"].sum()), rows.select(NET, *names))
-
-
-def key_names(count: int) -> list[str]:
-    """Names of the columns that rows are told apart by."""
-    return [f"_key_{i}" for i in range(count)]
-
-
-def _keys(changes: pl.LazyFrame, names: list[str]) -> list[pl.Expr]:
-    """The columns as rows are told apart by them: nested values by their JSON text, which has no order of its own."""
     schema = changes.collect_schema()
-    return [
-        pl.nth(i).cast(pl.String) if isinstance(schema[name], pl.Map) else pl.nth(i) for i, name in enumerate(names)
-    ]
+    names = [name for name in schema.names() if name not in CHANGES]
+    columns = {f"{i}": pl.nth(schema.names().index(name)) for i, name in enumerate(names)}
+    maps = [own for own, name in zip(columns, names, strict=True) if isinstance(schema[name], pl.Map)]
+    # a map is told apart by its JSON text, which has no order of its own
+    keys = {f"{own}_text" if own in maps else own: own for own in columns}
+    texts = [columns[own].cast(pl.String).alias(f"{own}_text") for own in maps]
+    signs = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)
+    # the place of a row instead of `maintain_order`, and no column twice: 300,000 rows of 23 columns took 4 GiB more
+    placed = changes.select(
+        *(column.alias(own) for own, column in columns.items()), *texts, signs.alias(NET)
+    ).with_row_index("at")
+    found = (
+        placed.group_by(*keys)
+        .agg(*(pl.col(own).first() for own in maps), pl.col(NET).sum(), pl.len().alias("read"), pl.col("at").min())
+        .collect(engine="streaming")
+    )
+    net = found[NET]
+    rows = found.filter(net != 0).bottom_k(limit, by="at").sort("at").select(NET, *columns)
+    rows.columns = [NET, *(f"{name}_" if name == NET else name for name in names)]
+    gained = int(net.filter(net > 0).sum())
+    return RowDifference(gained, -int(net.filter(net < 0).sum()), int(found["read"].sum()), rows)

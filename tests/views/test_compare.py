@@ -128,6 +128,26 @@ def test_rows_that_were_only_copied_are_no_difference() -> None:
     assert found.rows.rows() == [(1, 3)]
 
 
+def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> None:
+    kinds = {"^a$": pl.Int64(), "a": pl.Int64(), "_difference": pl.String(), "m": pl.Map(pl.String(), pl.Int64())}
+    lines = [(1, 1, "x", {"k": 1}), (2, 1, "x", {"k": 1}), (3, None, "y", None), (1, 1, "x", {"k": 1})]
+    changes = (
+        pl.DataFrame(lines, schema=kinds, orient="row")
+        .lazy()
+        .with_columns(
+            _change_type=pl.Series(["delete", "insert", "insert", "insert"]),
+            _commit_version=pl.lit(1, pl.Int64),
+            _commit_timestamp=pl.lit(None, pl.Datetime("us", "UTC")),
+        )
+    )
+    found = views.row_difference(changes)
+    assert (found.gained, found.lost, found.read) == (2, 0, 4)
+    assert found.rows.columns == ["_difference", "^a$", "a", "_difference_", "m"]
+    assert found.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
+    assert found.rows.schema["m"] == kinds["m"]
+    assert views.row_difference(changes, 1).rows.rows() == found.rows.rows()[:1]
+
+
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:
     assert views.row_difference(good.changes(2, 3)).gained == 40
     back = views.row_difference(good.changes(5, 6))
