@@ -103,7 +103,6 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
     evidence = f"{what} are kept for {format_age(policy.keep)}; it frees at least {format_bytes(done.bytes)}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"
-    longer = policy.keep if usual is None else max(usual * 3, policy.keep * 2)
     found.append(
         Finding(
             Severity.ATTENTION if last else Severity.NOTE,
@@ -114,10 +113,21 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
             remedy="keep more of the past, or write these versions off" if last else None,
             page="health",
             effect="no way back to an earlier version is left" if last else "these versions can no longer be read then",
-            command=keep_longer_command(snapshot, longer) if last else None,
+            command=keep_longer_command(snapshot, _keeps_another(retention, usual)) if last else None,
         )
     )
     return found
+
+
+def _keeps_another(retention: Retention, usual: timedelta | None) -> timedelta:
+    """A retention, in whole days, with which an earlier version outlives the next clean-up, and later ones: by the
+    usual gap between commits, else with as much time again as the nearest of those versions needs today."""
+    keep = retention.policy.keep
+    needs = retention.versions["needs_ms"]
+    nearest = needs.filter(needs > keep // timedelta(milliseconds=1)).min()
+    needed = timedelta(milliseconds=nearest) if isinstance(nearest, int) else timedelta()
+    longest = max(keep * 2, needed * 2 if usual is None else max(usual * 3, needed))
+    return timedelta(days=-(-longest // timedelta(days=1)))
 
 
 def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:

@@ -50,6 +50,18 @@ def test_a_clean_up_after_which_no_earlier_version_is_left_needs_attention() -> 
     assert "'interval 91 days'" in found.command
 
 
+def test_a_longer_retention_keeps_an_earlier_version_also_where_no_rhythm_is_known() -> None:
+    told = Story().append(1)
+    told.after(days=90).overwrite(told.version, records=1)
+    told.after(days=40)
+    finding = judged(told)["The next clean-up ends v0"]
+    assert finding.command is not None
+    assert "'interval 81 days'" in finding.command  # v0 needs 40 days and some minutes now
+    assert "The next clean-up ends no version" in judged(
+        told, {"delta.deletedFileRetentionDuration": "interval 81 days"}
+    )
+
+
 def test_versions_that_die_beside_others_are_noted() -> None:
     told = Story().append(1).append(1).delete(0).after(days=30).append(1).append(1)
     found = judged(told)["The next clean-up ends v0\N{EN DASH}v1"]
