@@ -11,7 +11,7 @@ from lakeview import charts, views
 from lakeview.snapshot import Snapshot
 from lakeview.ui import budget, cache, querying, selection, viewed
 from lakeview.ui import rows as shown_rows
-from lakeview.ui.components import MAX_ROWS, dark, escape, fold, frame, grid, link, nothing, stack, tile
+from lakeview.ui.components import MAX_ROWS, dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.query_worker import Request
@@ -38,7 +38,7 @@ def chosen(now: Opened) -> Pair | None:
 
 
 def offers(now: Opened) -> None:
-    """Bases worth choosing: a link each."""
+    """Bases worth choosing, to press: a link to the page one is on would not come into the address bar."""
     choices = views.base_choices(viewed.timeline(now), now.version)
     if not choices:
         shown = views.format_version(now.version)
@@ -52,7 +52,13 @@ def offers(now: Opened) -> None:
     for choice in choices:
         when = views.format_moment(moments.get(choice.version))
         label = f"{choice.label} · {views.format_version(choice.version)}, {when}"
-        link("compare", escape(label), selection.link(base=choice.version))
+        st.button(
+            f":blue[{escape(label)} :material/chevron_right:]",
+            key=f"offer-{choice.version}",
+            type="tertiary",
+            on_click=selection.select_base,
+            args=(choice.version,),
+        )
 
 
 def sentence(now: Opened, pair: Pair) -> None:

@@ -9,6 +9,7 @@ from lakeview import charts, views
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
 from lakeview.ui import viewed
+from lakeview.ui.commits import told_before
 from lakeview.ui.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
 from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
@@ -238,7 +239,7 @@ def lanes(now: Opened, lives: pl.DataFrame, history: pl.DataFrame) -> None:
         stack(charts.column_lanes(lives, history, until, dark=dark()), key="column-lanes")
 
 
-def blame(history: pl.DataFrame) -> None:
+def blame(history: pl.DataFrame, timeline: pl.DataFrame) -> None:
     """Links to the commit of a change: on the timeline, and compared with what was before."""
     labels = {
         version: f"{views.format_version(version)} · {writer or 'writer not recorded'}"
@@ -258,7 +259,10 @@ def blame(history: pl.DataFrame) -> None:
         )
         if chosen:
             link("timeline", "The commit", selected(version=int(chosen), commit=chosen))
-            link("compare", "Compare with the version before", selected(version=int(chosen), base=None))
+            before = told_before(timeline, int(chosen))
+            if before is not None:
+                label = f"Compare with {views.format_version(before)}"
+                link("compare", label, selected(version=int(chosen), base=before))
 
 
 def history_table(history: pl.DataFrame) -> None:

@@ -46,12 +46,13 @@ if difference.open:
 if history.open:
     with history, errors.shown(here="schema"):
         known = viewed.schema_versions(now)
-        past = views.blamed(views.column_history(known), viewed.timeline(now))
+        line = viewed.timeline(now)
+        past = views.blamed(views.column_history(known), line)
         told = views.column_lives(known)
         downloads.offer("column history", past)
         with card("Since when", "● added, ◆ type, ▲ renamed, ■ other, ✚ dropped", key="column-lanes-card"):
             schemas.lanes(now, told, past)
             schemas.lives_table(told)
         with card("Every change", "newest first, with the commit and writer it came from"):
-            schemas.blame(past)
+            schemas.blame(past, line)
             schemas.history_table(past)

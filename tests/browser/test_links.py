@@ -86,3 +86,16 @@ def test_back_leads_to_the_page_before(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("heading", name="Schema", exact=True)).to_be_visible(timeout=PATIENCE)
     visitor.settle()
     assert visitor.parameters()["version"] == "70"
+
+
+def test_an_offered_base_is_in_the_link_and_stays_when_something_else_is_pressed(visitor: Visitor) -> None:
+    visitor.open("/compare?table=demo/flights&version=3")
+    steps = visitor.steps
+    visitor.main.get_by_role("button", name="the version before").click()
+    visitor.page.wait_for_url("**base=2**", timeout=PATIENCE)
+    visitor.settle()
+    assert visitor.steps == steps + 1
+    visitor.main.get_by_role("button", name="Compare rows").click()
+    expect(visitor.main).to_contain_text("rows read", timeout=PATIENCE)
+    visitor.page.go_back()
+    expect(visitor.main).to_contain_text("the version before", timeout=PATIENCE)

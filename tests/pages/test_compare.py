@@ -20,9 +20,12 @@ pytestmark = pytest.mark.app
 def test_without_a_base_sensible_ones_are_offered(good: Path) -> None:
     app = open_page("compare", good)
     assert not app.exception
-    labels = [link.label for link in app.page_link]
-    assert any("the version before · v5" in label for label in labels)
-    assert any("before the last schema change · v3" in label for label in labels)
+    labels = {button.key: button.label for button in app.button}
+    assert "the version before · v5" in labels["offer-5"]
+    assert "before the last schema change · v3" in labels["offer-3"]
+    app.button(key="offer-3").click().run()
+    assert app.query_params["base"] == "3"
+    assert "flights from v3" in app.code[0].value
 
 
 def test_two_versions_are_told_in_one_sentence(good: Path) -> None:
