@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -104,37 +103,6 @@ class Bounds:
     nulls: pl.Series
     records: pl.Series
     nans: pl.Series | None = None
-
-
-_MOST_OPERATORS = 2_000
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_OPERATOR = re.compile(
-    r"\b(?:and|or|not|xor|case|when|is|like)\b|(?<![(,\s])\s*(?:[-+*/%|&^<>=!:~]+|\.(?=\D))", re.IGNORECASE
-)
-"""What makes a condition deeper. The sign of a number in a list does not."""
-
-
-def predicate(where: str | pl.Expr) -> pl.Expr:
-    """A filter as a polars expression. InvalidRequestError if the text is no SQL condition, or one of endless parts."""
-    if isinstance(where, pl.Expr):
-        return where
-    # each operator of a chain nests the next one deeper: six thousand of them end the whole process
-    if (parts := len(_OPERATOR.findall(_QUOTED.sub("''", where)))) > _MOST_OPERATORS:
-        raise InvalidRequestError(
-            f"the condition has {parts:,} operators, more than the {_MOST_OPERATORS:,} that can be asked for",
-            fix="write column IN (...) for many values",
-            place="where",
-            kind="bad-predicate",
-        )
-    try:
-        return pl.sql_expr(where)
-    except (pl.exceptions.PolarsError, ValueError) as error:
-        raise InvalidRequestError(
-            f"{where!r} is no condition: {str(error).splitlines()[0]}",
-            fix="write a SQL condition such as month = 3 AND carrier IN ('AA', 'UA')",
-            place="where",
-            kind="bad-predicate",
-        ) from error
 
 
 def check_columns(where: pl.Expr, schema: Schema) -> None:

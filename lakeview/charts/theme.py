@@ -233,7 +233,10 @@ def time_domain(moments: pl.Series) -> tuple[datetime, datetime]:
         raise ValueError("a time axis needs at least one moment")
     first, last = known[0], known[-1]
     span = max(last - first, timedelta(hours=2))
-    return first - (timedelta(hours=1) if last == first else span * 0.004), last + span * 0.012
+    before, after = timedelta(hours=1) if last == first else span * 0.004, span * 0.012
+    # a clock may stand at either end of what a date can be
+    earliest, latest = datetime.min.replace(tzinfo=first.tzinfo), datetime.max.replace(tzinfo=first.tzinfo)
+    return max(first, earliest + before) - before, min(last, latest - after) + after
 
 
 def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "timestamp") -> alt.X:

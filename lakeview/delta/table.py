@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from lakeview.conditions import predicate
 from lakeview.delta.data.change_range import change_scan, commit_range
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
@@ -34,7 +35,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
 from lakeview.difference import Difference
 from lakeview.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.expressions import check_columns, predicate
+from lakeview.expressions import check_columns
 from lakeview.footers import listed_size, physical_file
 from lakeview.frames import ACTIONS, moment
 from lakeview.rows import FileTask, lazy_rows

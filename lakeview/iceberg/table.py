@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 import polars as pl
 
 from lakeview.change_columns import change_schema
+from lakeview.conditions import predicate
 from lakeview.difference import Difference, difference
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
-from lakeview.expressions import check_columns, predicate
+from lakeview.expressions import check_columns
 from lakeview.findings import Finding
 from lakeview.footers import listed_size, physical_file
 from lakeview.frames import LOG_FILES

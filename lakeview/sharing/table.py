@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from lakeview.conditions import predicate
 from lakeview.config import Config, settings
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.row_tracking import tracked_schema
@@ -19,7 +20,7 @@ from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
-from lakeview.expressions import check_columns, predicate
+from lakeview.expressions import check_columns
 from lakeview.findings import Finding, Severity
 from lakeview.footers import listed_size, physical_file
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS

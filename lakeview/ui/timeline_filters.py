@@ -21,6 +21,9 @@ ALL_WRITERS = "all writers"
 BAD_LOAD = "bad load"
 LANES, WRITER, FROM, TO = "lanes", "writer", "from", "to"
 _MOST_WRITERS = 400
+_TOLD_BY_SLIDER = (datetime(1700, 1, 1, tzinfo=UTC), datetime(2250, 1, 1, tzinfo=UTC))
+"""What streamlit's slider can hold. A clock may be set to any other year: other filters find such commits."""
+
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
@@ -92,7 +95,7 @@ def _writer(timeline: pl.DataFrame) -> str | None:
 
 def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None]:
     """The span before the last commit, and the range of time, None without one: the twin of a drag over the chart."""
-    moments = timeline["timestamp"].drop_nulls().sort().to_list()
+    moments = timeline["timestamp"].filter(timeline["timestamp"].is_between(*_TOLD_BY_SLIDER)).sort().to_list()
     if not moments or moments[-1] - moments[0] < 2 * _MINUTE:
         return "all", None, None
     step = _HOUR if moments[-1] - moments[0] > timedelta(days=2) else _MINUTE

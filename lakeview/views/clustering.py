@@ -129,7 +129,8 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     stays = by_place(lifetimes, commits["version"]).with_columns(pl.col("added").fill_null(0))
     if column not in stays["statistics"].struct.fields:
         return pl.DataFrame(schema=CLUSTERING_COURSE)
-    said = _told(stays["statistics"].struct.field(column))
+    # by place: a name like ^x$ would be taken for a pattern of names
+    said = _told(stays["statistics"].struct.unnest()[column].alias("bounds"))
     ranged = said.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
     codes = _codes(said)
     written = stays["written"] if "written" in stays.columns else stays["records"]

@@ -17,6 +17,7 @@ import sqlglot
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 
+from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
 from lakeview.expressions import (
     And,
@@ -31,7 +32,6 @@ from lakeview.expressions import (
     Unknown,
     parse,
     paths,
-    predicate,
 )
 from lakeview.frames import UTC_MILLIS
 from lakeview.schema import Schema, StructType, leaf_name

@@ -37,7 +37,9 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
     if not snapshot.partition_columns or column not in statistics.columns or column not in known:
         return pl.DataFrame(schema=PARTITION_COLUMN)
     ordered = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
-    keys = statistics.rename({"_path": "path", "_deletion_vector": "deletion_vector"})
+    # a column of the table may be called path too
+    keys = statistics.select(path="_path", deletion_vector="_deletion_vector").with_row_index("place")
+    bounds = statistics[column]
     rows = []
     parts = ordered.partition_by("partition_text", maintain_order=True)
     largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:MOST_PARTITIONS]
@@ -50,7 +52,7 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
             part.select("path", "deletion_vector"), on=["path", "deletion_vector"], how="semi", nulls_equal=True
         )
         told = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
-        told = told.with_columns(own[column])
+        told = told.with_columns(bounds[own["place"].to_list()])
         live = part["records"] - part["deleted_records"]
         tree = schema_tree(snapshot.schema, told, None, files=part)
         said = tree.row(by_predicate=pl.col("path") == column, named=True)

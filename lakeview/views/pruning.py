@@ -94,8 +94,10 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
     told = ", ".join(f"{name} is {type_}" for name, type_ in types.items())
     try:
         empty = pl.DataFrame(schema=schema.select(names).to_polars())
-        found = empty.select(where.alias("condition")).schema["condition"]
-    except pl.exceptions.PolarsError as error:
+        # nothing is optimised: to look for equal parts of two thousand conditions takes minutes
+        asked = empty.lazy().select(where.alias("condition")).collect(optimizations=pl.QueryOptFlags.none())
+        found = asked.schema["condition"]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InvalidRequestError(
             f"this condition cannot be evaluated: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
             fix=f"compare each column with a value of its own type: {told}" if told else "name a column",
@@ -181,14 +183,14 @@ def example_filters(
     told = clustering.drop_nulls("reads").sort("reads_share", maintain_order=True)["column"].to_list()
     for name in [*told[:2], *told[-1:]]:
         if name in types:
-            candidates.append((name, statistics[name].struct.field("min")))
+            candidates.append((name, statistics[name].alias("bounds").struct.field("min")))
     found = (_example(name, types[name], values) for name, values in candidates)
     return list(dict.fromkeys(text for text in found if text is not None))[:limit]
 
 
 def _example(name: str, type_: str, values: pl.Series) -> str | None:
     """`name = value` for a value in the middle; None for names and values that would have to be quoted twice."""
-    known = values.drop_nulls().sort()
+    known = values.alias("values").drop_nulls().sort()  # a series of a name like ^x$ would take it for a pattern
     if not known.len() or '"' in name or "`" in name:
         return None
     text = value_text(known[known.len() // 2])
@@ -221,7 +223,7 @@ def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFram
         name = names.get(path)
         if name is None or name not in unique.columns:
             return None
-        said = unique[name].gather(places).struct.unnest()
+        said = unique[name].alias("bounds").gather(places).struct.unnest()
         if "min" not in said.columns or said["min"].dtype == pl.Null():
             return None
         return Bounds(said["min"], said["max"], said["exact"], unknown, records)

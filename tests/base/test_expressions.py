@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
 from lakeview.expressions import (
     And,
@@ -20,7 +21,6 @@ from lakeview.expressions import (
     may_match,
     parse,
     paths,
-    predicate,
 )
 
 

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
-from lakeview.expressions import conjuncts, predicate
+from lakeview.expressions import conjuncts
 from lakeview.frames import COMMITS, FILES, LIFETIMES, PLAN
 from lakeview.schema import Field, PrimitiveType, Schema, StructType
 from tests.views.test_columns import statistics

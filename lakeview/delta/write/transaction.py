@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
+from lakeview.conditions import predicate
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.features import check_writable
@@ -28,7 +29,7 @@ from lakeview.delta.write.rules import active_features, check_evolution, check_s
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
 from lakeview.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
-from lakeview.expressions import check_columns, predicate
+from lakeview.expressions import check_columns
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import milliseconds
 

@@ -1,0 +1,79 @@
+"""Tables and links that would bring a page down: names that are patterns, clocks of other ages, endless conditions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.builders.actions import info
+from tests.builders.history import DeltaHistory
+from tests.builders.iceberg_branches import BranchedHistory
+from tests.pages.app import TABLE_PAGES, open_page, text
+
+NAMES = ("^x$", "*", "path", "version", "size", "records", "files", "min", "^.*$")
+"""Names that polars takes for patterns, and names of columns that lakeview adds itself."""
+
+AGES = (datetime(1, 6, 1, tzinfo=UTC), datetime(1650, 1, 1, tzinfo=UTC), datetime(9999, 6, 1, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A table of each format whose columns and partitions have such names."""
+    history = DeltaHistory(tmp_path_factory.mktemp("delta") / "t").create(dict.fromkeys(NAMES, "string"),
+                                                                          partition_by=("^.*$",))  # fmt: skip
+    kept = NAMES[:-1]
+    for i in range(3):
+        rows = {n: [f"{i}a", f"{i}b"] for n in kept}
+        stats = {
+            "numRecords": 2,
+            "minValues": dict.fromkeys(kept, f"{i}a"),
+            "maxValues": dict.fromkeys(kept, f"{i}b"),
+            "nullCount": dict.fromkeys(kept, 0),
+        }
+        history.commit(info(operation="WRITE"), history.data(f"f{i}", rows, stats=stats, partition={"^.*$": f"p{i}"}))
+    fields = [{"id": i + 1, "name": n, "required": False, "type": "string"} for i, n in enumerate(NAMES)]
+    other = BranchedHistory(tmp_path_factory.mktemp("iceberg") / "t", fields, [(1, "identity", "^.*$")])
+    for i in range(3):
+        other.append(f"f{i}", [dict.fromkeys(NAMES, f"{i}a")])
+    return {"Delta": history.address, "Iceberg": other.address}
+
+
+@pytest.mark.parametrize("kind", ["Delta", "Iceberg"])
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_column_may_have_any_name(page: str, kind: str, named: dict[str, str]) -> None:
+    assert not open_page(page, named[kind], column="^x$").exception
+
+
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_commits_of_another_age_break_no_page(page: str, tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "t", [{"id": 1, "name": "a", "required": False, "type": "long"}])
+    for i in range(3):
+        history.append(f"f{i}", [{"a": i}])
+    for snapshot, entry, at in zip(history.document["snapshots"], history.document["snapshot-log"], AGES, strict=True):
+        snapshot["timestamp-ms"] = entry["timestamp-ms"] = int(at.timestamp() * 1000)
+    history.record(last_updated_ms=int(AGES[-1].timestamp() * 1000))
+    assert not open_page(page, history.address).exception
+
+
+@pytest.mark.parametrize("page", ["pruning", "data"])
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("/*'*/ " + " AND ".join(["delay = 1"] * 20_000) + " /*'*/", "is no part of a condition here"),
+        ("LPAD('x', 10000000000) = carrier", "PadStart of constants is not worked out"),
+        ("delay BETWEEN 1 AND 2" + " BETWEEN 1 AND 2" * 100, "repeats itself inside itself"),
+    ],
+    ids=["a hidden chain", "a constant that grows", "a condition in itself"],
+)
+def test_a_link_cannot_end_the_app_by_its_condition(page: str, where: str, message: str, good: Path) -> None:
+    app = open_page(page, good, where=where)
+    assert not app.exception
+    assert message in text(app)
+
+
+def test_a_condition_that_polars_panics_over_is_refused(good: Path) -> None:
+    app = open_page("pruning", good, where="CAST(delay AS DECIMAL(99, 98)) = 1")
+    assert not app.exception
+    assert "this condition cannot be evaluated" in text(app).lower()
