@@ -75,8 +75,11 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
     if not isinstance(tree, exp.Select | exp.SetOperation):
         word = text.split(maxsplit=1)[0].upper()
         raise _refused(f"{word[:40]} is no SELECT, and tables are only read here", "write one SELECT")
-    _check_relations(tree, {QUERY_TABLE, *names})
-    return Query(text, _condition(tree))
+    try:
+        _check_relations(tree, {QUERY_TABLE, *names})
+        return Query(text, _condition(tree))
+    except RecursionError as error:  # IN of IN of IN: no operators that are counted, and as deep
+        raise _refused("the query is nested too deep", "write it flatter") from error
 
 
 def sources_refused(plan: str) -> list[str]:

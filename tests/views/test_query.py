@@ -66,6 +66,8 @@ REFUSED = {
     "another schema": ("select * from a.t", "there is no table a.t here"),
     "deep nesting": (f"select {'(' * 5_000}1{')' * 5_000}", "nested more than 40 deep"),
     "a long chain": (f"select {' + '.join(['1'] * 3_000)}", "the query has 2,999 operators"),
+    "membership of membership": (f"select * from t where a{' in (1)' * 2_400}", "nested too deep"),
+    "ranges of ranges": (f"select * from t where a{' between 1 and 2' * 450}", "nested too deep"),
     "too long": (f"select '{'x' * 30_000}'", "the query has 30,009 characters"),
 }
 
