@@ -15,6 +15,7 @@ from lakeview.iceberg.avro import Container, corrupt, open_container, read_frame
 from lakeview.iceberg.partitions import PartitionColumn, typed_partition
 
 _I32, _I64 = pl.Int32(), pl.Int64()
+_MOST_ROWS = 2**53
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
 _BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
 _SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
@@ -238,7 +239,8 @@ def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.Data
     frame = frame.with_columns(
         pl.col("content").fill_null(0),
         pl.col("format").str.to_uppercase().fill_null("PARQUET"),
-        pl.when(pl.col("records") >= 0).then("records"),  # fewer than none: nothing is known
+        # fewer than none, or so many that their sum would turn negative: nothing is known
+        pl.when(pl.col("records").is_between(0, _MOST_ROWS)).then("records"),
     )
     if "f102" in found.columns and isinstance(found["f102"].dtype, pl.Struct) and found["f102"].dtype.fields:
         frame = frame.with_columns(found["f102"].alias("partition"))

@@ -22,7 +22,7 @@ from lakeview.delta.log.actions import (
 )
 from lakeview.delta.log.commits import FILE_ACTIONS, parse_commit, parse_lines, text_maps, vector_value
 from lakeview.delta.log.paths import canonical_paths, commit_name, decoded_paths
-from lakeview.delta.log.record_counts import whole
+from lakeview.delta.log.record_counts import rows
 
 # Without the garbage collector's books: it walks a million young structs again and again, and none is in a cycle.
 
@@ -73,7 +73,7 @@ FileLine = AddLine | RemoveLine
 LINES = msgspec.json.Decoder(LogLine)
 _TEXT = msgspec.json.Decoder(str | None)
 _TAGS = msgspec.json.Decoder(dict[str, str | None] | None)
-_FIRST_KEY = re.compile(rb'"\s*\{\s*\\"numRecords\\"\s*:\s*(\d{1,18})\s*[,}]')
+_FIRST_KEY = re.compile(rb'"\s*\{\s*\\"numRecords\\"\s*:\s*(\d{1,15})\s*[,}]')
 _ABSENT = (b"", b"null")
 
 
@@ -101,7 +101,7 @@ def records_of(action: FileLine) -> int | None:
         return int(found[1])
     try:
         text = _TEXT.decode(raw)
-        return None if text is None else whole(_COUNTED.decode(text).num_records)
+        return None if text is None else rows(_COUNTED.decode(text).num_records)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
 

@@ -7,6 +7,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+MOST_ROWS = 2**53
+"""More rows than any file has: a count above it is a mistake, and a sum of such counts would turn negative."""
+
 _FIRST_KEY = r'^\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]'
 
 
@@ -26,7 +29,7 @@ def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
         found = found.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
     if parsed is not None:
         found = pl.select(pl.coalesce(found, parsed)).to_series()
-    return found.alias("records")
+    return found.set(~found.is_between(0, MOST_ROWS), None).alias("records")
 
 
 def _num_records(text: str) -> int | None:
@@ -34,7 +37,13 @@ def _num_records(text: str) -> int | None:
         count = msgspec.json.decode(text, type=_Records).num_records
     except (msgspec.DecodeError, RecursionError):
         return None
-    return whole(count)
+    return rows(count)
+
+
+def rows(value: Any) -> int | None:
+    """A JSON value as a count of rows of one file: a whole number from 0 to MOST_ROWS, else None."""
+    count = whole(value)
+    return count if count is None or count <= MOST_ROWS else None
 
 
 def whole(value: Any) -> int | None:

@@ -1,0 +1,33 @@
+"""Counts of rows that no file has are unknown: summed up they would turn negative, and be told as exact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.log.record_counts import MOST_ROWS, records
+from tests.builders.actions import add
+from tests.builders.history import DeltaHistory
+
+COUNTS = {"the most": (MOST_ROWS, MOST_ROWS), "more": (MOST_ROWS + 1, None), "all of 64 bits": (2**63 - 1, None),
+          "fewer than none": (-1, None), "none": (0, 0)}  # fmt: skip
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["the first key", "a later key"])
+@pytest.mark.parametrize(("told", "known"), COUNTS.values(), ids=list(COUNTS))
+def test_a_count_that_no_file_has_is_unknown(tmp_path: Path, told: int, known: int | None, *, later: bool) -> None:
+    stats = {"minValues": {}, "numRecords": told} if later else {"numRecords": told}
+    history = DeltaHistory(tmp_path / "t").create().commit(add("f", stats=stats))
+    opened = lv.open_table(history.address)
+    assert opened.snapshot().num_records == known
+    assert opened.lifetimes()["records"].to_list() == [known]
+    history.checkpoint().without(0, 1)
+    assert lv.open_table(history.address).snapshot().num_records == known
+
+
+def test_a_count_of_a_struct_is_held_to_the_same() -> None:
+    parsed = pl.Series([5, -5, 2**60], dtype=pl.Int64)
+    assert records(pl.Series([None] * 3, dtype=pl.String), parsed).to_list() == [5, None, None]
