@@ -194,7 +194,11 @@ class TreeHistory:
         ).cast(LIFETIMES)  # fmt: skip
         if leaves is None:
             return lives
-        each = pl.concat(told).unique("path", keep="first", maintain_order=True)
+        each = pl.concat(told, rechunk=False)
+        told.clear()
+        if lives["path"].equals(each["path"]):  # as a rule: each copy of so much counts
+            return lives.hstack(each.drop("path"))
+        each = each.unique("path", keep="first", maintain_order=True)
         return lives.join(each, on="path", how="left", maintain_order="left")
 
     def _stays(self, files: pl.DataFrame, listed: Sequence[_Listed]) -> pl.DataFrame:

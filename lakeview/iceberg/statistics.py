@@ -56,7 +56,7 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, de
     data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
     vectors = pl.Series([None], dtype=pl.String).new_from_index(0, data.height)
     deleted = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
-    found = data.select("path", written=pl.col("records"))
+    found = pl.DataFrame({"path": _own_text(data["path"]), "written": data["records"]})
     if not leaves:
         return found
     told = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")

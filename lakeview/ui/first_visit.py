@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+from contextlib import suppress
+
 from streamlit.runtime.pages_manager import PagesManager
+
+_MMAP_THRESHOLD, _LARGE = -3, 128 << 10
 
 
 def expect() -> None:
-    """Lets the first visit to a server be to any page."""
+    """Lets the first visit to a server be to any page, and large pieces of memory go back to the system once freed."""
     # private, and the one switch there is: until the first st.navigation of a server Streamlit takes the folder pages/
     # for the whole app, and calls a link to a page below one of its folders a link to a page that is not there
     PagesManager.uses_pages_directory = False
+    # of the C library's own allocator, which decoders of Avro use: left to itself it holds on to a gigabyte after a
+    # million files. Where it is another library it has no such switch
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
