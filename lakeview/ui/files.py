@@ -62,9 +62,11 @@ def tiles(facts: views.FileFacts) -> None:
             help="Share of files for which the log says how many rows they hold.",
             attention=bool(facts.files_without_records),
         )
+        perhaps = facts.files_perhaps_with_deletes
+        most = facts.files_with_deletes + perhaps
         tile(
             "Files with deletes",
-            f"{facts.files_with_deletes:,}",
+            f"{facts.files_with_deletes:,}" if not perhaps else f"\N{LESS-THAN OR EQUAL TO} {most:,}",
             "rows unknown" if facts.deleted_records is None else f"{facts.deleted_records:,} rows",
             help="Files of which some rows are deleted without the file being rewritten.",
         )

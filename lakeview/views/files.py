@@ -56,8 +56,8 @@ TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
 class FileFacts:
     """Figures of the live files of one version; None where nothing is known. Sizes in bytes.
 
-    `files_without_records` do not tell their rows; `ideal_files`: how many files of up to TARGET_HIGH
-    would hold the bytes of each partition.
+    `files_without_records` do not tell their rows; of `files_perhaps_with_deletes` nobody tells whether rows are
+    deleted; `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
     """
 
     files: int
@@ -68,6 +68,7 @@ class FileFacts:
     p95_records: int | None
     files_without_records: int
     files_with_deletes: int
+    files_perhaps_with_deletes: int
     deleted_records: int | None
     small_files: int
     small_bytes: int
@@ -126,6 +127,7 @@ def file_facts(files: pl.DataFrame) -> FileFacts:
         p95_records=pl.col("records").quantile(0.95, "nearest"),
         files_without_records=pl.col("records").is_null().sum(),
         files_with_deletes=(pl.col("deletion_vector").is_not_null() | (pl.col("deleted_records") > 0)).sum(),
+        files_perhaps_with_deletes=(pl.col("deletion_vector").is_null() & pl.col("deleted_records").is_null()).sum(),
         deleted_records=pl.when(pl.col("deleted_records").is_null().any())
         .then(None)
         .otherwise(pl.col("deleted_records").sum()),

@@ -62,7 +62,10 @@ def test_facts_of_a_story() -> None:
 def test_facts_leave_unknown_deletes_unknown() -> None:
     files = sized(1, 2).with_columns(deletion_vector=pl.Series([None, "dv"]), deleted_records=pl.Series([0, None]))
     facts = views.file_facts(files)
-    assert (facts.files_with_deletes, facts.deleted_records) == (1, None)
+    assert (facts.files_with_deletes, facts.files_perhaps_with_deletes, facts.deleted_records) == (1, 0, None)
+    untold = files.with_columns(deletion_vector=pl.lit(None, pl.String))  # delete files may hit it
+    facts = views.file_facts(untold)
+    assert (facts.files_with_deletes, facts.files_perhaps_with_deletes, facts.deleted_records) == (0, 1, None)
 
 
 def test_a_page_is_sorted_cut_and_stable() -> None:
