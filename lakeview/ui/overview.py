@@ -28,6 +28,8 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     facts_of_files = views.file_facts(snapshot.files)
     found = upkept.retention(now)
     kept = found.retained_bytes
+    # what the store holds is no matter of the version that is shown
+    live = found.live_bytes if now.ref is None else snapshot.size_bytes
     cells = grid(150)
     with cells:
         tile(
@@ -48,10 +50,10 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
         )
         tile(
             "Retained bytes",
-            views.format_bytes(None if found.undated else snapshot.size_bytes + kept),
+            views.format_bytes(None if found.undated else live + kept),
             None if found.undated else f"+{views.format_bytes(kept)}" if kept else "nothing more",
             beside="old versions" if kept else None,
-            help="Live bytes, and those of removed files that versions which can still be read need.",
+            help="Bytes of the latest version, and of removed files that versions which can still be read need.",
             trend=sampled(views.retained_course(found, past), "bytes"),
             attention=_is_claimed(now, "History costs"),
         )

@@ -29,6 +29,7 @@ from lakeview.views.units import (
 from lakeview.views.upkeep import upkeep
 
 ON_TIME = "The last commit is on time"
+UNREADABLE = "This version cannot be read"
 LATE = "No new data for longer than usual"
 
 MOST_RULES_NAMED = 3
@@ -67,7 +68,7 @@ def findings(
     if rules is not None:
         found += rule_findings(rules)
     if versions is not None:
-        found += _versions(versions)
+        found += _versions(versions, snapshot.version)
     if commits is not None:
         found += _cadence(commits, now)
         arrivals = _arrivals(snapshot, lifetimes, commits)
@@ -78,8 +79,8 @@ def findings(
 
 def verdict(found: Sequence[Finding]) -> str:
     """One sentence over the findings: `Readable and fresh, but three things need attention`."""
-    fresh = any(f.claim == ON_TIME for f in found)
-    state = "Readable and fresh" if fresh else "Readable"
+    claims = {f.claim for f in found}
+    state = "Readable and fresh" if ON_TIME in claims else "Readable"
     broken = sum(f.severity is Severity.BROKEN for f in found)
     attention = sum(f.severity is Severity.ATTENTION for f in found)
     parts = []
@@ -88,6 +89,8 @@ def verdict(found: Sequence[Finding]) -> str:
     if attention:
         things = _number(attention) if not broken else f"{_number(attention).split(' ')[0]}"
         parts.append(f"{things} {'needs' if attention == 1 else 'need'} attention")
+    if UNREADABLE in claims:
+        return f"Not readable: {' and '.join(parts)}"
     if parts:
         return f"{state}, but {' and '.join(parts)}"
     return f"{state}, and nothing needs attention"
@@ -233,17 +236,33 @@ def _partitions(snapshot: Snapshot) -> list[Finding]:
     return found
 
 
-def _versions(versions: pl.DataFrame) -> list[Finding]:
-    ribbon = readability(versions)
+def _versions(versions: pl.DataFrame, shown: int) -> list[Finding]:
+    """What cannot be read: the version shown by a finding of its own, then the others."""
+    told = readability(versions)
+    here = pl.col("version") == shown
+    own = told.filter(here & (pl.col("state") != "kept"))
+    ribbon = told.with_columns(state=pl.when(here & (pl.col("state") == "broken")).then(None).otherwise("state"))
     runs = readability_runs(ribbon)
-    found = []
+    remedy = "restore the missing file from a backup, or write the version off"
+    found = [
+        Finding(
+            Severity.BROKEN,
+            UNREADABLE,
+            reason or "the log does not say why",
+            "the version that is looked at",
+            format_version(shown),
+            remedy=remedy,
+            page="timeline",
+            effect="its log can be looked at, its rows cannot",
+        )
+        for reason in own["reason"]
+    ]
     broken = runs_text(runs, "broken")
     if broken is not None:
         many = int(ribbon.select((pl.col("state") == "broken").sum()).item())
         reasons = ribbon.filter(pl.col("state") == "broken")["reason"].drop_nulls()
         evidence = reasons.to_list()[-1] if reasons.len() else "the log does not say why"
         claim = f"{broken} cannot be read"
-        remedy = "restore the missing file from a backup, or write the version off"
         found.append(
             Finding(
                 Severity.BROKEN,

@@ -98,6 +98,14 @@ def test_a_page_says_that_a_version_is_not_there(good: Path) -> None:
     assert "version-not-found" in text(app)
 
 
+def test_bytes_the_store_holds_are_the_same_at_every_version(good: Path) -> None:
+    told = set()
+    for version in ("1", "5", "6"):
+        app = open_page("overview", good, version=version)
+        told |= {(metric.value, metric.delta) for metric in app.metric if metric.label == "Retained bytes"}
+    assert len(told) == 1
+
+
 def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:
     app = open_page("files", good, version="last-tuesday")
     assert not app.exception

@@ -132,6 +132,26 @@ def test_a_gap_between_partitions_is_found() -> None:
     assert gap.evidence == "month=3, between 3 partitions that are there"
 
 
+def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
+    story = Story().append(1).append(1).append(1).append(1).append(1)
+    versions = story.versions({0: "vacuumed", 2: "f2 is missing", 3: "f3 is missing"})
+
+    def broken(shown: int) -> tuple[str, list[tuple[str, str]]]:
+        snapshot = Snapshot(TableMetadata("memory://t", "delta", shown, None, FLIGHTS))
+        found = views.findings(snapshot, versions=versions, now=story.now)
+        return views.verdict(found), [(f.claim, f.evidence) for f in found if f.severity is Severity.BROKEN]
+
+    assert broken(4) == ("Readable, but one thing is broken", [("v2\N{EN DASH}v3 cannot be read", "f3 is missing")])
+    own = "This version cannot be read"
+    assert broken(3) == (
+        "Not readable: two things are broken",
+        [(own, "f3 is missing"), ("v2 cannot be read", "f2 is missing")],
+    )
+    verdict, told = broken(0)
+    assert verdict == "Not readable: two things are broken"
+    assert told[0] == (own, "vacuumed")
+
+
 @pytest.mark.parametrize(
     ("broken", "attention", "sentence"),
     [
