@@ -243,7 +243,9 @@ def null_table(shares: pl.DataFrame) -> None:
         rows,
         {
             "column": column.TextColumn("column", width=220),
-            "mark": column.TextColumn("", width=26, help="≥ or ≤: a bound; ≈: some files do not count; empty: exact"),
+            "mark": column.TextColumn(
+                "", width=26, help="≥ or ≤: a bound; ≈: some files do not count nulls or deletes; empty: exact"
+            ),
             "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=200),
             "null_count": column.NumberColumn("nulls", format="localized", width=100),
             "records": column.NumberColumn("rows counted", format="localized", width=110),

@@ -29,7 +29,8 @@ SCHEMA_TREE = pl.Schema(
         "range_is": pl.String(),
     }
 )
-"""One row a column at every level, in order. `null_share_mark`: "" exact, "≥" or "≤" a bound, "≈" from some files only.
+"""One row a column at every level, in order. `null_share_mark`: "" exact, "≥" or "≤" a bound, "≈" from some files only,
+or of rows of which some are deleted and not counted.
 `coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some files
 do not tell theirs), null unknown. Null where statistics say nothing: structs, and lists and maps beyond nulls."""
 
@@ -245,6 +246,8 @@ def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame
     nulls_known = pl.col("null_count").is_not_null()
     known = nulls_known & pl.col("records").is_not_null() if rows_known else nulls_known
     live = pl.col("records") - pl.col("deleted").fill_null(0)
+    # deleted rows that nobody counted: the share may be more or less, but none is none
+    uncounted = known & pl.col("deleted").is_null() & (pl.col("null_count") > 0) & pl.lit(rows_known)
     sums = part.select(
         files=pl.len().cast(pl.Int64),
         files_known=known.sum().cast(pl.Int64),
@@ -252,6 +255,7 @@ def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame
         records=pl.when(known.any()).then(live.filter(known).sum() if rows_known else pl.lit(records)),
         all_rows=pl.when(pl.col("records").is_not_null().all()).then(live.sum()),
         loose=(~pl.col("null_count_exact").fill_null(False)).filter(known).any() | (pl.col("deleted") > 0).any(),
+        uncounted=uncounted.any(),
     ).with_columns(complete=pl.col("files_known") == pl.col("files"))
     told = sums.select(pl.lit(column).alias("column"), *_share_of(rows_known))
     return told.select(NULL_SHARES.names()).cast(NULL_SHARES)
@@ -264,7 +268,9 @@ def _share_of(rows_known: bool) -> list[pl.Expr]:
     share = pl.when(over > 0).then((pl.col("null_count") / over).clip(0.0, 1.0))
     some_rows_unknown = pl.col("all_rows").is_null() & pl.lit(rows_known)
     mark = (
-        pl.when(pl.col("complete") & ~pl.col("loose"))
+        pl.when("uncounted")
+        .then(pl.lit("≈"))
+        .when(pl.col("complete") & ~pl.col("loose"))
         .then(pl.lit(""))
         .when(pl.col("complete"))
         .then(pl.lit("≤"))
@@ -276,7 +282,7 @@ def _share_of(rows_known: bool) -> list[pl.Expr]:
         pl.col("null_count"),
         pl.col("records"),
         share.alias("null_share"),
-        (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
+        (pl.col("complete") & ~pl.col("loose") & ~pl.col("uncounted") & share.is_not_null()).alias("exact"),
         pl.when(share.is_not_null()).then(mark).alias("mark"),
         pl.col("files"),
         pl.col("files_known"),

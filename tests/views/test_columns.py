@@ -56,6 +56,7 @@ def share_of(stats: pl.DataFrame, live: pl.DataFrame) -> tuple[Any, ...]:
         pytest.param([(1, 2, 2), None], files(10, None), (0.2, False, "≈", 1), id="nor its rows: of those that tell"),
         pytest.param([None, None], files(10, 10), (None, False, None, 0), id="none tells: unknown"),
         pytest.param([(1, 2, 0)], files(0), (None, False, None, 1), id="no rows: no share"),
+        pytest.param([(1, 2, 4)], files(10, deleted=None), (0.4, False, "≈", 1), id="deleted rows nobody counted"),
         pytest.param([(1, 2, 4)], files(10, deleted=2), (0.5, False, "≤", 1), id="deleted rows: an upper bound"),
     ],
 )
