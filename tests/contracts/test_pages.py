@@ -19,6 +19,8 @@ LIBRARIES = ("streamlit", "lakeview.ui", "lakeview.views", "lakeview.charts", "l
 """What a page may import, beside what only gives names to types."""
 
 STANDARD = ("__future__", "typing", "collections.abc", "functools")
+OF_THE_START = {"app.py": ["imports os"]}
+"""What the first script to run may besides: it tells allocators what they read when lakeview is imported."""
 FORMATS = ("delta", "iceberg")
 MOST_LINES = 100
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult, ast.LShift, ast.RShift)
