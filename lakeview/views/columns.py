@@ -247,7 +247,7 @@ def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame
     known = nulls_known & pl.col("records").is_not_null() if rows_known else nulls_known
     live = pl.col("records") - pl.col("deleted").fill_null(0)
     # deleted rows that nobody counted: the share may be more or less, but none is none
-    uncounted = known & pl.col("deleted").is_null() & (pl.col("null_count") > 0) & pl.lit(rows_known)
+    uncounted = known & pl.col("deleted").is_null() & pl.lit(rows_known)
     sums = part.select(
         files=pl.len().cast(pl.Int64),
         files_known=known.sum().cast(pl.Int64),
@@ -255,7 +255,7 @@ def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame
         records=pl.when(known.any()).then(live.filter(known).sum() if rows_known else pl.lit(records)),
         all_rows=pl.when(pl.col("records").is_not_null().all()).then(live.sum()),
         loose=(~pl.col("null_count_exact").fill_null(False)).filter(known).any() | (pl.col("deleted") > 0).any(),
-        uncounted=uncounted.any(),
+        uncounted=uncounted.any() & (pl.col("null_count").filter(known).sum() > 0),
     ).with_columns(complete=pl.col("files_known") == pl.col("files"))
     told = sums.select(pl.lit(column).alias("column"), *_share_of(rows_known))
     return told.select(NULL_SHARES.names()).cast(NULL_SHARES)
