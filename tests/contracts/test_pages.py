@@ -21,6 +21,8 @@ LIBRARIES = ("streamlit", "lakeview.ui", "lakeview.views", "lakeview.charts", "l
 STANDARD = ("__future__", "typing", "collections.abc", "functools")
 OF_THE_START = {"app.py": ["imports os"]}
 """What the first script to run may besides: it tells allocators what they read when lakeview is imported."""
+OF_THE_START = {"app.py": ["imports os"]}
+"""What the first script to run may besides: it tells allocators what they read when lakeview is imported."""
 FORMATS = ("delta", "iceberg")
 MOST_LINES = 100
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult, ast.LShift, ast.RShift)
@@ -78,7 +80,8 @@ def is_docstring(tree: ast.Module, constant: ast.Constant) -> bool:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[str(path.relative_to(ROOT)) for path in SCRIPTS])
 def test_a_page_only_selects_calls_and_draws(script: Path) -> None:
-    assert faults(script.read_text(encoding="utf-8")) == []
+    found = [fault.partition(": ")[2] for fault in faults(script.read_text(encoding="utf-8"))]
+    assert found == OF_THE_START.get(script.name, [])
 
 
 def test_there_are_pages() -> None:
