@@ -61,7 +61,7 @@ contracts:
 fast:
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m "$(FAST)" $(PYTEST_FLAGS)
 
-# Spark and the browser each stay on one worker: one session, one server (tests/conftest.py groups and orders them).
+# Spark stays on one worker, and so does each file of browser tests (tests/conftest.py groups and orders them).
 all-tests:
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_FLAGS)
 

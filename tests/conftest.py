@@ -23,7 +23,8 @@ COSTS = ("golden", "app", "slow", "spark", "browser")
 """Markers by what their tests cost: unmarked tests come first, the browser last."""
 
 GROUPS = ("spark", "browser")
-"""Markers whose tests stay on one worker: they share a session or a server that is costly to start."""
+"""Markers whose tests stay on one worker: they share a session or a server that is costly to start. Those of the browser
+do so file by file: no worker is left with all of them at the end."""
 
 
 FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}
@@ -69,7 +70,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for group in GROUPS:
             if item.get_closest_marker(group):
-                item.add_marker(pytest.mark.xdist_group(group))
+                name = group if group == "spark" else f"{group}-{item.path.stem}"
+                item.add_marker(pytest.mark.xdist_group(name))
         if item.get_closest_marker("together"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
