@@ -59,11 +59,11 @@ contracts:
 	$(VENV)/bin/lint-imports
 
 fast:
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m "$(FAST)" $(PYTEST_FLAGS)
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder -m "$(FAST)" $(PYTEST_FLAGS)
 
-# Spark stays on one worker, and so does each file of browser tests (tests/conftest.py groups and orders them).
+# Fast tests first; Spark stays on one worker, and so does each file of browser tests (tests/conftest.py says how).
 all-tests:
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_FLAGS)
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_FLAGS)
 
 chromium: install-test
 	@sh .ci/chromium "$(PY)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it says nothing of its types
 
 from tests.fixtures_demo import demo_lake
 
@@ -22,9 +24,14 @@ hypothesis.settings.load_profile("lakeview")
 COSTS = ("golden", "app", "slow", "spark", "browser")
 """Markers by what their tests cost: unmarked tests come first, the browser last."""
 
-GROUPS = ("spark", "browser")
-"""Markers whose tests stay on one worker: they share a session or a server that is costly to start. Those of the browser
-do so file by file: no worker is left with all of them at the end."""
+TOGETHER = (
+    (re.compile(r"mark\.together"), None),
+    (re.compile(r"mark\.browser"), None),
+    (re.compile(r"mark\.spark|\bspark: "), "spark"),
+    (re.compile(r"\bdemo_lake: "), "demo"),
+)
+"""Words of a file whose tests stay on one worker, and with which others: None for those of the file alone. They share a
+session, a server or a lake that is costly to make."""
 
 
 FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}
@@ -56,7 +63,7 @@ sys.addaudithook(_loopback_only)
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first; tests that share something costly are marked, and stay on one worker."""
+    """Fast tests first; tests that share something costly are marked."""
 
     def cost(item: pytest.Item) -> int:
         return max((COSTS.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in COSTS), default=0)
@@ -67,13 +74,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
     items.sort(key=cost)
-    for item in items:
-        for group in GROUPS:
-            if item.get_closest_marker(group):
-                name = group if group == "spark" else f"{group}-{item.path.stem}"
-                item.add_marker(pytest.mark.xdist_group(name))
-        if item.get_closest_marker("together"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist says nothing of its types
+    """Tests to workers one by one, those of TOGETHER together. (xdist's own groups are marks that it writes into the
+    ids of tests, where pytest keeps them no more.)"""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self._groups: dict[str, str | None] = {}
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        if path not in self._groups:
+            text = (self.config.rootpath / path).read_text(encoding="utf-8")
+            self._groups[path] = next((group or path for words, group in TOGETHER if words.search(text)), None)
+        return self._groups[path] or nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Which worker gets which tests."""
+    return TogetherScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import upkept
-from lakeview.ui.components import ROW_HEIGHT, escape, frame, nothing
+from lakeview.ui.components import ROW_HEIGHT, escape, fold, frame, nothing
 from lakeview.ui.opened import Opened
 
 _ROWS = 16
@@ -41,7 +41,7 @@ def matrix(now: Opened) -> pl.DataFrame:
     shared = upkept.shared_needs(now.address, now.version, now.latest)
     recipients = views.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
-        with st.expander("Who could read it, once it is shared"):
+        with fold("Who could read it, once it is shared", "recipients-fold"):
             _table(recipients, key="recipients")
             _asked("Recipients need", shared)
     return told

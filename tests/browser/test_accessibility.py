@@ -71,7 +71,7 @@ def violations(visitor: Visitor, *, dark: bool = False) -> list[str]:
 
 @pytest.mark.parametrize(
     ("theme", "table"),
-    [(theme, table) for table in ("demo/flights", "demo/departures") for theme in ("light", "dark")],
+    [("light", "demo/flights"), ("dark", "demo/departures")],
 )
 def test_axe_finds_nothing_on_any_page(theme: str, table: str, browser: Browser, server: str) -> None:
     visitor = somebody(browser, server, theme=theme)

@@ -9,21 +9,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from lakeview.ui.pages import PAGES
-from tests.browser.visitor import PATIENCE, WIDTHS, Visitor, somebody
+from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(params=["light", "dark"])
-def theme(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=list(WIDTHS))
-def width(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
+@pytest.mark.parametrize(("theme", "width"), [("light", "wide"), ("dark", "narrow")])
 def test_every_page_is_drawn(browser: Browser, server: str, pictures: Path, theme: str, width: str) -> None:
     visitor = somebody(browser, server, width=width, theme=theme)
     for name, entry in PAGES.items():

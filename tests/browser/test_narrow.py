@@ -48,7 +48,7 @@ _TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame
 )"""
 
 
-@pytest.mark.parametrize("table", ["demo/flights", "demo/departures", "demo/weather"])
+@pytest.mark.parametrize("table", ["demo/flights", "demo/weather"])
 def test_no_table_hides_its_last_columns_on_a_wide_screen(table: str, browser: Browser, server: str) -> None:
     visitor = somebody(browser, server)
     visitor.page.set_viewport_size({"width": 1440, "height": 3000})  # tables draw themselves when they come into sight
