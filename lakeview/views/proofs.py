@@ -1,8 +1,8 @@
 """A condition and what is known of the columns of each file to what is proved of its rows: all keep it, some break it.
 
-A row keeps a condition only if it is true of it: null breaks it, as false does ("Writers MUST abort any transaction
-that adds a row to the table, where an invariant evaluates to `false` or `null`", delta protocol, Column Invariants;
-Delta's engines hold CHECK constraints to the same). This is not the CHECK of the SQL standard, which null satisfies.
+A row keeps a condition only if it is true of it: null breaks it, as false does, and no writer may add such a row (delta
+protocol, Column Invariants; Delta's engines hold CHECK constraints to the same). This is not the CHECK of the SQL
+standard, which null satisfies.
 """
 
 from __future__ import annotations
