@@ -135,7 +135,7 @@ def _no_table(storage: Storage) -> NotATableError:
     folder = f"{LOG_FOLDER} or {METADATA_FOLDER}"
     return NotATableError(
         f"{storage.root} is no table: {found}",
-        fix=f"give the folder that holds {folder}, or look for tables below a folder with find_tables",
+        fix=f"give the folder that holds {folder}, or list the tables below a folder above it",
         place=storage.root,
     )
 

@@ -60,7 +60,7 @@ def physical_file(
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {name} is in the log and not in the store",
-            fix="restore it, or read another version; table.versions() lists which are whole",
+            fix="restore it, or read another version: the table's versions tell which are whole",
             place=name,
         ) from error
     try:

@@ -112,7 +112,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {task.path} is in the log of {task.root} but not in the store",
-            fix="restore it, or read another version; table.versions() lists which are whole",
+            fix="restore it, or read another version: the table's versions tell which are whole",
             place=task.path,
         ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -19,7 +19,7 @@ def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
     if found is None:
         raise VersionNotFoundError(
             f"{address} has no snapshot {version}; it holds {len(metadata.snapshots)}",
-            fix="choose one from table.history()",
+            fix="choose one from the table's history",
         )
     return found
 

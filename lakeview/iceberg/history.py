@@ -69,7 +69,7 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
     if earlier[-1] not in metadata.snapshots:
         raise VersionNotFoundError(
             f"the snapshot {earlier[-1]}, current at {at.isoformat(sep=' ')}, has expired",
-            fix="ask for a later moment; table.versions() lists what is there",
+            fix="ask for a later moment: the table's versions tell what is there",
         )
     return earlier[-1]
 

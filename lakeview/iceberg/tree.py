@@ -296,7 +296,7 @@ def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
 def _missing(path: str, what: str, why: str) -> CorruptTableError:
     return CorruptTableError(
         f"the {what} {path} {why}",
-        fix="restore it, say where it lies now (relocate={'old prefix': 'new prefix'}), or read another snapshot",
+        fix="restore it, say where it lies now (relocate, or LAKEVIEW_RELOCATE=old=new), or read another snapshot",
         place=path,
         kind="missing-file",
     )

@@ -12,7 +12,13 @@ ANOTHER_TABLE = "another-table"
 
 def latest_of(table: Table) -> int:
     """Look for newer versions; the latest. CorruptTableError of the kind above if another table lies there now."""
-    table.refresh()
+    look_again(table)
+    return table.latest_version
+
+
+def look_again(table: Table) -> bool:
+    """Look for newer versions; whether there are. CorruptTableError as `latest_of`."""
+    newer = table.refresh()
     if isinstance(table, DeltaTable) and table.log.replaced:
         raise CorruptTableError(
             f"{table.address} was deleted and made anew since it was opened",
@@ -20,4 +26,4 @@ def latest_of(table: Table) -> int:
             place=table.address,
             kind=ANOTHER_TABLE,
         )
-    return table.latest_version
+    return newer

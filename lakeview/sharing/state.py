@@ -162,7 +162,7 @@ class SharedState:
         if answer.head.version != self.version:
             raise VersionNotFoundError(
                 f"{self._address} is at version {answer.head.version} by now, and version {self.version} is not given",
-                fix="look for new versions with refresh(), then read again",
+                fix="refresh to see new versions, then read again",
                 kind=_MOVED_ON,
             )
         if answer.head.metadata.schema_string != self.head.metadata.schema_string:

@@ -7,6 +7,7 @@ asked again, at the price of one listing. Errors are never kept.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ import polars as pl
 import streamlit as st
 
 import lakeview as lv
+from lakeview.errors import CorruptTableError, LakeviewError
+from lakeview.server.following import ANOTHER_TABLE, look_again
 from lakeview.snapshot import Snapshot
 from lakeview.table import Table
 from lakeview.ui.kept import kept, memory
@@ -22,10 +25,12 @@ from lakeview.ui.kept import kept, memory
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The latest version, and when the store was asked for it."""
+    """The latest version, when the store was asked for it, and how many times another table was found at the address
+    until then."""
 
     version: int
     asked: datetime
+    anew: int = 0
 
 
 def now() -> datetime:
@@ -43,19 +48,60 @@ def table(address: str) -> Table:
 def latest(address: str, ref: str | None = None) -> Freshness:
     """The latest version, or that of a branch or tag; asks the store when the last answer is older than 30 s.
 
-    NotATableError where the table has gone since; one made anew with fewer versions is read anew.
+    NotATableError where the table has gone since; one made anew, or whose newest commit was overwritten, is read anew.
     """
     opened = table(address)
     before = opened.latest_version
     there = lv.open_table(address)  # what is open would take an empty listing for no news
-    if there.latest_version < before and before not in there.versions()["version"]:  # ids of snapshots have no order
-        forget(address)
-        opened = table(address)
-    elif opened.refresh() and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
+    try:
+        newer = look_again(opened)
+        other = opened.latest_version == before != there.latest_version
+    except CorruptTableError as error:
+        if error.kind != ANOTHER_TABLE:
+            raise
+        newer, other = False, True
+    if other:
+        opened = _instead_of(opened, there, address)
+    elif newer and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
         memory().forget(address)
-    if ref is None:
-        return Freshness(opened.latest_version, now())
-    return Freshness(opened.snapshot(ref=ref).version, now())
+    version = opened.latest_version if ref is None else opened.snapshot(ref=ref).version
+    return Freshness(version, now(), _anew()[address])
+
+
+def _instead_of(opened: Table, there: Table, address: str) -> Table:
+    """The table at an address where the open one is no longer what lies there; all that was read of it is forgotten."""
+    if table(address) is opened:  # else another session has seen to it
+        forget(address)
+        if not _tells_the_same(opened, there):
+            _anew()[address] += 1
+    return table(address)
+
+
+def _tells_the_same(opened: Table, there: Table) -> bool:
+    """Whether the newest commit is the same, though its file was written again; also where it cannot be read."""
+    if opened.latest_version != there.latest_version:
+        return False
+    try:
+        return _newest(there).equals(opened.history(1).drop(_OF_THE_STORE))
+    except LakeviewError:  # the page says what is wrong with it
+        return True
+
+
+def _newest(there: Table) -> pl.DataFrame:
+    """The newest commit as it was recorded, one row at most; CorruptTableError where it can no longer be read."""
+    newest = there.history(1)
+    for version in newest["version"]:
+        there.commit(version)
+    return newest.drop(_OF_THE_STORE)
+
+
+_OF_THE_STORE = ("timestamp", "timestamp_source")
+"""Columns of COMMITS that may be the store's word, and change with a copy of the file."""
+
+
+@st.cache_resource(show_spinner=False)
+def _anew() -> Counter[str]:
+    return Counter()
 
 
 def made_anew(address: str) -> bool:
@@ -66,11 +112,11 @@ def made_anew(address: str) -> bool:
     commit can no longer be read.
     """
     held, there = table(address).latest_version, lv.open_table(address)
-    there.commit(there.latest_version)
-    newest = there.history(1)
+    newest = _newest(there)
     if held not in there.versions()["version"]:
-        return True
-    return held == there.latest_version and not newest.equals(logged("history", address, held).head(1))
+        return there.latest_version != held
+    known = logged("history", address, held).head(1).drop(_OF_THE_STORE)
+    return held == there.latest_version and not newest.equals(known)
 
 
 @kept(64)

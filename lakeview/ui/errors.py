@@ -9,34 +9,42 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from lakeview import errors
-from lakeview.ui import selection
+from lakeview.ui import cache, selection, tables
 from lakeview.ui.components import escape, link
 
 
 @dataclass(frozen=True, slots=True)
 class _WayOut:
-    """How one class of errors looks, and the one place to go from there."""
+    """How one class of errors looks, the one place to go from there, and whether trying `again` may help."""
 
     icon: str
     page: str
     label: str
     changes: Mapping[str, None] = field(default_factory=dict)
+    again: bool = False
 
 
+_SHOWN = "_errors_shown"
 _OTHER_TABLE = {"table": None, "version": None, "base": None, "ref": None}
 _LATEST = {"version": None, "base": None, "ref": None}
 
 _WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
-    errors.NotATableError: _WayOut("search_off", "start", "Choose another table", _OTHER_TABLE),
-    errors.AccessDeniedError: _WayOut("lock", "start", "Choose another table", _OTHER_TABLE),
-    errors.StoreUnavailableError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE),
+    errors.NotATableError: _WayOut("search_off", "start", "Choose another table", _OTHER_TABLE, again=True),
+    errors.AccessDeniedError: _WayOut("lock", "start", "Choose another table", _OTHER_TABLE, again=True),
+    errors.StoreUnavailableError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
     errors.VersionNotFoundError: _WayOut("history_toggle_off", "timeline", "See which versions there are", _LATEST),
     errors.InvalidRequestError: _WayOut("rule", "overview", "Open the latest version", _LATEST),
-    errors.DataFileMissingError: _WayOut("file_copy_off", "timeline", "See which commits touched it"),
+    errors.DataFileMissingError: _WayOut("file_copy_off", "timeline", "See which commits touched it", again=True),
     errors.UnsupportedTableError: _WayOut("extension_off", "timeline", "Look at its log"),
-    errors.CorruptTableError: _WayOut("broken_image", "timeline", "Look at its log"),
+    errors.CorruptTableError: _WayOut("broken_image", "timeline", "Look at its log", again=True),
+    errors.SharingError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
     errors.LakeviewError: _WayOut("error", "start", "Start"),
 }
+
+
+def begin() -> None:
+    """To be called once a run: its errors are counted from one again."""
+    st.session_state[_SHOWN] = 0
 
 
 @contextmanager
@@ -63,12 +71,31 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
         if error.fix:
             st.markdown(f":gray[Do] &ensp; {escape(_sentence(error.fix))}")
         with st.container(horizontal=True, vertical_alignment="center"):
-            if isinstance(error, errors.StoreUnavailableError):
-                st.button("Try again", icon=":material/refresh:", type="primary", key="try-again")
+            if way_out.again:
+                _try_again()
             # a link to the latest version helps with a version in the link that is none, not with a filter
             if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
+
+
+def _try_again() -> None:
+    """The button; a page may show several errors, each with its own."""
+    number = st.session_state[_SHOWN] = st.session_state.get(_SHOWN, 0) + 1
+    st.button(
+        "Try again",
+        icon=":material/refresh:",
+        type="primary" if number == 1 else "secondary",
+        key="try-again" if number == 1 else f"try-again-{number}",
+        on_click=_look_again,
+    )
+
+
+def _look_again() -> None:
+    """Errors are not kept, so the run that follows reads anew; what the store was asked before is asked again too."""
+    chosen = selection.remembered()
+    if chosen.table is not None:
+        cache.latest.clear(tables.address(chosen.table), chosen.ref)
 
 
 def _sentence(text: str) -> str:

@@ -138,8 +138,9 @@ def refresh(opened: Opened) -> None:
     """Asks the store for new commits. Who looked at the latest version moves on; who looked at an older one stays."""
     cache.latest.clear(opened.address, opened.ref)
     try:
-        newest = cache.latest(opened.address, opened.ref).version
-        anew = not _knows(opened, opened.latest) or cache.made_anew(opened.address)
+        found = cache.latest(opened.address, opened.ref)
+        newest = found.version
+        anew = found.anew != opened.anew or cache.made_anew(opened.address) or not _knows(opened, opened.latest)
     except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
         cache.forget(opened.address)
         where = f" {escape(error.place)}" if error.place else ""
@@ -147,12 +148,13 @@ def refresh(opened: Opened) -> None:
         return
     if anew:
         cache.forget(opened.address)
+        _noticed().pop((opened.address, opened.ref), None)
         selection.select_version(None)
         _made_anew()
     elif newest == opened.latest:
         st.toast(f"**{views.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
-        _noticed()[opened.address, opened.ref] = newest
+        _noticed()[opened.address, opened.ref] = newest, found.anew
         if opened.version == opened.latest:
             selection.select_version(newest)
             st.toast(f"**{views.format_version(newest)} is here.** {_who(opened)}", icon=":material/fiber_new:")
@@ -161,15 +163,14 @@ def refresh(opened: Opened) -> None:
 
 
 def notice(opened: Opened) -> None:
-    """A toast, once, when a newer version has appeared."""
-    noticed, line = _noticed(), (opened.address, opened.ref)
-    before = noticed.setdefault(line, opened.latest)
-    if opened.latest != before:
-        noticed[line] = opened.latest
-        if _knows(opened, before):
-            _announce(opened, opened.latest)
-        else:
-            _made_anew()
+    """A toast, once, when a newer version has appeared, or another table in its place."""
+    noticed, line, now = _noticed(), (opened.address, opened.ref), (opened.latest, opened.anew)
+    latest, anew = noticed.setdefault(line, now)
+    noticed[line] = now
+    if anew != opened.anew or not (latest == opened.latest or _knows(opened, latest)):
+        _made_anew()
+    elif latest != opened.latest:
+        _announce(opened, opened.latest)
 
 
 def old_version(opened: Opened) -> None:
@@ -199,8 +200,8 @@ def _behind(opened: Opened) -> str:
 
 
 def _knows(opened: Opened, version: int) -> bool:
-    try:
-        return version in opened.versions["version"]
+    try:  # one that was never written to is at a version that it does not list
+        return version == opened.table.latest_version or version in opened.versions["version"]
     except LakeviewError:  # a log that cannot be listed tells of none; the page says why
         return True
 
@@ -227,8 +228,9 @@ def _who(opened: Opened) -> str:
     return f"{escape(row['operation'] or 'A commit')}{f' by {escape(writer)}' if writer else ''}. "
 
 
-def _noticed() -> dict[tuple[str, str | None], int]:
-    noticed: dict[tuple[str, str | None], int] = st.session_state.setdefault(_NOTICED, {})
+def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
+    """Version and number of tables last told of, by address and ref."""
+    noticed: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
     return noticed
 
 

@@ -25,7 +25,7 @@ class Opened:
 
     `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
     `asked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
-    `latest` is then; None for the default branch.
+    `latest` is then; None for the default branch; `anew` how many times another table was found in its place.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Opened:
     latest: int
     asked: datetime
     ref: str | None = None
+    anew: int = 0
 
     @property
     def table(self) -> Table:
@@ -135,7 +136,7 @@ def look_at(name: str, version: int | None = None, base: int | None = None, ref:
     address = tables.address(name)
     latest = cache.latest(address, ref)
     shown = latest.version if version is None else version
-    return Opened(name, address, shown, base, latest.version, latest.asked, ref)
+    return Opened(name, address, shown, base, latest.version, latest.asked, ref, latest.anew)
 
 
 def link_to(name: str) -> dict[str, str]:

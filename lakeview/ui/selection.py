@@ -18,6 +18,8 @@ from lakeview.errors import InvalidRequestError
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _OWN = (TABLE, VERSION, BASE, REF)
 _REMEMBERED, _CHOSEN = "_selection", "_chosen_selection"
+_SHOWN = 40
+_DIGITS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ def current() -> Selection:
     if TABLE not in asked:
         return remembered()
     st.session_state[_REMEMBERED] = Selection(asked[TABLE])
-    found = Selection(asked[TABLE], _version(asked.get(VERSION)), _version(asked.get(BASE)), asked.get(REF))
+    version = _version(asked.get(VERSION), "asks for")
+    found = Selection(asked[TABLE], version, _version(asked.get(BASE), "compares with"), asked.get(REF))
     st.session_state[_REMEMBERED] = found
     return found
 
@@ -170,14 +173,18 @@ def _write(parameters: Mapping[str, str]) -> None:
     url.from_dict({**parameters, **others})
 
 
-def _version(text: str | None) -> int | None:
+def _version(text: str | None, asks: str) -> int | None:
+    """The number in a version of a link, which `asks` for it; InvalidRequestError."""
     if text is None or text in ("", "latest"):
         return None
     digits = text.removeprefix("v")
+    wrong = None
     if not digits.removeprefix("-").isdecimal():
-        raise InvalidRequestError(
-            f"the link asks for version {text!r}, which is no number",
-            fix="choose a version above, or open the latest",
-            place="version",
-        )
+        wrong = "which is no number"
+    elif len(digits) > _DIGITS or not -(1 << 63) <= int(digits) < 1 << 63:
+        wrong = "a number that no version has"
+    if wrong is not None:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        fix = "open the latest version, or correct the link"
+        raise InvalidRequestError(f"the link {asks} version {shown!r}, {wrong}", fix=fix, place=VERSION)
     return int(digits)

@@ -34,6 +34,7 @@ def run() -> None:
     bar = sidebar.Sidebar(pages)
     downloads.reset()
     held.begin(name)
+    errors.begin()
     with suppress(LakeviewError):  # where the page is drawn it is said
         selection.current()
     bar.draw()

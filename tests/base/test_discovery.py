@@ -36,7 +36,7 @@ def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], 
         lv.open_table(history.address)
     assert caught.value.message == f"{history.address} is no table: {found}"
     assert caught.value.fix == (
-        "give the folder that holds _delta_log or metadata, or look for tables below a folder with find_tables"
+        "give the folder that holds _delta_log or metadata, or list the tables below a folder above it"
     )
     assert (caught.value.kind, caught.value.place) == ("not-a-table", history.address)
     assert isinstance(caught.value, FileNotFoundError)

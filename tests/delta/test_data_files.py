@@ -94,7 +94,7 @@ def test_a_missing_data_file_is_named_only_when_rows_are_read(history: DeltaHist
     with pytest.raises(DataFileMissingError) as caught:
         table.scan().collect()
     assert caught.value.message == f"data file m2 is in the log of {history.address} but not in the store"
-    assert caught.value.fix == "restore it, or read another version; table.versions() lists which are whole"
+    assert caught.value.fix == "restore it, or read another version: the table's versions tell which are whole"
     assert (caught.value.kind, caught.value.place) == ("data-file-missing", "m2")
     reasons = dict(table.versions().select("version", "reason").iter_rows())
     assert reasons[3] == reasons[2] == "1 of its data files is missing from the store"

@@ -238,7 +238,7 @@ def test_a_namespace_that_is_not_there_has_no_tables_to_find(uri: str) -> None:
     with pytest.raises(NotATableError) as caught:
         lv.find_tables("catalog://prod/gone")
     assert caught.value.kind == "unknown-namespace"
-    assert caught.value.fix == "choose from what find_tables('catalog://prod/') lists"
+    assert caught.value.fix == "choose from what lies below catalog://prod/"
 
 
 def test_a_catalog_that_nobody_configured_is_told(uri: str) -> None:

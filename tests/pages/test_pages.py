@@ -110,6 +110,7 @@ def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:
     app = open_page("files", good, version="last-tuesday")
     assert not app.exception
     assert "the link asks for version 'last-tuesday', which is no number" in text(app)
+    assert "open the latest version, or correct the link" in text(app)
 
 
 def test_a_table_outside_the_roots_is_not_opened(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

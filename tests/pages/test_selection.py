@@ -27,6 +27,40 @@ def test_a_link_without_a_version_says_which_is_shown(good: Path) -> None:
     assert app.query_params["version"] == "6"
 
 
+ASKED = """
+import streamlit as st
+from lakeview.errors import LakeviewError
+from lakeview.ui import selection
+
+try:
+    st.text(selection.current())
+except LakeviewError as error:
+    st.text(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "said"),
+    [
+        ("version", "abc", "the link asks for version 'abc', which is no number"),
+        ("base", "abc", "the link compares with version 'abc', which is no number"),
+        ("version", "1e3", "the link asks for version '1e3', which is no number"),
+        ("version", "\x00\u202e7", r"the link asks for version '\x00\u202e7', which is no number"),
+        ("version", "9" * 5_000, f"the link asks for version '{'9' * 40}...', a number that no version has"),
+        ("version", str(1 << 63), f"the link asks for version '{1 << 63}', a number that no version has"),
+        ("version", "v7", "version=7"),
+        ("version", str(-(1 << 63)), f"version={-(1 << 63)}"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_versions_of_a_link_are_numbers_or_said_to_be_none(key: str, asked: str, said: str) -> None:
+    app = AppTest.from_string(ASKED)
+    app.query_params.update({"table": "t", key: asked})
+    app.run()
+    assert not app.exception
+    assert said in app.text[0].value
+
+
 def test_another_page_keeps_the_selection(good: Path) -> None:
     app = open_page("overview", good, version="3", base="1")
     app.switch_page(PAGES["files"].file).run()

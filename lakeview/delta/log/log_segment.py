@@ -130,7 +130,7 @@ def _gap(
         return VersionNotFoundError(
             f"version {version} of {address} can no longer be read: the log starts at version {start}, and no "
             f"checkpoint lies at or below {version}",
-            fix="ask for a version at or after the oldest checkpoint; table.versions() lists what can be read",
+            fix="ask for a version at or after the oldest checkpoint: the table's versions tell what can be read",
             place=commit_name(0),
             kind="versions-not-contiguous",
         )

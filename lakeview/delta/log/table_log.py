@@ -197,7 +197,7 @@ class TableLog:
                 ) from error  # fmt: skip
             raise VersionNotFoundError(
                 f"the log of {self.storage.root} has no commit file for version {version}",
-                fix="its file was cleaned up or never written; table.versions() lists what is there",
+                fix="its file was cleaned up or never written: the table's versions tell what is there",
                 place=name,
             ) from error
         self._keep(version, data)

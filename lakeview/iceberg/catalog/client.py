@@ -158,7 +158,7 @@ class CatalogClient:
             return _no_namespace(CatalogAddress(self.name, address.names[:-1]))
         return NotATableError(
             f"{address} is not there: the catalog holds no table of this name",
-            fix=f"choose one that find_tables('{CatalogAddress(self.name, address.names[:-1])}') lists",
+            fix=f"choose one of the tables below {CatalogAddress(self.name, address.names[:-1])}",
             place=str(address),
         )
 
@@ -277,7 +277,7 @@ def _located(catalog: Catalog, names: tuple[str, ...]) -> Located:
 def _no_namespace(address: CatalogAddress) -> NotATableError:
     return NotATableError(
         f"{address} is not there: the catalog holds no such namespace",
-        fix=f"choose from what find_tables('{CatalogAddress(address.catalog)}') lists",
+        fix=f"choose from what lies below {CatalogAddress(address.catalog)}",
         place=str(address),
         kind="unknown-namespace",
     )

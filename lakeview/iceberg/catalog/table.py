@@ -114,7 +114,7 @@ def open_catalog_table(
         what = "a namespace" if name.names else "a catalog"
         raise InvalidRequestError(
             f"{name} names {what}, not a table",
-            fix=f"add the table's name, or look into it with find_tables('{name}')",
+            fix=f"add the table's name, or look for the tables below {name}",
             place=address,
         )
     rules = {**config.relocate, **(relocate or {})}
@@ -126,7 +126,7 @@ def open_catalog_table(
     except NotATableError as error:
         raise CorruptTableError(
             f"the catalog says that the metadata of {name} lies at {storage.root}/{error.place}, which is not there",
-            fix="restore the file; or where the table was moved, say where to: relocate={'old prefix': 'new prefix'}",
+            fix="restore the file; or where the table was moved, say where to (relocate, or LAKEVIEW_RELOCATE=old=new)",
             place=error.place,
             kind="metadata-missing",
         ) from error
