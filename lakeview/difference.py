@@ -44,7 +44,7 @@ class Difference:
         """CHANGES_PLAN: those of the base first; `version`: which of the two holds the file."""
         sides = ((self.base, LOST, self.lost), (self.version, GAINED, self.gained))
         rows = [
-            (version, kind, task.path, _count(task), task.size, "derived")
+            (version, kind, task.path, _count(task), task.size or None, "derived")
             for version, kind, tasks in sides
             for task in tasks
         ]

@@ -36,7 +36,14 @@ def listed_size(files: pl.DataFrame, path: str, address: str) -> int:
             place="file",
             kind="unknown-file",
         )
-    return int(sizes[0])
+    if (size := sizes[0]) is None:
+        raise CorruptTableError(
+            f"the log of {address} records a size that no file has for {path}",
+            fix="have the file rewritten by the engine that owns the table",
+            place=path,
+            kind="corrupt-file",
+        )
+    return int(size)
 
 
 def physical_file(

@@ -27,6 +27,18 @@ def moment(milliseconds: int | None) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
+MOST_BYTES = 2**48
+"""256 TiB, more than any object store lets a file be: a size above it is a mistake, as one below zero is."""
+
+
+def sizes(name: str = "size") -> pl.Expr:
+    """A column of sizes of files as recorded, in bytes, under its name; null where no file is of that size.
+
+    A log may hold any number of 64 bits, and a sum with such a part would be told as exact, or turn negative.
+    """
+    return pl.when(pl.col(name).is_between(0, MOST_BYTES)).then(name).alias(name)
+
+
 FILES = pl.Schema(
     {
         "path": pl.String(),
@@ -39,9 +51,10 @@ FILES = pl.Schema(
         "tags": pl.String(),
     }
 )
-"""One row a live data file. `size` in bytes; `records` physical rows, null when unknown; `deleted_records` 0 without
-deletes, null when unknown; `deletion_vector` its unique id. A partitioned table has also `partition`: a struct of typed
-values under the columns' names, placed before `partition_text` ("month=3"). Further columns are the format's own."""
+"""One row a live data file. `size` in bytes, null where no file is of the size recorded; `records` physical rows, null
+when unknown; `deleted_records` 0 without deletes, null when unknown; `deletion_vector` its unique id. A partitioned
+table has also `partition`: a struct of typed values under the columns' names, placed before `partition_text`
+("month=3"). Further columns are the format's own."""
 
 COMMITS = pl.Schema(
     {

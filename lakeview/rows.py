@@ -54,7 +54,8 @@ class FileTask:
     """One data file to read, as a value that can travel to another process.
 
     `path`: decoded, relative to `root` or absolute; `schema`: the columns to yield, in order; `constants`: values of
-    columns that the log records and the file need not hold, by name; `size` in bytes, `records` if known (physical).
+    columns that the log records and the file need not hold, by name; `size` in bytes, 0 where unknown, `records` if
+    known (physical).
     `deleted`: the rows at these positions are left out; `selected`: only the rows at these positions are given.
     `fallbacks`: for columns of type long, by name, what takes the place of null.
     `match`: how columns are found in the file, at every level: by physical name, or by Parquet field id.

@@ -276,9 +276,9 @@ class Snapshot:
         return cast("int", self._count("num_files"))
 
     @property
-    def size_bytes(self) -> int:
-        """Bytes of the live data files, exact."""
-        return cast("int", self._count("size_bytes"))
+    def size_bytes(self) -> int | None:
+        """Bytes of the live data files, exact; None when the log records a size that no file has."""
+        return self._count("size_bytes")
 
     @property
     def num_records(self) -> int | None:
@@ -313,10 +313,10 @@ class Snapshot:
             files = self._loader.files(["size", "records", "deleted_records"])
         else:  # the log's cheapest listing: no statistics are read for a size
             files = self._loader.files(["size"])
-        counts: dict[str, int | None] = {"num_files": files.height, "size_bytes": int(files["size"].sum())}
+        counts: dict[str, int | None] = {"num_files": files.height, "size_bytes": _total(files["size"])}
         if "records" in files.columns:
             live = files["records"] - files["deleted_records"]
-            counts["num_records"] = None if live.has_nulls() else int(live.sum())
+            counts["num_records"] = _total(live)
         return counts
 
     def __getstate__(self) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class Snapshot:
             "committed": "unknown" if m.timestamp is None else f"{m.timestamp:%Y-%m-%d %H:%M} UTC",
             "rows": "unknown" if self.num_records is None else f"{self.num_records:,}",
             "files": f"{self.num_files:,}",
-            "bytes": f"{self.size_bytes:,}",
+            "bytes": "unknown" if self.size_bytes is None else f"{self.size_bytes:,}",
             "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
             "protocol": m.protocol.label,
         }
@@ -354,3 +354,8 @@ class Snapshot:
         )
         summary = f"<summary>{len(m.schema)} columns</summary>"
         return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"
+
+
+def _total(values: pl.Series) -> int | None:
+    """A sum, None where a part is unknown; in 128 bits, as many great numbers would turn negative in 64."""
+    return None if values.has_nulls() else int(values.cast(pl.Int128).sum())

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
-from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version
+from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version, total_of
 
 MOST_BARS = 12
 
@@ -31,12 +31,12 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
         }
     )  # fmt: skip
     if rest.height:
-        size = int(rest["bytes"].sum())
+        size = total_of(rest["bytes"])
         others = rows.head(1).with_columns(
             commit=pl.lit(f"{rest.height:,} other commits"),
-            value=pl.lit(size / unit),
+            value=pl.lit(None if size is None else size / unit, pl.Float64),
             said=pl.lit(format_bytes(size)),
-            share=pl.lit(format_percent(float(rest["share"].sum()))),
+            share=pl.lit(format_percent(None if size is None else float(rest["share"].sum()))),
             files=pl.lit(format_count(int(rest["files"].sum()), exact=True)),
             committed=pl.lit(""),
             writer=pl.lit(""),

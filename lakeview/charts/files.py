@@ -34,7 +34,7 @@ def size_histogram(
     )
     sizes = rows.with_columns(
         value=bins["bytes"] / bytes_unit[0],
-        said=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"]], dtype=pl.String),
+        said=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"].fill_null(0)], dtype=pl.String),
     )
     return [
         _bars(counts, files_unit[1], p, bins, width=width, last=False),
@@ -92,7 +92,7 @@ def _told(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
             "color": bins.select(pl.when("small").then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))).to_series(),
             "files_said": [format_count(n, exact=True) for n in bins["files"]],
             "bytes_said": [format_bytes(n) for n in bins["bytes"]],
-            "share": [format_percent(n / whole if whole else None) for n in bins["bytes"]],
+            "share": [format_percent(n / whole if whole and n is not None else None) for n in bins["bytes"]],
         }
     )
 

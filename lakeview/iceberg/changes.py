@@ -119,7 +119,10 @@ def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
 
 def plan_frame(found: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
     """CHANGES_PLAN of the files that reading changes reads."""
-    rows = [(step.after.snapshot_id, kind, task.path, _rows(task), task.size, "derived") for step, kind, task in found]
+    rows = [
+        (step.after.snapshot_id, kind, task.path, _rows(task), task.size or None, "derived")
+        for step, kind, task in found
+    ]
     return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from lakeview.errors import InvalidRequestError
-from lakeview.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
+from lakeview.frames import DOMAIN_METADATA, FILES, MOST_BYTES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.iceberg.column_rules import column_rules
 from lakeview.iceberg.delete_index import FILE_PATH_ID, aimless, is_vector, pairs
 from lakeview.iceberg.equality_index import EqualityIndex
@@ -114,7 +114,8 @@ class IcebergFiles:
             files.sum().alias("files"), rows.sum().alias("rows"),
             (files.has_nulls() | rows.has_nulls() | (pl.col("content") != 0).any()).alias("unsure"),
         ).row(0)  # fmt: skip
-        if counted != (told["data-files"], told["records"], False):
+        possible = (told["files-size"] or 0) <= (told["data-files"] or 0) * MOST_BYTES
+        if counted != (told["data-files"], told["records"], False) or not possible:
             return {}
         return {"num_files": counted[0], "size_bytes": told["files-size"], "num_records": counted[1]}
 

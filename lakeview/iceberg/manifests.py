@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.frames import sizes
 from lakeview.iceberg.avro import Container, corrupt, open_container, read_frame, read_joined
 from lakeview.iceberg.partitions import PartitionColumn, typed_partition
 
@@ -239,6 +240,7 @@ def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.Data
     frame = frame.with_columns(
         pl.col("content").fill_null(0),
         pl.col("format").str.to_uppercase().fill_null("PARQUET"),
+        sizes(),
         # fewer than none, or so many that their sum would turn negative: nothing is known
         pl.when(pl.col("records").is_between(0, _MOST_ROWS)).then("records"),
     )

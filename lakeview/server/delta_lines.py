@@ -83,9 +83,10 @@ def _types(schema: Schema) -> Iterator[str]:
 
 
 def heads(
-    protocol: Protocol, metadata: Metadata, schema: Schema, sizes: tuple[int, int] | None
+    protocol: Protocol, metadata: Metadata, schema: Schema, sizes: tuple[int, int | None] | None
 ) -> Mapping[ResponseFormat, tuple[object, object]]:
-    """The bodies of protocol and metaData lines. `sizes`: files and bytes, if they are to be told."""
+    """The bodies of protocol and metaData lines. `sizes`: files and bytes, if they are to be told
+    and known."""
     files, size = sizes or (None, None)
     own = {k: v for k, v in metadata.properties.items() if k.startswith("delta.")}  # others are nobody's business
     plain = MetadataLine(

@@ -127,7 +127,8 @@ class IcebergSource:
             places = Locations(self.storage.root, self._table.metadata).resolve_all(files["path"])
             root = self.storage.root.rstrip("/") + "/"
             rows = []
-            for path, size, stats in zip(places, files["size"], texts, strict=True):
+            sizes = files["size"].fill_null(0)  # the protocol has no word for unknown
+            for path, size, stats in zip(places, sizes, texts, strict=True):
                 known = {} if stats is None else {"stats": stats}
                 body = {"partitionValues": {}, "size": size, **known}
                 rows.append(parquet_row("file", servable(path.removeprefix(root)), body, scheme))

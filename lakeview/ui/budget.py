@@ -20,10 +20,10 @@ _ASKED, _ANSWER = "_asked", "_answer"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a request would read at most: files and bytes kept, and how many files there are."""
+    """What a request would read at most: files and bytes kept (None where unknown), and how many files there are."""
 
     files: int
-    size: int
+    size: int | None
     all_files: int
 
 
@@ -66,13 +66,15 @@ def button(
 ) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
+    A price in bytes that is unknown is within every budget: the seconds bound it.
     `asked`: what tells one request from another; `cheaper`: what else would cost less.
     """
     asked = (selection.remembered().table, key, asked)
-    fits = cost.size <= budget.size
+    fits = cost.size is None or cost.size <= budget.size
+    size = "of unknown size" if cost.size is None else views.format_bytes(cost.size)
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
-        f"{label}: {bound} {views.counted(cost.files, 'file')}, {views.format_bytes(cost.size)}",
+        f"{label}: {bound} {views.counted(cost.files, 'file')}, {size}",
         type="primary",
         icon=":material/play_arrow:",
         key=key,

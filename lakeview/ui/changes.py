@@ -55,7 +55,7 @@ def _plan(address: str, start: int, end: int) -> pl.DataFrame:
 
 def cost(found: pl.DataFrame) -> budget.Cost:
     """What reading the rows of a CHANGES_PLAN costs at most."""
-    return budget.Cost(found.height, int(found["size"].sum()), found.height)
+    return budget.Cost(found.height, views.total_of(found["size"]), found.height)
 
 
 def costs_table(costs: pl.DataFrame) -> None:

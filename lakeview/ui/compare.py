@@ -199,7 +199,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
 def price(now: Opened, pair: Pair) -> budget.Cost:
     """What reading the files that only one of the two versions has costs, by the log."""
     plan = _plan(now.address, pair.before.version, pair.after.version)
-    return budget.Cost(plan.height, int(plan["size"].sum()), pair.before.num_files + pair.after.num_files)
+    return budget.Cost(plan.height, views.total_of(plan["size"]), pair.before.num_files + pair.after.num_files)
 
 
 @kept(16)

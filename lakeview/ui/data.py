@@ -158,7 +158,7 @@ def cost(now: Opened, wanted: Request) -> Cost:
     plan = cache.plan(now.address, wanted.version, wanted.where)
     kept = plan.filter("kept")
     _say_plan(plan)
-    return Cost(kept.height, int(kept["size"].sum()), plan.height)
+    return Cost(kept.height, views.total_of(kept["size"]), plan.height)
 
 
 def _say_plan(plan: pl.DataFrame) -> None:
@@ -183,7 +183,7 @@ def read_button(wanted: Request, price: Cost, allowed: budget.Budget) -> bool:
     if price.files == 0:
         nothing("No file can hold such rows.", "The log alone says so: nothing needs to be read.")
         return False
-    if wanted.where is None:  # the first files hold rows enough
+    if wanted.where is None and price.size is not None:  # the first files hold rows enough
         allowed = replace(allowed, size=price.size)
     return budget.button("Read rows", wanted, price, allowed, key="read", at_most=wanted.where is None)
 

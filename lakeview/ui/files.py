@@ -51,7 +51,7 @@ def tiles(facts: views.FileFacts) -> None:
         )
         tile(
             "Files that would do",
-            f"{facts.ideal_files:,}",
+            views.format_count(facts.ideal_files, exact=True),
             f"now {facts.files:,}",
             help="How many files of up to 256 MiB would hold each partition's bytes.",
         )

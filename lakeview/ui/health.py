@@ -31,9 +31,8 @@ _STATES = {
 
 def simulator_note(found: views.Retention) -> str:
     """What the simulation goes by."""
-    what = "removed files" if found.policy.rule == "removed files" else "versions"
     said = "as the table says" if found.policy.declared else "the engines' default"
-    return f"{what} are kept for {views.format_age(found.policy.keep)}, {said} · nothing is deleted here"
+    return f"{found.what} are kept for {views.format_age(found.policy.keep)}, {said} · nothing is deleted here"
 
 
 def dated(found: views.Retention) -> bool:
@@ -60,6 +59,8 @@ def simulator(now: Opened, found: views.Retention) -> None:
     run = views.clean_up_command(now.snapshot, found.policy, done.keep, cache.now())
     if run is not None:
         st.code(run, language="sql", wrap_lines=True)
+        if (warning := views.clean_up_warning(now.snapshot, found.policy, done.keep)) is not None:
+            st.markdown(f":small[:orange[{escape(warning)}]]")
     if found.bound is not None:
         st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(found.bound)}.]]")
 
@@ -78,10 +79,11 @@ def _slider(found: views.Retention, longest: int) -> int:
 
 
 def _figures(found: views.Retention, done: views.Simulation) -> None:
+    freed = f"\N{GREATER-THAN OR EQUAL TO} {views.format_bytes(done.bytes)}"
     with grid(90, 3):
         st.metric(
             "Freed",
-            f"\N{GREATER-THAN OR EQUAL TO} {views.format_bytes(done.bytes)}" if done.bytes else "nothing",
+            views.UNKNOWN if done.is_unknown else freed if done.bytes else "nothing",
             None if done.share is None else f"{views.format_percent(done.share)} of old",
             delta_color="gray",
             delta_arrow="off",

@@ -28,8 +28,8 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     facts_of_files = views.file_facts(snapshot.files)
     found = upkept.retention(now)
     kept = found.retained_bytes
-    # what the store holds is no matter of the version that is shown
-    live = found.live_bytes if now.ref is None else snapshot.size_bytes
+    # what the store holds is no matter of the version or branch that is shown
+    together = None if found.undated or found.live_bytes is None else found.live_bytes + kept
     cells = grid(150)
     with cells:
         tile(
@@ -45,16 +45,17 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
             views.format_bytes(snapshot.size_bytes),
             _change(snapshot.size_bytes, before, "bytes"),
             beside=beside,
-            help="Bytes of the data files of this version, exact, from the log.",
+            help=_bytes_known(facts_of_files),
             trend=sampled(past, "bytes"),
         )
         tile(
             "Retained bytes",
-            views.format_bytes(None if found.undated else live + kept),
+            views.format_bytes(together),
             None if found.undated else f"+{views.format_bytes(kept)}" if kept else "nothing more",
             beside="old versions" if kept else None,
-            help="Bytes of the latest version, and of removed files that versions which can still be read need.",
-            trend=sampled(views.retained_course(found, past), "bytes"),
+            help="Bytes of the latest version, and of removed files that versions which can still be read need"
+            f"{', of the default branch' if found.refs > 1 else ''}.",
+            trend=sampled(views.retained_course(found, past), "bytes") if now.ref is None else None,
             attention=_is_claimed(now, "History costs"),
         )
         small = facts_of_files.small_files
@@ -223,6 +224,13 @@ def _exactness(rows: int | None) -> str:
     if rows is None:
         return "Unknown: some files do not tell how many rows they hold. Counting them would read the data."
     return f"{rows:,} live rows, exact, from the log."
+
+
+def _bytes_known(files: views.FileFacts) -> str:
+    if not files.files_without_size:
+        return "Bytes of the data files of this version, exact, from the log."
+    told = views.counted(files.files_without_size, "file is recorded", "files are recorded")
+    return f"Unknown: {told} with a size that no file has."
 
 
 def _gaps(past: pl.DataFrame) -> list[float] | None:

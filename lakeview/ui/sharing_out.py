@@ -176,10 +176,11 @@ def audit(told: Told) -> None:
         return
     table = lv.open_table(address)
     files = table.files(columns=["size"])["size"]
+    bytes_read = views.format_bytes(views.total_of(files))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         days = st.segmented_control("The last", list(_DAYS), default="30 days", required=True, key="audit-days")
         st.button(
-            f"Read the audit log: at most {views.counted(files.len(), 'file')}, {views.format_bytes(int(files.sum()))}",
+            f"Read the audit log: at most {views.counted(files.len(), 'file')}, {bytes_read}",
             type="primary",
             key="read-audit",
             on_click=lambda: st.session_state.update({_READ: True}),

@@ -53,7 +53,7 @@ def cost(now: Opened, wanted: Request) -> budget.Cost:
         kept = cache.plan(now.address, now.version, where).filter("kept")
     except LakeviewError:  # a condition that only the query itself understands spares nothing
         return everything
-    return budget.Cost(kept.height, int(kept["size"].sum()), snapshot.num_files)
+    return budget.Cost(kept.height, views.total_of(kept["size"]), snapshot.num_files)
 
 
 def show(found: pl.DataFrame, wanted: Request) -> None:

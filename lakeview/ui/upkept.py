@@ -23,7 +23,7 @@ MAX_SCHEMAS = 200
 
 
 def retention(now: Opened) -> views.Retention:
-    """What a clean-up of the table finds now, along its default branch."""
+    """What a clean-up of the table finds now: versions of every branch, and the files of the default one."""
     return retention_of(now.address, now.latest)
 
 

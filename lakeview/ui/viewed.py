@@ -106,14 +106,14 @@ def versions(now: Opened) -> pl.DataFrame:
 
 def ribbon(now: Opened) -> pl.DataFrame:
     """RIBBON of the line that is told: which versions can still be read, and which the next clean-up takes."""
-    return _ribbon(now.address, now.latest, now.ref)
+    return _ribbon(now.address, now.latest)
 
 
 @kept(32, 60)
-def _ribbon(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+def _ribbon(address: str, latest: int) -> pl.DataFrame:
     told = views.readability(_of_line(cache.logged("versions", address, latest), address, latest))
-    if ref is not None or told.is_empty():
-        return told  # a clean-up is worked out for the default branch
+    if told.is_empty():
+        return told
     try:
         found = upkept.retention_of(address, latest)
     except LakeviewError:  # a broken or unsupported table: nobody can say what a clean-up would take
@@ -167,7 +167,7 @@ def _findings(address: str, version: int, latest: int, ref: str | None, branch: 
         commits=cache.logged("history", address, latest),
         statistics=_told_by_statistics(address, version, branch).silent if few else None,
         lifetimes=cache.lifetimes(address, latest, ref),
-        retention=upkept.retention_of(address, latest) if ref is None else None,
+        retention=upkept.retention_of(address, latest),  # of the whole table, whichever ref is looked at
         log=upkept.log_files(address, latest),
         rules=kept_rules(address, version, branch),
         now=cache.now(),

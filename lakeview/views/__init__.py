@@ -187,7 +187,7 @@ from lakeview.views.readability import (
     runs_text,
     versions_behind,
 )
-from lakeview.views.remedies import clean_up_command
+from lakeview.views.remedies import clean_up_command, clean_up_warning
 from lakeview.views.retention import (
     CURVE,
     FILE_NEEDS,
@@ -212,6 +212,7 @@ from lakeview.views.statistics_shift import (
     STATISTICS_SHIFT,
     statistics_shift,
 )
+from lakeview.views.sums import total_of
 from lakeview.views.thinned import THINNED, flow_sums, lane_marks, state_points
 from lakeview.views.timeline import LANES, TIMELINE, timeline
 from lakeview.views.trend import TREND, trend
@@ -349,6 +350,7 @@ __all__ = [
     "change_costs",
     "check_condition",
     "clean_up_command",
+    "clean_up_warning",
     "clustering",
     "clustering_course",
     "column_chunks",
@@ -472,6 +474,7 @@ __all__ = [
     "time_key",
     "time_partitions",
     "timeline",
+    "total_of",
     "trend",
     "turned_on",
     "usage_origins",

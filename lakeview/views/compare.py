@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.snapshot import Snapshot
 from lakeview.views.schema_diff import diff_schemas
+from lakeview.views.sums import total
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
 
 PARTITION_DIFF = pl.Schema(
@@ -25,7 +26,8 @@ PARTITION_DIFF = pl.Schema(
     }
 )
 """One row a partition, in order, those without a difference too; one row "all files" for a table without partitions.
-`files_redeleted`: files in both with other deleted rows; `records` of added and removed files, null when unknown."""
+`files_redeleted`: files in both with other deleted rows; `bytes` and `records` of added and removed files, null when
+unknown."""
 
 SETTINGS_DIFF = pl.Schema({"name": pl.String(), "change": pl.String(), "before": pl.String(), "after": pl.String()})
 """One row a property, protocol version or table feature: added, dropped, changed or same, changes first."""
@@ -37,14 +39,15 @@ BEFORE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """What happened to the files as a whole; `rows` the difference of live rows, None where a side is unknown."""
+    """What happened to the files as a whole; `rows` the difference of live rows, None where a side is unknown, as bytes
+    are where the log does not tell a file's."""
 
     added: int
     removed: int
     redeleted: int
     same: int
-    bytes_added: int
-    bytes_removed: int
+    bytes_added: int | None
+    bytes_removed: int | None
     rows: int | None
 
 
@@ -59,7 +62,7 @@ class BaseChoice:
 def file_difference(before: Snapshot, after: Snapshot) -> FileDifference:
     """The files of two snapshots, by path and deletion vector."""
     by_partition = partition_difference(before, after)
-    totals = by_partition.select(pl.exclude("partition_text").sum()).row(0, named=True)
+    totals = by_partition.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
     rows = (
         None
         if None in (before.num_records, after.num_records)
@@ -82,11 +85,12 @@ def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     found = every
     for part in (*parts, counts):
         found = found.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
-    # nothing added is no row; where something was, null says that its rows are unknown
+    # nothing added is no row; where something was, null says that its bytes or rows are unknown
     for way in ("added", "removed"):
         none = pl.col(f"files_{way}").is_null()
-        found = found.with_columns(pl.when(none).then(0).otherwise(f"records_{way}").alias(f"records_{way}"))
-    known = [n for n in PARTITION_DIFF.names()[1:] if not n.startswith("records")]
+        sums = (f"bytes_{way}", f"records_{way}")
+        found = found.with_columns(pl.when(none).then(0).otherwise(name).alias(name) for name in sums)
+    known = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
     return found.with_columns(pl.col(known).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
 
 
@@ -103,11 +107,10 @@ def _files(snapshot: Snapshot) -> pl.DataFrame:
 
 
 def _sums(files: pl.DataFrame, way: str) -> pl.DataFrame:
-    known = pl.col("live").is_not_null().all()
     return files.group_by("partition_text").agg(
         pl.len().cast(pl.Int64).alias(f"files_{way}"),
-        pl.col("size").sum().alias(f"bytes_{way}"),
-        pl.when(known).then(pl.col("live").sum()).alias(f"records_{way}"),
+        total("size").alias(f"bytes_{way}"),
+        total("live").alias(f"records_{way}"),
     )
 
 
@@ -230,13 +233,14 @@ def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, 
     schema = diff_schemas(before.schema, after.schema)["change"].to_list()
     kinds = {name: schema.count(name) for name in ("added", "dropped", "renamed")}
     columns = ", ".join(f"{count} {name}" for name, count in kinds.items() if count)
-    grown = after.size_bytes - before.size_bytes
+    sizes = after.size_bytes, before.size_bytes
+    grown = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
     tiles = [
         ("Rows", format_count(after.num_records), _changed(difference.rows, format_count(before.num_records))),
         (
             "Live bytes",
             format_bytes(after.size_bytes),
-            f"{format_change(grown, bytes_=True)} from {format_bytes(before.size_bytes)}" if grown else None,
+            _changed(grown, format_bytes(before.size_bytes), bytes_=True),
         ),
         (
             "Files",
@@ -252,7 +256,7 @@ def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, 
     return tiles
 
 
-def _changed(difference: int | None, before: str) -> str | None:
+def _changed(difference: int | None, before: str, *, bytes_: bool = False) -> str | None:
     if difference is None:
         return f"from {before}"
-    return f"{format_change(difference)} from {before}" if difference else None
+    return f"{format_change(difference, bytes_=bytes_)} from {before}" if difference else None

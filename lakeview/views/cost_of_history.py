@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.frames import UTC_MILLIS
 from lakeview.views.retention import Retention
+from lakeview.views.sums import at_least, total, total_of
 
 HISTORY_COST = pl.Schema(
     {
@@ -23,7 +24,8 @@ HISTORY_COST = pl.Schema(
     }
 )
 """One row a commit that removed files which readable versions still need, the most bytes first. `files`, `bytes`: those
-files; `share` of all bytes kept for old versions only. A file removed twice counts where it was removed last."""
+files, null where one's are unknown; `share` of all bytes kept for old versions only. A file removed twice counts where
+it was removed last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,15 @@ def history_cost(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """HISTORY_COST from a Retention and TIMELINE."""
     by_commit = (
         found.files.group_by("removed")
-        .agg(files=pl.len().cast(pl.Int64), bytes=pl.col("size").sum())
+        .agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
         .rename({"removed": "version"})
     )
-    whole = found.retained_bytes
+    whole = total_of(found.files["size"])
     described = timeline.select("version", "timestamp", "operation", "writer", "lane")
     return (
         by_commit.join(described, on="version", how="left")
         .with_columns(share=pl.col("bytes") / whole if whole else pl.lit(None, pl.Float64))
-        .sort("bytes", "version", descending=True)
+        .sort("bytes", "version", descending=True, nulls_last=True)
         .select(HISTORY_COST.names())
         .cast(HISTORY_COST)
     )
@@ -61,13 +63,13 @@ def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
     maintenance = pl.col("lane") == "maintenance"
     net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
     new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
-    sums = timeline.select(
-        known=pl.col("bytes_added").is_not_null().all(),
-        written=pl.col("bytes_added").sum(),
-        loaded=new.sum(),
-        maintenance=pl.col("bytes_added").filter(maintenance).sum(),
+    told = timeline.with_columns(new=new, maintained=pl.when(maintenance).then("bytes_added").otherwise(0))
+    sums = told.select(
+        written=total("bytes_added"),
+        loaded=total("new"),
+        maintenance=total("maintained"),
     ).row(0, named=True)
-    if timeline.is_empty() or not sums["known"]:
+    if timeline.is_empty() or None in sums.values():
         return WriteAmplification(None, None, None, None)
     written, loaded, kept = int(sums["written"]), int(sums["loaded"]), int(sums["maintenance"])
     return WriteAmplification(written, loaded, kept, written / loaded if loaded else None)
@@ -80,10 +82,11 @@ COURSE = pl.Schema({"timestamp": UTC_MILLIS, "bytes": pl.Int64()})
 def retained_course(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """COURSE of what the store keeps today of every version and those before it: its live bytes, and the files removed
     until then that are still there."""
-    left = found.files.group_by(version="removed").agg(left=pl.col("size").sum())
+    left = found.files.group_by(version="removed").agg(left=at_least("size"))
+    live_and_left = pl.col("bytes") + pl.col("left").cast(pl.Int128).fill_null(0).cum_sum()
     return (
         timeline.join(left, on="version", how="left", maintain_order="left")
-        .select("timestamp", bytes=pl.col("bytes") + pl.col("left").fill_null(0).cum_sum())
+        .select("timestamp", bytes=live_and_left.cast(pl.Int64, strict=False))
         .cast(COURSE)
     )
 

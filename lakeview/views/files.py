@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.views.columns import value_text
+from lakeview.views.sums import total
 from lakeview.views.units import BYTE_UNITS, EN_DASH
 
 MIB = 1 << 20
@@ -29,7 +30,8 @@ FILE_SIZES = pl.Schema(
     }
 )
 """One row a bin of sizes from `bin_low` up to below `bin_high` bytes (each twice the last), empty ones included; the
-first reaches down to 0. `small`: below SMALL_FILE_BYTES; `target`: between TARGET_LOW and TARGET_HIGH."""
+first reaches down to 0; files of unknown size are in none. `small`: below SMALL_FILE_BYTES; `target`: between
+TARGET_LOW and TARGET_HIGH."""
 
 FILE_PAGE = pl.Schema(
     {
@@ -56,12 +58,14 @@ TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
 class FileFacts:
     """Figures of the live files of one version; None where nothing is known. Sizes in bytes.
 
-    `files_without_records` do not tell their rows; of `files_perhaps_with_deletes` nobody tells whether rows are
-    deleted; `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
+    `files_without_size` are recorded with one that no file has: of the others are `median_size`, `p95_size` and the
+    small files. `files_without_records` do not tell their rows; of `files_perhaps_with_deletes` nobody tells whether
+    rows are deleted; `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
     """
 
     files: int
-    bytes: int
+    files_without_size: int
+    bytes: int | None
     median_size: int | None
     p95_size: int | None
     median_records: int | None
@@ -71,8 +75,8 @@ class FileFacts:
     files_perhaps_with_deletes: int
     deleted_records: int | None
     small_files: int
-    small_bytes: int
-    ideal_files: int
+    small_bytes: int | None
+    ideal_files: int | None
 
     @property
     def with_records_share(self) -> float | None:
@@ -84,7 +88,7 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     """FILE_SIZES of FILES; the bins always reach the target sizes, so that the distance to them shows."""
     # log2 is exact for powers of two up to 2**53, so that a file of 64 MiB opens its bin
     place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(LOWEST_BIN - 1, HIGHEST_BIN).alias("place")
-    found = files.group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=pl.col("size").sum())
+    found = files.drop_nulls("size").group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     highest = found["place"].max()
     top = max(TARGET_BIN, highest if isinstance(highest, int) else 0)
     rows = []
@@ -99,7 +103,8 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     bins = pl.DataFrame(rows, schema=schema, orient="row")
     return (
         bins.join(found, on="place", how="left", maintain_order="left")
-        .with_columns(pl.col("files", "bytes").fill_null(0))
+        .with_columns(bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"))
+        .with_columns(pl.col("files").fill_null(0))
         .select(FILE_SIZES.names())
         .cast(FILE_SIZES)
     )
@@ -120,7 +125,8 @@ def file_facts(files: pl.DataFrame) -> FileFacts:
     small = pl.col("size") < SMALL_FILE_BYTES
     sums = files.select(
         files=pl.len(),
-        bytes=pl.col("size").sum(),
+        files_without_size=pl.col("size").null_count(),
+        bytes=total("size"),
         median_size=pl.col("size").quantile(0.5, "nearest"),
         p95_size=pl.col("size").quantile(0.95, "nearest"),
         median_records=pl.col("records").quantile(0.5, "nearest"),
@@ -132,10 +138,10 @@ def file_facts(files: pl.DataFrame) -> FileFacts:
         .then(None)
         .otherwise(pl.col("deleted_records").sum()),
         small_files=small.sum(),
-        small_bytes=pl.col("size").filter(small).sum(),
+        small_bytes=pl.when(pl.col("size").is_not_null().all()).then(pl.col("size").filter(small).sum()),
     ).row(0, named=True)
-    ideal = files.group_by("partition_text").agg(bytes=pl.col("size").sum())
-    ideal_files = sum(max(1, math.ceil(b / TARGET_HIGH)) for b in ideal["bytes"].to_list())
+    ideal = files.group_by("partition_text").agg(bytes=total("size"))["bytes"]
+    ideal_files = None if ideal.has_nulls() else sum(max(1, math.ceil(b / TARGET_HIGH)) for b in ideal.to_list())
     whole = {name: None if value is None else int(value) for name, value in sums.items()}
     return FileFacts(**whole, ideal_files=ideal_files)  # type: ignore[arg-type]  # counts and sums are never null
 

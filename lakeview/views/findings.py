@@ -8,6 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.findings import Finding, Severity
+from lakeview.frames import MOST_BYTES
 from lakeview.snapshot import Snapshot
 from lakeview.views.columns import silent_files
 from lakeview.views.files import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, file_facts
@@ -16,6 +17,7 @@ from lakeview.views.partitions import missing_partitions, partition_arrivals, pa
 from lakeview.views.readability import cadence, readability, readability_runs, runs_text
 from lakeview.views.remedies import command
 from lakeview.views.retention import Retention
+from lakeview.views.sums import total_of
 from lakeview.views.timeline import timeline as make_timeline
 from lakeview.views.units import (
     counted,
@@ -127,19 +129,31 @@ def _files(snapshot: Snapshot) -> list[Finding]:
     if facts.files == 0:
         return [Finding(Severity.NOTE, "The table holds no files", "no rows at this version", page="files")]
     found = []
-    surplus = facts.files - facts.ideal_files
+    if facts.files_without_size:
+        found.append(
+            Finding(
+                Severity.ATTENTION,
+                f"{facts.files_without_size:,} of {facts.files:,} files are recorded with a size that no file has",
+                "how many bytes the table takes is unknown",
+                f"from 0 to {format_bytes(MOST_BYTES)}",
+                remedy="see which writer recorded it, and have these files rewritten",
+                page="files",
+                effect="readers that trust the size cannot read the file",
+            )
+        )
+    needed = facts.files if facts.ideal_files is None else facts.ideal_files
     limit = f"{MOST_FILES_TIMES} times the files needed, at least {SMALL_FILES_AT_LEAST} too many"
-    if surplus >= SMALL_FILES_AT_LEAST and facts.files >= MOST_FILES_TIMES * facts.ideal_files:
+    if facts.files - needed >= SMALL_FILES_AT_LEAST and facts.files >= MOST_FILES_TIMES * needed:
         small = facts.small_files >= facts.files / 2
         size = format_bytes(SMALL_FILE_BYTES if small else TARGET_LOW)
         many = facts.small_files if small else facts.files
         claim = f"{many:,} of {facts.files:,} files are smaller than {'1 MiB' if small else size}"
         if not small:
-            claim = f"{facts.files:,} files where {facts.ideal_files:,} would do"
-        share = facts.small_bytes / facts.bytes if facts.bytes else None
+            claim = f"{facts.files:,} files where {needed:,} would do"
+        share = facts.small_bytes / facts.bytes if facts.bytes and facts.small_bytes is not None else None
         evidence = (
             f"{format_percent(share)} of the bytes, {format_percent(many / facts.files)} of the requests; "
-            f"{counted(facts.ideal_files, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
+            f"{counted(needed, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
         )
         skew = partition_skew(partition_sizes(snapshot))
         if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
@@ -188,15 +202,16 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
                 page="files",
             )
         ]
-    size = int(files["size"].sum())
+    size = total_of(files["size"])
     spared = "only partition values can spare them" if snapshot.partition_columns else "no filter can spare them"
     paths = silent.select(pl.col("path" if "path" in silent.columns else "_path").alias("path"))
-    silent_bytes = int(files.join(paths, on="path", how="semi")["size"].sum())
+    silent_bytes = total_of(files.join(paths, on="path", how="semi")["size"])
+    share = silent_bytes / size if size and silent_bytes is not None else None
     return [
         Finding(
             Severity.ATTENTION,
             f"{silent.height:,} of {files.height:,} files {what}",
-            f"{format_percent(silent_bytes / size if size else None)} of the bytes; {spared}, and {unknown} unknown",
+            f"{format_percent(share)} of the bytes; {spared}, and {unknown} unknown",
             "every file",
             remedy="rewrite these files with a writer that collects statistics, or compute them in place",
             page="files",

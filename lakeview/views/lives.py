@@ -8,6 +8,7 @@ from datetime import timedelta
 import polars as pl
 
 from lakeview.frames import UTC_MILLIS
+from lakeview.views.sums import at_least, total, total_of
 
 FILE_LIVES = pl.Schema(
     {
@@ -41,7 +42,7 @@ COHORTS = pl.Schema(
 )
 """One row for files that came and went together, in the order in which they came. `first` to `last`: the versions that
 added them (the same one but where commits are told together), `ended_in` the one that removed the last of them. `low`
-to `high`: their bytes on the sum of all that was ever written."""
+to `high`: their bytes, as far as known, on the sum of all that was ever written; `bytes` null where one is unknown."""
 
 LIVES_BY_COMMIT = pl.Schema(
     {
@@ -68,12 +69,12 @@ _BINS = 40
 @dataclass(frozen=True, slots=True)
 class LifeFacts:
     """All files that ever were: how many and their bytes, what lives of them, the share of written bytes that is gone
-    (`churn`), and the median life of removed files; None where nothing was written or removed."""
+    (`churn`), and the median life of removed files; None where nothing was written or removed, or bytes are unknown."""
 
     files: int
-    bytes: int
+    bytes: int | None
     live_files: int
-    live_bytes: int
+    live_bytes: int | None
     churn: float | None
     median_life: timedelta | None
 
@@ -135,7 +136,7 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
             1, -(-(int(lives.select(pl.max_horizontal(pl.col("from").max(), pl.col("to").max())).item()) + 1) // _BINS)
         )
         binned = lives.with_columns(start=pl.col("from") // length, stop=pl.col("to") // length)
-    high = pl.col("bytes").cum_sum()
+    high = pl.col("drawn").cast(pl.Int128).cum_sum()
     return (
         binned.group_by("start", "stop", "ended_by")
         .agg(
@@ -145,11 +146,12 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
             ends=pl.col("ends").max(),
             ended_in=pl.col("removed").sort_by("to").last(),
             files=pl.len(),
-            bytes=pl.col("size").sum(),
+            bytes=total("size"),
+            drawn=at_least("size").fill_null(0),
         )
         # what goes first lies at the bottom of what came together
         .sort("start", "stop", "ended_by", nulls_last=True)
-        .with_columns(low=high - pl.col("bytes"), high=high)
+        .with_columns(low=(high - pl.col("drawn")).cast(pl.Int64, strict=False), high=high.cast(pl.Int64, strict=False))
         .select(COHORTS.names())
         .cast(COHORTS)
     )
@@ -158,14 +160,15 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
 def life_facts(lives: pl.DataFrame) -> LifeFacts:
     """The figures of FILE_LIVES."""
     gone = lives.filter(pl.col("to").is_not_null())
-    written, removed = int(lives["size"].sum()), int(gone["size"].sum())
+    live = lives.filter(pl.col("to").is_null())
+    written, left = total_of(lives["size"]), total_of(live["size"])
     life = gone.select(((pl.col("ends") - pl.col("begins")).dt.total_milliseconds()).median()).item()
     return LifeFacts(
         lives.height,
         written,
         lives.height - gone.height,
-        written - removed,
-        removed / written if written else None,
+        left,
+        (written - left) / written if written and left is not None else None,
         None if life is None else timedelta(milliseconds=int(life)),
     )
 
@@ -174,11 +177,12 @@ def lives_by_commit(lives: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame
     """LIVES_BY_COMMIT from FILE_LIVES and TIMELINE; files from before the timeline are of no commit."""
     live = pl.col("to").is_null()
     life = (pl.col("ends") - pl.col("begins")).dt.total_milliseconds()
-    found = lives.drop_nulls("added").group_by(version="added").agg(
+    known = lives.drop_nulls("added").with_columns(live_size=pl.when(live).then("size").otherwise(0))
+    found = known.group_by(version="added").agg(
         files=pl.len(),
-        bytes=pl.col("size").sum(),
+        bytes=total("size"),
         live_files=live.sum(),
-        live_bytes=pl.col("size").filter(live).sum(),
+        live_bytes=total("live_size"),
         median_life_ms=life.median(),
     )  # fmt: skip
     most = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.views.lives import continued
+from lakeview.views.sums import total
 from lakeview.views.units import version_label
 
 USUAL_WINDOW = 20
@@ -88,12 +89,12 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     known = lifetimes.select("added", "removed", "size").hstack(continued(lifetimes))
     ended = known.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
     stays = ended.filter(~pl.col("went_on")).select("added", "removed", "size")
-    written = stays.group_by("added").agg(load_bytes=pl.col("size").sum())
-    dropped = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=pl.col("size").sum())
+    written = stays.group_by("added").agg(load_bytes=total("size"))
+    dropped = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=total("size"))
     return (
-        stays.drop_nulls()
+        stays.drop_nulls(["added", "removed"])
         .group_by("added", "removed")
-        .agg(both=pl.col("size").sum(), both_files=pl.len().cast(pl.Int64))
+        .agg(both=total("size"), both_files=pl.len().cast(pl.Int64))
         .join(loads, on="added")
         .join(changes, on="removed")
         .join(written, on="added")

@@ -24,7 +24,7 @@ TIME_PARTITIONS = pl.Schema(
     }
 )
 """One row a step in time from the first partition to the last, in order. `label`: its key alone; `missing`: there is no
-such partition, and files, bytes and records are 0; `records` null where a file does not tell."""
+such partition, and files, bytes and records are 0; `bytes` and `records` null where a file does not tell."""
 
 PARTITION_CELLS = pl.Schema(
     {
@@ -90,7 +90,8 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
         missing=pl.col("partition_text").is_null(),
         partition_text=pl.coalesce("partition_text", pl.format("{}={}", pl.lit(names[0]), "label")),
         records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
-    ).with_columns(pl.col("files", "bytes").fill_null(0))
+        bytes=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("bytes"),
+    ).with_columns(pl.col("files").fill_null(0))
     return key.grain, found.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
 
 
@@ -112,9 +113,9 @@ def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     rest = sizes.join(every, on="partition_text", how="anti", nulls_equal=True, maintain_order="left")
     filled = joined.with_columns(
         records=pl.when(pl.col("files").is_null()).then(0).otherwise("records"),
+        bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"),
+        share=pl.when(pl.col("files").is_null()).then(0.0).otherwise("share"),
         files=pl.col("files").fill_null(0),
-        bytes=pl.col("bytes").fill_null(0),
-        share=pl.col("share").fill_null(0.0),
     )
     return pl.concat([filled.select(PARTITION_SIZES.names()).cast(PARTITION_SIZES), rest])
 
@@ -146,7 +147,9 @@ def expected_partition(
 
 
 def half_of_the_bytes(sizes: pl.DataFrame) -> int:
-    """How many of the largest partitions hold half of the bytes; 0 where there are none."""
+    """How many of the largest partitions hold half of the bytes; 0 where there are none or they are unknown."""
+    if sizes["bytes"].has_nulls():
+        return 0
     shares = sizes["bytes"].sort(descending=True).cum_sum()
     return 0 if not shares.len() or not shares[-1] else int((shares < shares[-1] / 2).sum()) + 1
 
@@ -163,7 +166,9 @@ def partition_cells(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
     cells = sizes.select("partition_text", "files", "bytes", "records").hstack(keys).drop_nulls(["key_0", "key_1"])
     across, down = ("key_0", "key_1") if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else ("key_1", "key_0")
     for name, most in ((across, MOST_ACROSS), (down, MOST_DOWN)):
-        largest = cells.group_by(name).agg(pl.col("bytes").sum()).sort("bytes", descending=True).head(most)
+        largest = (
+            cells.group_by(name).agg(pl.col("bytes").sum()).sort("bytes", descending=True, nulls_last=True).head(most)
+        )
         cells = cells.filter(pl.col(name).is_in(largest[name].implode()))
     return cells.rename({across: "x", down: "y"}).select(PARTITION_CELLS.names()).cast(PARTITION_CELLS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from lakeview.snapshot import Snapshot
 from lakeview.views.lives import continued
 from lakeview.views.loads import elapsed
 from lakeview.views.partition_keys import partition_keys, whole_sequence
+from lakeview.views.sums import total, total_of
 from lakeview.views.units import version_label
 
 PARTITION_SIZES = pl.Schema(
@@ -26,7 +28,7 @@ PARTITION_SIZES = pl.Schema(
     }
 )
 """One row a partition, in the order of its typed values (nulls last). `records`: live rows, null when a file does not
-tell; `median_size` of its files, bytes; `share` of the table's bytes."""
+tell, as `bytes`; `median_size` of its files, bytes; `share` of the table's bytes."""
 
 PARTITION_WRITES = pl.Schema(
     {
@@ -42,8 +44,9 @@ PARTITION_WRITES = pl.Schema(
         "note": pl.String(),
     }
 )
-"""One row a partition and span of time in which commits that changed data added files to it. `records` written, null
-when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only), `note` names it."""
+"""One row a partition and span of time in which commits that changed data added files to it. `bytes` and `records`
+written, null when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only), `note`
+names it."""
 
 PARTITION_ARRIVALS = pl.Schema(
     {
@@ -77,7 +80,7 @@ PARTITION_HISTORY = pl.Schema(
     }
 )
 """One row a commit that added files to a partition or took some, oldest first; the last three are what it held then.
-Records are null where a file does not tell, and from there on."""
+Bytes and records are null where a file does not tell, and from there on."""
 
 LATE_TIMES = 1.5
 """A partition is late when it came after a later one by this many usual steps between partitions."""
@@ -94,12 +97,13 @@ OUT_OF_ORDER_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How uneven partitions are: the largest against the median, in bytes and in files. Ratios None without bytes."""
+    """How uneven partitions are: the largest against the median, in bytes and in files. Ratios None without bytes;
+    everything about bytes is None where those of one partition are unknown."""
 
     partitions: int
     largest: str | None
-    largest_bytes: int
-    median_bytes: int
+    largest_bytes: int | None
+    median_bytes: int | None
     bytes_ratio: float | None
     most_files: str | None
     most_files_count: int
@@ -120,15 +124,15 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
         .group_by("partition_text")
         .agg(
             files=pl.len().cast(pl.Int64),
-            bytes=pl.col("size").sum(),
-            records=pl.when(pl.col("live").is_not_null().all()).then(pl.col("live").sum()),
+            bytes=total("size"),
+            records=total("live"),
             median_size=pl.col("size").quantile(0.5, "nearest").cast(pl.Int64),
             **{name: pl.col(name).first() for name in typed.columns},
         )
     )
     return (
         grouped.sort(*typed.columns, "partition_text", nulls_last=True)
-        .with_columns(share=pl.when(pl.col("bytes").sum() > 0).then(pl.col("bytes") / pl.col("bytes").sum()))
+        .with_columns(share=pl.when(total("bytes") > 0).then(pl.col("bytes") / total("bytes")))
         .select(PARTITION_SIZES.names())
         .cast(PARTITION_SIZES)
     )
@@ -138,10 +142,12 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
     """Skew of PARTITION_SIZES."""
     if sizes.is_empty():
         return Skew(0, None, 0, 0, None, None, 0, 0, None)
-    largest = sizes.sort("bytes", descending=True).row(0, named=True)
+    largest: dict[str, Any] = {"partition_text": None, "bytes": None}
+    if known := not sizes["bytes"].has_nulls():
+        largest = sizes.sort("bytes", descending=True).row(0, named=True)
     most = sizes.sort("files", descending=True).row(0, named=True)
     medians = sizes.select(pl.col("bytes", "files").quantile(0.5, "nearest")).row(0, named=True)
-    median_bytes, median_files = int(medians["bytes"]), int(medians["files"])
+    median_bytes, median_files = int(medians["bytes"]) if known else None, int(medians["files"])
     return Skew(
         sizes.height,
         largest["partition_text"],
@@ -196,8 +202,8 @@ def partition_writes(
         .group_by("partition_text", start.alias("timestamp"))
         .agg(
             files=pl.len().cast(pl.Int64),
-            bytes=pl.col("size").sum(),
-            records=pl.when(pl.col("records").is_not_null().all()).then(pl.col("records").sum()),
+            bytes=total("size"),
+            records=total("records"),
             first_version=pl.col("version").first(),
             last_version=pl.col("version").last(),
             suspicious=pl.col("suspicious").any(),
@@ -327,21 +333,21 @@ def partition_history(
     touched = pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
     first = own.filter(pl.col("added").is_null())
     state = []
-    for name, whole in (("files", first.height), ("bytes", int(first["size"].sum())), ("records", _rows_of(first))):
+    whole_of = {"files": first.height, "bytes": total_of(first["size"]), "records": total_of(first["records"])}
+    for name, whole in whole_of.items():
         change = pl.col(f"{name}_added").fill_null(0) - pl.col(f"{name}_removed").fill_null(0)
-        known_so_far = pl.lit(whole is not None) & ~pl.col("unknown").cum_max()
-        value = change.cum_sum() + (whole or 0)
-        state.append((pl.when(known_so_far).then(value) if name == "records" else value).alias(name))
-    unknown = (pl.col("files_added").is_not_null() & pl.col("records_added").is_null()) | (
-        pl.col("files_removed").is_not_null() & pl.col("records_removed").is_null()
-    )
+        unknown = (pl.col("files_added").is_not_null() & pl.col(f"{name}_added").is_null()) | (
+            pl.col("files_removed").is_not_null() & pl.col(f"{name}_removed").is_null()
+        )
+        known_so_far = pl.lit(whole is not None) & ~unknown.cum_max()
+        value = change.cast(pl.Int128).cum_sum() + (whole or 0)
+        state.append(pl.when(known_so_far).then(value).cast(pl.Int64, strict=False).alias(name))
     zero = [
         pl.when(pl.col("files_" + n.split("_")[1]).is_null()).then(0).otherwise(n).alias(n)
         for n in ("bytes_added", "bytes_removed", "records_added", "records_removed")
     ]
     return (
-        flows.with_columns(unknown=unknown)
-        .with_columns(state)
+        flows.with_columns(state)
         .filter(touched)
         .with_columns(zero)
         .with_columns(pl.col("files_added", "files_removed").fill_null(0))
@@ -356,11 +362,7 @@ def _flows(own: pl.DataFrame, way: str) -> pl.DataFrame:
         .group_by(pl.col(way).alias("version"))
         .agg(
             pl.len().cast(pl.Int64).alias(f"files_{way}"),
-            pl.col("size").sum().alias(f"bytes_{way}"),
-            pl.when(pl.col("records").is_not_null().all()).then(pl.col("records").sum()).alias(f"records_{way}"),
+            total("size").alias(f"bytes_{way}"),
+            total("records").alias(f"records_{way}"),
         )
     )
-
-
-def _rows_of(stays: pl.DataFrame) -> int | None:
-    return None if stays["records"].has_nulls() else int(stays["records"].sum())

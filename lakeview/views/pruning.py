@@ -28,12 +28,13 @@ from lakeview.expressions import (
 from lakeview.schema import Schema, leaf_name
 from lakeview.snapshot import Snapshot
 from lakeview.views.columns import ELLIPSIS, TEXT_LENGTH, value_text
+from lakeview.views.sums import total, total_of
 
 REASONS = ("kept", "partition", "range", "nulls")
 """What may be said of a file: a filter reads it, or it is spared by its partition, by min and max, by its nulls."""
 
 EXPLAINED = pl.Schema({"reason": pl.String(), "files": pl.Int64(), "bytes": pl.Int64()})
-"""One row a reason, in the order of REASONS, those without files included."""
+"""One row a reason, in the order of REASONS, those without files included; `bytes` null where a file's are unknown."""
 
 FILE_VERDICTS = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
 """PLAN with REASONS for reasons."""
@@ -59,12 +60,12 @@ _POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
 
 @dataclass(frozen=True, slots=True)
 class ReadCost:
-    """What a filter reads of a version: files and bytes, of how many."""
+    """What a filter reads of a version: files and bytes, of how many; bytes None where a file's are unknown."""
 
     files: int
-    bytes: int
+    bytes: int | None
     all_files: int
-    all_bytes: int
+    all_bytes: int | None
 
     @property
     def files_share(self) -> float | None:
@@ -73,8 +74,8 @@ class ReadCost:
 
     @property
     def bytes_share(self) -> float | None:
-        """The share of the bytes, None where there are none."""
-        return None if self.all_bytes == 0 else self.bytes / self.all_bytes
+        """The share of the bytes, None where there are none or they are unknown."""
+        return self.bytes / self.all_bytes if self.all_bytes and self.bytes is not None else None
 
 
 def filter_columns(where: pl.Expr, schema: Schema) -> list[str]:
@@ -134,16 +135,17 @@ def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, 
 
 def explained(verdicts: pl.DataFrame) -> pl.DataFrame:
     """EXPLAINED: files and bytes by what spares them."""
-    counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=pl.col("size").sum())
+    counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     reasons = pl.DataFrame({"reason": REASONS})
     joined = reasons.join(counts, on="reason", how="left", maintain_order="left")
-    return joined.with_columns(pl.col("files", "bytes").fill_null(0)).cast(EXPLAINED)
+    none = pl.col("files").is_null()
+    return joined.with_columns(pl.when(none).then(0).otherwise(n).alias(n) for n in ("files", "bytes")).cast(EXPLAINED)
 
 
 def read_cost(verdicts: pl.DataFrame) -> ReadCost:
     """ReadCost of FILE_VERDICTS or PLAN."""
     kept = verdicts.filter("kept")
-    return ReadCost(kept.height, int(kept["size"].sum()), verdicts.height, int(verdicts["size"].sum()))
+    return ReadCost(kept.height, total_of(kept["size"]), verdicts.height, total_of(verdicts["size"]))
 
 
 def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:

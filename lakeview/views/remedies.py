@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from lakeview.snapshot import Snapshot
 from lakeview.views.engine_rules import format_words
-from lakeview.views.retention_policy import RetentionPolicy
+from lakeview.views.retention_policy import SHORTEST_KEPT, RetentionPolicy
+from lakeview.views.units import format_age
 
 
 def command(purpose: str, snapshot: Snapshot) -> str | None:
@@ -20,6 +21,20 @@ def clean_up_command(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelt
     before = (now - keep).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     versions_kept = str(max(policy.versions_kept, 1))
     return _filled("clean_up", snapshot, hours=str(hours), before=before, versions_kept=versions_kept)
+
+
+def clean_up_warning(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta) -> str | None:
+    """What goes wrong with a clean-up that keeps so little; None where nothing does."""
+    files = policy.rule == "removed files"
+    parts = []
+    if files and keep < policy.keep:
+        words = format_words(snapshot.format)
+        switch = None if words is None else words.commands.get("clean_up_unchecked")
+        said = f"Less than the {format_age(policy.keep)} that removed files are kept for: engines refuse it"
+        parts.append(said if switch is None else f"{said} until {switch}")
+    if keep < SHORTEST_KEPT if files else not keep:
+        parts.append("Queries and writers that are still running lose files they need")
+    return ". ".join(parts) + "." if parts else None
 
 
 def keep_longer_command(snapshot: Snapshot, keep: timedelta) -> str | None:

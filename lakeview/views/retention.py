@@ -16,6 +16,8 @@ from lakeview.views.readability import RIBBON, readability, readability_runs, ru
 from lakeview.views.ref_retention import version_ages
 from lakeview.views.retention_policy import RetentionPolicy
 from lakeview.views.stays import Stays
+from lakeview.views.sums import total_of
+from lakeview.views.units import counted
 
 VERSION_NEEDS = pl.Schema(
     {**RIBBON, "position": pl.Int64(), "readable": pl.Boolean(), "needs_ms": pl.Int64()},
@@ -37,16 +39,30 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a clean-up of a table finds: VERSION_NEEDS, FILE_NEEDS and the policy. `live_bytes` of the latest version.
+    """What a clean-up of a table finds: VERSION_NEEDS, FILE_NEEDS and the policy. `live_bytes` of the latest version,
+    None where the log does not know.
 
-    `bound`: why the bytes are at least so many and not exact; None where nothing is missing.
+    `bound`: why the bytes are at least so many and not exact; None where nothing is missing. `refs`: how many branches
+    and tags say what is kept; it is of the whole table, whichever of them is looked at.
     """
 
     policy: RetentionPolicy
     versions: pl.DataFrame
     files: pl.DataFrame
-    live_bytes: int
+    live_bytes: int | None
     bound: str | None
+    refs: int = 0
+
+    @property
+    def what(self) -> str:
+        """What a clean-up goes by, in words."""
+        if self.policy.rule == "removed files":
+            return "removed files"
+        return (
+            f"versions of all {counted(self.refs, 'branch or tag', 'branches and tags')}"
+            if self.refs > 1
+            else "versions"
+        )
 
     @property
     def undated(self) -> bool:
@@ -56,8 +72,8 @@ class Retention:
 
     @property
     def retained_bytes(self) -> int:
-        """Bytes of files that only old, readable versions need."""
-        return int(self.files["size"].sum())
+        """Bytes of files that only old, readable versions need; those of unknown size add nothing, as `bound` says."""
+        return total_of(self.files["size"].fill_null(0)) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,11 @@ class Simulation:
     versions_left: int
     lost: str | None
     ribbon: pl.DataFrame
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing can be said of the bytes: versions are lost with files that nobody told of."""
+        return bool(self.versions) and not self.bytes
 
 
 def retention(
@@ -111,8 +132,9 @@ def retention(
         policy,
         told.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
         files.select(FILE_NEEDS.names()).cast(FILE_NEEDS),
-        int(live["size"].sum()),
-        bound,
+        total_of(live["size"]),
+        f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
+        0 if refs is None else refs.height,
     )
 
 
@@ -122,7 +144,7 @@ def simulate(found: Retention, keep: timedelta) -> Simulation:
     taken = found.files.filter(pl.col("needs_ms") > limit)
     ribbon = retention_ribbon(found, keep)
     lost = ribbon.filter(pl.col("state") == "risk").height
-    size = int(taken["size"].sum())
+    size = total_of(taken["size"].fill_null(0)) or 0
     whole = found.retained_bytes
     return Simulation(
         keep,
@@ -215,7 +237,7 @@ def _needed(stays: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
 
 def _aged(stays: pl.DataFrame, placed: pl.DataFrame, tombstones: pl.DataFrame | None, now: datetime) -> pl.DataFrame:
     """Stays with `path_ms` (how long ago the file was removed last, 0 while it is live) and `needs_ms`: the same, or
-    more where the stay's deletion vector went earlier."""
+    more where its deletion vector went for good earlier."""
     moments = placed.select(removed="position", moment="timestamp")
     dated = stays.join(moments, on="removed", how="left", maintain_order="left")
     if tombstones is not None and not tombstones.is_empty():
@@ -228,7 +250,11 @@ def _aged(stays: pl.DataFrame, placed: pl.DataFrame, tombstones: pl.DataFrame | 
     age = (pl.lit(now).cast(placed.schema["timestamp"]) - pl.col("moment")).dt.total_milliseconds().clip(0)
     aged = dated.with_columns(stay_ms=pl.when(pl.col("removed").is_null()).then(0).otherwise(age))
     aged = aged.with_columns(path_ms=pl.col("stay_ms").min().over("path"))
-    vector = pl.when(pl.col("deletion_vector").is_not_null()).then("stay_ms").otherwise(0)
+    if aged["deletion_vector"].null_count() == aged.height:
+        return aged.with_columns(needs_ms="path_ms")
+    # a vector may come back, as a file may: with a restored version
+    own = pl.col("stay_ms").min().over("path", "deletion_vector")
+    vector = pl.when(pl.col("deletion_vector").is_not_null()).then(own).otherwise(0)
     return aged.with_columns(needs_ms=pl.max_horizontal("path_ms", vector))
 
 

@@ -21,6 +21,9 @@ REF_AGE = "history.expire.max-ref-age-ms"
 DEFAULT_FILES_KEPT = timedelta(days=7)
 """Without the property engines keep removed files for a week (Delta Lake, Table properties)."""
 
+SHORTEST_KEPT = timedelta(days=7)
+"""Removed files that are kept for less may be missed by a long query or a slow writer (Delta Lake, VACUUM)."""
+
 DEFAULT_LOG_KEPT = timedelta(days=30)
 
 DEFAULT_VERSION_AGE = timedelta(days=5)

@@ -156,7 +156,7 @@ def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
     def running(kind: str) -> pl.Expr:
         change = pl.col(f"{kind}_added") - pl.col(f"{kind}_removed")
         known = change.is_not_null().cum_min() & pl.lit(from_first)
-        return pl.when(known).then(change.cum_sum()).otherwise(None)
+        return pl.when(known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
 
     return ordered.select(files=running("files"), bytes=running("bytes"), records=running("records"))
 
@@ -180,7 +180,7 @@ def _states_from_lifetimes(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl
         .collect()
     )
     kinds = ("files", "bytes", "records")
-    totals = [pl.col(k).sum() for k in kinds]
+    totals = [pl.col(k).cast(pl.Int128).sum() for k in kinds]
     unknowns = [pl.col(k).is_null().sum().cast(pl.Int64).alias(f"{k}_unknown") for k in kinds]
     born = stays.group_by(pl.col("from").alias("row")).agg(*totals, *unknowns)
     died = stays.drop_nulls("to").group_by(pl.col("to").alias("row")).agg(*totals, *unknowns)
@@ -192,7 +192,8 @@ def _states_from_lifetimes(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl
         .sort("row")
         .select(*((pl.col(n).fill_null(0) - pl.col(f"{n}_died").fill_null(0)).cum_sum().alias(n) for n in names))
     )
-    return joined.select(*(pl.when(pl.col(f"{k}_unknown") == 0).then(k).otherwise(None).alias(k) for k in kinds))
+    known = (pl.when(pl.col(f"{k}_unknown") == 0).then(k).alias(k) for k in kinds)
+    return joined.select(each.cast(pl.Int64, strict=False) for each in known)
 
 
 def _label() -> pl.Expr:

@@ -11,14 +11,13 @@ from lakeview.snapshot import Snapshot
 from lakeview.views.readability import cadence
 from lakeview.views.remedies import clean_up_command, command, keep_longer_command
 from lakeview.views.retention import Retention, simulate
+from lakeview.views.retention_policy import SHORTEST_KEPT
+from lakeview.views.sums import total_of
 from lakeview.views.units import counted, format_age, format_bytes, format_percent
 
 HISTORY_SHARE = 0.4
 HISTORY_BYTES = 64 << 20
 """History is dear from this share of all bytes kept and this size on."""
-
-SHORTEST_KEPT = timedelta(days=7)
-"""Removed files that are kept for less may be missed by a long query or a slow writer (Delta Lake, VACUUM)."""
 
 CHECKPOINT_TIMES = 10
 DEFAULT_CHECKPOINT_INTERVAL = 10
@@ -56,11 +55,11 @@ def upkeep(
 
 def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Finding]:
     kept = retention.retained_bytes
-    whole = kept + retention.live_bytes
-    if not whole:
+    whole = None if retention.live_bytes is None else kept + retention.live_bytes
+    if whole == 0:
         return []
-    share = kept / whole
-    dear = share >= HISTORY_SHARE and kept >= HISTORY_BYTES
+    share = None if whole is None else kept / whole
+    dear = share is not None and share >= HISTORY_SHARE and kept >= HISTORY_BYTES
     evidence = f"{format_percent(share)} of the bytes kept, {counted(retention.files.height, 'file')}"
     return [
         Finding(
@@ -99,8 +98,8 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
         return [*found, Finding(Severity.PASS, "The next clean-up ends no version", "", limit, page="health")]
     usual = None if commits is None else cadence(commits, now).usual
     last = done.versions_left <= 1 < done.versions_left + done.versions
-    what = "removed files" if files else "versions"
-    evidence = f"{what} are kept for {format_age(policy.keep)}; it frees at least {format_bytes(done.bytes)}"
+    freed = "an unknown number of bytes" if done.is_unknown else f"at least {format_bytes(done.bytes)}"
+    evidence = f"{retention.what} are kept for {format_age(policy.keep)}; it frees {freed}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"
     found.append(
@@ -157,7 +156,7 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
 
 def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     size, live = int(log["size"].sum()), snapshot.size_bytes
-    large = size >= LOG_BYTES and size >= LOG_SHARE * live
+    large = live is not None and size >= LOG_BYTES and size >= LOG_SHARE * live
     share = size / live if live else None
     evidence = f"{counted(log.height, 'file')}, {format_percent(share)} of the live bytes"
     return [
@@ -198,7 +197,7 @@ def _delete_files(snapshot: Snapshot) -> list[Finding]:
         Finding(
             Severity.ATTENTION,
             f"{deletes:,} files only delete rows",
-            f"beside {counted(data, 'data file')}, {format_bytes(int(snapshot.delete_files['size'].sum()))}",
+            f"beside {counted(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}",
             f"one for two data files, at least {DELETE_FILES_AT_LEAST}",
             remedy="rewrite the data files with their deletes applied",
             page="files",

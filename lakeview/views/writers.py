@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.frames import UTC_MILLIS
+from lakeview.views.sums import total
 from lakeview.views.thinned import MOST_MARKS, THINNED, thin_marks
 
 WRITERS = pl.Schema(
@@ -46,15 +47,11 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     engine = pl.concat_str("engine", "client_version", separator=" ", ignore_nulls=True).replace("", None)
     known = line.join(commits.select("version", named=engine), on="version", how="left", maintain_order="left")
     gaps = pl.col("timestamp").drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
-
-    def whole(name: str) -> pl.Expr:
-        return pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(name)
-
     return (
         known.group_by("writer")
         .agg(
             *((pl.col("lane") == lane).sum().alias(lane) for lane in _LANES),
-            *(whole(name) for name in ("bytes_added", "bytes_removed")),
+            *(total(name) for name in ("bytes_added", "bytes_removed")),
             pl.when(pl.col("records_added").is_not_null().any()).then(pl.col("records_added").sum()),
             pl.col("suspicious").sum(),
             records_exact=pl.col("records_added").is_not_null().all(),

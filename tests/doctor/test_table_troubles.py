@@ -276,6 +276,10 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     "a file of a negative size": (
         lambda h: sound(h).commit(add("a.parquet", size=-1, records=1)), BROKEN, "1 live file of a negative size", "a",
     ),
+    "a file larger than any": (
+        lambda h: sound(h).commit(add("a.parquet", size=2**62, records=1)),
+        BROKEN, "1 live file of a size that no store lets a file have", "a.parquet",
+    ),
     "a table that a catalog manages": (
         lambda h: first(h, protocol(3, 7, readerFeatures=["catalogManaged"], writerFeatures=["catalogManaged"])),
         NOTE, "A catalog manages this table", "catalogManaged",

@@ -76,6 +76,18 @@ def test_entries_that_would_be_passed_over_are_corrupt(
         lv.open_table(history.address).scan().collect()
 
 
+@pytest.mark.parametrize("size", [-5, 2**48 + 1, 2**63 - 1])
+def test_a_size_that_no_file_has_is_unknown(tmp_path: Path, size: int) -> None:
+    history = odd(tmp_path)
+    history.change = lambda files: [{**f, "file_size_in_bytes": size} for f in files]
+    history.append("a", [{"id": i} for i in range(3)])
+    table = lv.open_table(history.address)
+    assert (table.snapshot().num_records, table.snapshot().size_bytes) == (3, None)
+    assert table.lifetimes()["size"].to_list() == [None]
+    assert table.plan("id = 1")["size"].to_list() == [None]
+    assert table.scan().collect()["id"].to_list() == [0, 1, 2]
+
+
 def test_fewer_records_than_none_are_unknown(tmp_path: Path) -> None:
     history = odd(tmp_path)
     history.change = lambda files: [{**f, "record_count": -3} for f in files]

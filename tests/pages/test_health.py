@@ -49,6 +49,7 @@ def test_moving_the_slider_moves_the_figures_and_the_command(good: Path) -> None
     app.slider(key="keep").set_value(3).run()
     assert not app.exception
     assert any("RETAIN 72 HOURS" in code.value for code in app.code)
+    assert "engines refuse it until spark.databricks.delta.retentionDurationCheck.enabled is false" in text(app)
 
 
 def test_findings_come_with_limit_and_remedy(good: Path) -> None:

@@ -15,12 +15,15 @@ from tests.pages.app import TABLE_PAGES, open_page, text
 NAMES = ("^x$", "*", "path", "version", "size", "records", "files", "min", "^.*$")
 """Names that polars takes for patterns, and names of columns that lakeview adds itself."""
 
+SIZES = (1_000, 2**62, -5)
+"""Of one file that a file may have, and of two that none has."""
+
 AGES = (datetime(1, 6, 1, tzinfo=UTC), datetime(1650, 1, 1, tzinfo=UTC), datetime(9999, 6, 1, tzinfo=UTC))
 
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A table of each format whose columns and partitions have such names."""
+    """A table of each format whose columns and partitions have such names, and its files such sizes."""
     history = DeltaHistory(tmp_path_factory.mktemp("delta") / "t").create(dict.fromkeys(NAMES, "string"),
                                                                           partition_by=("^.*$",))  # fmt: skip
     kept = NAMES[:-1]
@@ -32,7 +35,9 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "maxValues": dict.fromkeys(kept, f"{i}b"),
             "nullCount": dict.fromkeys(kept, 0),
         }
-        history.commit(info(operation="WRITE"), history.data(f"f{i}", rows, stats=stats, partition={"^.*$": f"p{i}"}))
+        action = history.data(f"f{i}", rows, stats=stats, partition={"^.*$": f"p{i}"})
+        action["add"]["size"] = SIZES[i]
+        history.commit(info(operation="WRITE"), action)
     fields = [{"id": i + 1, "name": n, "required": False, "type": "string"} for i, n in enumerate(NAMES)]
     other = BranchedHistory(tmp_path_factory.mktemp("iceberg") / "t", fields, [(1, "identity", "^.*$")])
     for i in range(3):
@@ -42,8 +47,11 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", ["Delta", "Iceberg"])
 @pytest.mark.parametrize("page", TABLE_PAGES)
-def test_a_column_may_have_any_name(page: str, kind: str, named: dict[str, str]) -> None:
-    assert not open_page(page, named[kind], column="^x$").exception
+def test_a_column_may_have_any_name_and_a_file_any_size(page: str, kind: str, named: dict[str, str]) -> None:
+    app = open_page(page, named[kind], column="^x$")
+    assert not app.exception
+    if page == "overview" and kind == "Delta":
+        assert "2 of 3 files are recorded with a size that no file has" in text(app)
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lakeview import views
 from lakeview.ui import viewed
-from lakeview.ui.opened import look_at
+from lakeview.ui.opened import Opened, look_at
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page, text
@@ -150,6 +151,27 @@ def test_readability_is_that_of_the_line_told(branched: str) -> None:
     main, audit = (viewed.ribbon(look_at(branched, ref=ref)) for ref in (None, "audit"))
     assert main["version"].to_list() == [FIRST_ID + n for n in (1, 3, 4)]
     assert audit["version"].to_list() == [FIRST_ID + n for n in (1, 2)]
+
+
+def test_a_clean_up_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "t", FIELDS)
+    first = history.append("a", [{"id": 1, "day": None, "note": "x"}])
+    history.branch("audit")
+    with history.on("audit"):
+        history.append("much", [{"id": i, "day": None, "note": f"{i} of very many"} for i in range(5_000)])
+    history.remove(first)
+    told = [upkeep_of(look_at(history.address, ref=ref)) for ref in (None, "audit")]
+    assert told[0] == told[1]
+    assert told[0][0].startswith(
+        "The next clean-up ends v1001: versions of all 2 branches and tags are kept for 5 days"
+    )
+    assert viewed.ribbon(look_at(history.address, ref="audit"))["state"].to_list() == ["risk", "kept"]
+    retained = [m.value for m in open_page("overview", history.address, ref="audit").metric if "Retained" in m.label]
+    assert retained == [views.format_bytes((tmp_path / "t/data/a").stat().st_size)]  # of main, which is empty now
+
+
+def upkeep_of(now: Opened) -> list[str]:
+    return [f"{f.claim}: {f.evidence}" for f in viewed.findings(now) if "clean-up" in f.claim]
 
 
 def test_the_course_of_clustering_is_that_of_the_line_told(branched: str) -> None:

@@ -69,6 +69,12 @@ def test_versions_that_die_beside_others_are_noted() -> None:
     assert found.effect == "these versions can no longer be read then"
 
 
+def test_what_a_clean_up_frees_is_unknown_where_no_file_of_the_lost_versions_is_told_of() -> None:
+    told = Story().append(1, size=0).after(days=30).overwrite(0, records=1).after(days=30)
+    found = judged(told)["The next clean-up ends v0"]
+    assert found.evidence.startswith("removed files are kept for 7 days; it frees an unknown number of bytes")
+
+
 def test_a_short_retention_is_named() -> None:
     found = judged(Story().append(1), {"delta.deletedFileRetentionDuration": "interval 2 hours"})
     short = found["Removed files are kept for 2 h only"]
@@ -127,6 +133,39 @@ def named(table_format: str, address: str, name: str | None = None) -> Snapshot:
 )
 def test_names_are_quoted_in_commands(snapshot: Snapshot, run: str | None) -> None:
     assert command("compact", snapshot) == run
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "properties", "days", "warning"),
+    [
+        pytest.param(named("delta", "/t"), {}, 7, None, id="as long as files are kept"),
+        pytest.param(
+            named("delta", "/t"), {}, 0,
+            "Less than the 7 days that removed files are kept for: engines refuse it until "
+            "spark.databricks.delta.retentionDurationCheck.enabled is false. "
+            "Queries and writers that are still running lose files they need.",
+            id="less",
+        ),
+        pytest.param(
+            named("delta", "/t"), {"delta.deletedFileRetentionDuration": "interval 0 hours"}, 0,
+            "Queries and writers that are still running lose files they need.", id="as little as the table says",
+        ),
+        pytest.param(
+            named("sharing", "/t"), {"delta.deletedFileRetentionDuration": "interval 30 days"}, 8,
+            "Less than the 30 days that removed files are kept for: engines refuse it.", id="of a format without words",
+        ),
+    ],
+)  # fmt: skip
+def test_a_clean_up_that_keeps_little_comes_with_a_warning(
+    snapshot: Snapshot, properties: dict[str, str], days: int, warning: str | None
+) -> None:
+    assert views.clean_up_warning(snapshot, views.retention_policy(properties), timedelta(days=days)) == warning
+
+
+def test_old_versions_that_are_not_kept_at_all_come_with_a_warning() -> None:
+    policy = views.retention_policy({}, pl.DataFrame({"name": ["main"]}))
+    told = [views.clean_up_warning(named("iceberg", "/t"), policy, timedelta(days=n)) for n in (0, 1)]
+    assert told == ["Queries and writers that are still running lose files they need.", None]
 
 
 def test_a_clean_up_never_keeps_less_than_asked_for() -> None:

@@ -13,6 +13,7 @@ from lakeview.delta.log.commits import PARTITION_VALUES, VECTOR, Commit, text_ma
 from lakeview.delta.log.paths import commit_name, decode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.errors import CorruptTableError
+from lakeview.frames import sizes
 
 CHANGE_FILES = pl.Schema(
     {
@@ -42,7 +43,7 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
     recorded = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
     aside = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
     inferred = _inferred(actions.filter(~pl.col("version").is_in(aside)))
-    return pl.concat([_recorded(recorded), inferred]).sort("version", maintain_order=True)
+    return pl.concat([_recorded(recorded), inferred]).sort("version", maintain_order=True).with_columns(sizes())
 
 
 def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:

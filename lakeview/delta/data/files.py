@@ -10,7 +10,7 @@ from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.log.state import TableState
 from lakeview.errors import InvalidRequestError
-from lakeview.frames import FILES, TOMBSTONES, moments
+from lakeview.frames import FILES, TOMBSTONES, moments, sizes
 from lakeview.schema import Field, Schema
 
 # column of FILES -> columns of FILE_ACTIONS it is made of
@@ -51,6 +51,8 @@ def files_frame(replay: TableState, partitions: Sequence[Field], columns: Sequen
 
 def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Series:
     match name:
+        case "size":
+            return adds.select(sizes()).to_series()
         case "modified":
             return adds.select(moments("modified")).to_series()
         case "partition":
@@ -82,7 +84,7 @@ class DeltaLoader:
     def tombstones(self) -> pl.DataFrame:
         """TOMBSTONES."""
         removes = self._replay.removes().rename({"modified": "deleted"})
-        return removes.with_columns(moments("deleted")).select(TOMBSTONES.names())
+        return removes.with_columns(moments("deleted"), sizes()).select(TOMBSTONES.names())
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS."""

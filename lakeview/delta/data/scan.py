@@ -16,7 +16,7 @@ from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.state import TableState
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
-from lakeview.frames import PLAN
+from lakeview.frames import PLAN, sizes
 from lakeview.rows import FileTask
 from lakeview.schema import Field, Schema
 
@@ -98,7 +98,7 @@ class Scan:
         columns = ["size", "partition_values", "vector"]
         if self._tracked is not None:
             columns += ["base_row_id", "default_row_commit_version"]
-        return self._replay.adds(columns, LeafStatistics(leaves) if leaves else None)
+        return self._replay.adds(columns, LeafStatistics(leaves) if leaves else None).with_columns(sizes())
 
 
 class _Known:

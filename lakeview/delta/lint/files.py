@@ -18,6 +18,7 @@ from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.errors import CorruptTableError
 from lakeview.findings import Finding, Severity
+from lakeview.frames import MOST_BYTES
 from lakeview.schema import Field
 
 _YOUNG = timedelta(days=1)
@@ -67,18 +68,23 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
             remedy="restore them from a backup, or restore the table to a version that does without",
             page="files",
         )
-    negative = live.filter(pl.col("size") < 0)
-    if negative.height:
+    impossible = live.filter(~pl.col("size").is_between(0, MOST_BYTES))
+    for what, those in (
+        ("a negative size", impossible.filter(pl.col("size") < 0)),
+        ("a size that no store lets a file have", impossible.filter(pl.col("size") > 0)),
+    ):
+        if those.is_empty():
+            continue
         yield finding(
             Severity.BROKEN,
-            f"{counted(negative.height, 'live file')} of a negative size",
-            some(negative["path"].head(3).to_list(), negative.height),
+            f"{counted(those.height, 'live file')} of {what}",
+            some(those["path"].head(3).to_list(), those.height),
             section=_ADD,
-            place=negative["path"][0],
+            place=those["path"][0],
             remedy="the sizes of this table are wrong: see who wrote the add action",
             page="files",
         )
-    other = found.filter(pl.col("size") >= 0).filter(pl.col("stored") != pl.col("size"))
+    other = found.filter(pl.col("size").is_between(0, MOST_BYTES)).filter(pl.col("stored") != pl.col("size"))
     if other.height:
         row = other.sort("path").row(0, named=True)
         yield finding(

@@ -10,6 +10,7 @@ from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
 from lakeview.delta.log.file_lines import AddLine, FileLine, events_of, info_of, log_lines, records_of, unique_id
 from lakeview.delta.log.paths import canonical_paths, decoded_paths
 from lakeview.errors import CorruptTableError
+from lakeview.frames import MOST_BYTES
 
 Identity: TypeAlias = tuple[str, str | None]
 """A file: canonical path and unique id of its deletion vector."""
@@ -19,7 +20,8 @@ Known: TypeAlias = tuple[int | None, int | None]
 
 
 class FileEvent(NamedTuple):
-    """One file action of a commit; `records`: live rows of an add, None where nobody says and for a remove."""
+    """One file action of a commit; `size` None where no file is of the size recorded; `records`: live rows of an add,
+    None where nobody says and for a remove."""
 
     added: bool
     key: str
@@ -109,10 +111,12 @@ def _events(actions: Sequence[FileLine], root: str) -> list[FileEvent]:
     for action, path, key in zip(actions, paths, canonical_paths(paths, root), strict=True):
         added = isinstance(action, AddLine)
         count = records_of(action) if added else None
-        vector = action.deletion_vector
+        vector, size = action.deletion_vector, action.size
+        if size is not None and not 0 <= size <= MOST_BYTES:
+            size = None
         if count is not None and vector is not None:
             count -= vector.cardinality
-        found.append(FileEvent(added, key, path, unique_id(vector), action.size, count))
+        found.append(FileEvent(added, key, path, unique_id(vector), size, count))
     return found
 
 

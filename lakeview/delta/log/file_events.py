@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_facts import FileEvent
-from lakeview.frames import LIFETIMES
+from lakeview.frames import LIFETIMES, sizes
 
 _KEY = ["key", "deletion_vector"]
 
@@ -57,6 +57,7 @@ def live_events(checkpoint: Checkpoint) -> pl.DataFrame:
         .with_columns(
             pl.lit(-1, pl.Int64).alias("version"),
             pl.lit(value=True).alias("added"),
+            sizes(),
             (pl.col("records") - pl.col("deleted_records")).alias("records"),
         )
         .select(EVENTS.names())

@@ -1,0 +1,42 @@
+"""Sizes that no file has are unknown: summed up they would be told as exact, or turn negative."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lakeview as lv
+from lakeview.errors import CorruptTableError
+from lakeview.frames import MOST_BYTES
+from tests.builders.actions import add, remove
+from tests.builders.history import DeltaHistory
+
+SIZES = {"the most": (MOST_BYTES, MOST_BYTES), "more": (MOST_BYTES + 1, None), "all of 64 bits": (2**63 - 1, None),
+         "less than none": (-1, None), "none": (0, 0)}  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "known"), SIZES.values(), ids=list(SIZES))
+def test_a_size_that_no_file_has_is_unknown(tmp_path: Path, told: int, known: int | None) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(add("f", size=told, records=1))
+    history.commit(add("g", size=told, records=1)).commit(remove("g", size=told))
+    opened = lv.open_table(history.address)
+    assert opened.snapshot().size_bytes == known
+    assert opened.snapshot().files["size"].to_list() == [known]
+    assert opened.snapshot().tombstones["size"].to_list() == [known]
+    assert opened.plan("id = 1")["size"].to_list() == [known]
+    assert opened.changes_plan(1, 2)["size"].to_list() == [known, known]
+    assert opened.lifetimes()["size"].to_list() == [known, known]
+    assert opened.history()["bytes_added"].to_list() == [0, known, known, 0]
+    assert opened.history()["bytes_removed"][0] == known
+    history.checkpoint().without(0, 1, 2, 3)
+    later = lv.open_table(history.commit(remove("f")).address)
+    assert later.snapshot(3).size_bytes == known
+    assert later.lifetimes()["size"].to_list() == [known]
+    assert later.history()["bytes_removed"].to_list() == [known]
+
+
+def test_a_file_of_no_possible_size_is_not_looked_into(tmp_path: Path) -> None:
+    table = lv.open_table(DeltaHistory(tmp_path / "t").create().commit(add("f", size=-5)).address)
+    with pytest.raises(CorruptTableError, match="records a size that no file has for f"):
+        table.physical("f")
