@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.frames import UTC_MILLIS
 from lakeview.views.columns import NULL_SHARES_BY_VERSION, spread_evenly, value_text
 from lakeview.views.loads import USUAL_AT_LEAST, USUAL_WINDOW
+from lakeview.views.sums import total
 
 COLUMN_LOADS = pl.Schema(
     {
@@ -32,9 +33,10 @@ COLUMN_LOADS = pl.Schema(
         "max_text": pl.String(),
     }
 )
-"""One row a column and load, loads oldest first. `records`: rows of the files whose nulls are known, `null_count` in
-them, both null where none tells. `mark`: "" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of
-numbers, null where a file does not tell; `newest`: the greatest date or time; the texts: of any type."""
+"""One row a column and load, loads oldest first. `records`: the rows it wrote, null where a file does not count its
+own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
+"" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file does not tell;
+`newest`: the greatest date or time; the texts: of any type."""
 
 SUDDEN = pl.Schema(
     {
@@ -116,7 +118,8 @@ def _column(name: str, head: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     # a file without values has no range; one with values that does not tell leaves the load's unknown
     ranged = (empty | (pl.col("min").is_not_null() & pl.col("max").is_not_null())).all()
     found = rows.group_by("load", maintain_order=True).agg(
-        records=pl.when(known.any()).then(pl.col("records").filter(known).sum()),
+        counted=pl.col("records").filter(known).sum(),
+        records=total("records"),
         null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
         complete=known.all(),
         loose=(~pl.col("null_count_exact").fill_null(value=False)).filter(known).any(),
@@ -124,7 +127,7 @@ def _column(name: str, head: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         high=pl.when(ranged).then(pl.col("max").max()),
         range_exact=ranged & (empty | pl.col("exact").fill_null(value=False)).all(),
     )
-    share = pl.when(pl.col("records") > 0).then((pl.col("null_count") / pl.col("records")).clip(0.0, 1.0))
+    share = pl.when(pl.col("counted") > 0).then((pl.col("null_count") / pl.col("counted")).clip(0.0, 1.0))
     mark = (
         pl.when(pl.col("complete") & ~pl.col("loose"))
         .then(pl.lit(""))

@@ -117,6 +117,7 @@ def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:
         (0, 0.01, "", 0.0, 100.0),
         (1, None, None, None, None),
     ]
+    assert loads["records"].to_list() == [1000, 1000]  # rows are counted all the same
 
 
 def test_a_file_whose_rows_were_deleted_is_not_loaded_again() -> None:
