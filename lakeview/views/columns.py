@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 
 import polars as pl
 
@@ -84,7 +85,8 @@ def schema_tree(
     """SCHEMA_TREE of a schema, with what STATISTICS say of its leaves.
 
     `records`: live rows, if known. `files` (FILES) tells files whose every value is null, and so have no min and max,
-    from files without statistics; without it the null share needs `records`.
+    from files without statistics; without it the null share needs `records`. Of columns that STATISTICS leave out
+    because files are partitioned by them the partition values tell all.
     """
     nodes = [
         (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
@@ -100,7 +102,8 @@ def schema_tree(
     ranges = [
         pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})
     ]
-    for column, part in _by_file(statistics, files, sorted(leaves & set(statistics.columns))):
+    partitioned = _by_partition(statistics, files, leaves)
+    for column, part in chain(_by_file(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
         found.append(_share(column, part, records))
         if column not in without_range:
             ranges.append(_range(column, part))
@@ -223,6 +226,24 @@ def _by_file(
             }
         )
         yield column, part
+
+
+def _by_partition(
+    statistics: pl.DataFrame, files: pl.DataFrame | None, leaves: Collection[str]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """As `_by_file`, of columns without statistics that have one value in each file: its partition's."""
+    if files is None or "partition" not in files.columns:
+        return
+    live = files["records"] - files["deleted_records"]
+    for values in files["partition"].struct.unnest():
+        column = leaf_name((values.name,))
+        if column in leaves and column not in statistics.columns:
+            nulls = pl.select(pl.when(values.is_null()).then(live).otherwise(0)).to_series()
+            part = pl.DataFrame({"records": live, "null_count": nulls, "min": values, "max": values})
+            yield (
+                column,
+                part.with_columns(deleted=pl.lit(0), null_count_exact=pl.lit(value=True), exact=pl.lit(value=True)),
+            )
 
 
 def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:

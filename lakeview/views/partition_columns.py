@@ -54,7 +54,7 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
         told = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
         told = told.with_columns(bounds[own["place"].to_list()])
         live = part["records"] - part["deleted_records"]
-        tree = schema_tree(snapshot.schema, told, None, files=part)
+        tree = schema_tree(snapshot.schema, told, None, files=part.drop("partition", strict=False))
         said = tree.row(by_predicate=pl.col("path") == column, named=True)
         rows.append(
             (

@@ -127,6 +127,22 @@ def test_the_tree_tells_ranges_and_nulls_of_leaves() -> None:
     assert tree.schema == views.SCHEMA_TREE
 
 
+def test_partition_values_tell_all_of_a_column_that_files_are_partitioned_by() -> None:
+    schema = Schema((Field("x", LONG), Field("a.b", STRING)))
+    values = pl.DataFrame({"a.b": ["k", None, "c"], "month": [1, 2, 3]}).to_struct("partition")
+    live = files(10, 20, 10).with_columns(values, deleted_records=pl.Series([0, 10, 0]))
+    stats = statistics({"x": [(1, 2, 0)] * 3})
+    row = views.schema_tree(schema, stats, files=live).row(1, named=True)
+    assert (row["path"], row["null_share"], row["null_share_mark"]) == ("`a.b`", 1 / 3, "")
+    assert (row["min_text"], row["max_text"], row["range_is"], row["coverage"]) == ("c", "k", "exact", 1.0)
+    uncounted = live.with_columns(records=pl.Series([None, 20, 10], dtype=pl.Int64))
+    told = views.schema_tree(schema, stats, files=uncounted).row(1, named=True)
+    assert (told["null_share"], told["null_share_mark"]) == (0.5, "≈")
+    # a column with statistics of its own is told by them: files of another partitioning have no value here
+    both = stats.with_columns(stats["x"].alias("`a.b`"))
+    assert views.schema_tree(schema, both, files=live).row(1, named=True)["null_share"] == 0.0
+
+
 def test_a_file_of_nulls_only_has_no_range_to_tell() -> None:
     stats = statistics({"x": [(5, 9, 0), (None, None, 10)]})
     row = views.schema_tree(NESTED, stats, files=files(10, 10)).row(0, named=True)
