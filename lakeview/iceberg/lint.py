@@ -189,6 +189,15 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             _some(twice),
             "Manifests",
         )
+    for column, words in (("size", "sizes"), ("records", "numbers of records")):
+        impossible = entries.filter(pl.col(column).is_null())["path"]  # as the manifests' reader gives what cannot be
+        if impossible.len():
+            yield _finding(
+                Severity.BROKEN,
+                f"Files of the current snapshot are listed with {words} that no file has",
+                _some(impossible),
+                "Manifests",
+            )
     late = entries.filter(pl.col("sequence_number") > max(current.sequence_number, metadata.last_sequence_number))
     if late.height:
         yield _finding(
@@ -236,11 +245,9 @@ def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]
 
 
 def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataFrame) -> Iterator[Finding]:
-    counted = {
-        "total-data-files": data.height,
-        "total-delete-files": deletes.height,
-        "total-records": int(data["records"].sum()),
-    }
+    counted = {"total-data-files": data.height, "total-delete-files": deletes.height}
+    if not data["records"].has_nulls():
+        counted["total-records"] = int(data["records"].sum())
     for key, number in counted.items():
         text = summary.get(key)
         told = whole(text, None) if isinstance(text, str) else None

@@ -10,6 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.errors import CorruptTableError
+from lakeview.findings import Severity
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
@@ -86,6 +87,9 @@ def test_a_size_that_no_file_has_is_unknown(tmp_path: Path, size: int) -> None:
     assert table.lifetimes()["size"].to_list() == [None]
     assert table.plan("id = 1")["size"].to_list() == [None]
     assert table.scan().collect()["id"].to_list() == [0, 1, 2]
+    claims = [(f.severity, f.claim, f.evidence) for f in table.check()]
+    claim = "Files of the current snapshot are listed with sizes that no file has"
+    assert claims == [(Severity.BROKEN, claim, table.snapshot().files["path"][0])]
 
 
 def test_fewer_records_than_none_are_unknown(tmp_path: Path) -> None:
