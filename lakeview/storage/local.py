@@ -98,15 +98,21 @@ class LocalStorage(Storage):
         names: list[str] = []
         sizes: list[int] = []
         times: list[int] = []
-        root = self.resolve("")
-        for folder, _, files in os.walk(root):
-            for name in files:
-                full = os.path.join(folder, name)
-                with suppress(OSError):  # a dangling link is no file
-                    stat = os.stat(full)
-                    names.append(_printable(os.path.relpath(full, root)))
-                    sizes.append(stat.st_size)
-                    times.append(stat.st_mtime_ns // 1_000_000)
+        folders = [(self.resolve(""), "")]
+        while folders:
+            folder, prefix = folders.pop()
+            with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read holds nothing for us
+                for entry in entries:
+                    with suppress(OSError):  # a dangling link is no file
+                        name = prefix + entry.name
+                        if entry.is_dir():
+                            if not entry.is_symlink():
+                                folders.append((entry.path, f"{name}/"))
+                            continue
+                        stat = entry.stat()
+                        names.append(_printable(name))
+                        sizes.append(stat.st_size)
+                        times.append(stat.st_mtime_ns // 1_000_000)
         return listing(names, sizes, times)
 
     def open(self, path: str) -> IO[bytes]:

@@ -151,7 +151,7 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
     with st.container(gap=None, key=f"{key}-charts"):
         for position, chart in enumerate(charts):
             name = f"{key}-{position}"
-            clickable = on_pick is not None and bool(chart.to_dict().get("params"))
+            clickable = on_pick is not None and isinstance(chart.params, list) and bool(chart.params)
             st.altair_chart(
                 _described(chart),
                 theme=None,
@@ -223,12 +223,11 @@ def heading_width(label: str) -> int:
 
 def _described(chart: Any) -> Any:
     """The chart with a description, by which those who do not see it know what it shows: its title, if it has none."""
-    spec = chart.to_dict()
-    title = spec.get("title")
-    text = title.get("text") if isinstance(title, dict) else title
-    if spec.get("description") or not text:
+    # asked of the chart itself: a specification takes longer than all else that is done for a picture
+    text = getattr(chart.title, "text", chart.title)
+    if isinstance(chart.description, str) or not isinstance(text, str | list):
         return chart
-    return chart.properties(description=" ".join(text) if isinstance(text, list) else str(text))
+    return chart.properties(description=" ".join(text) if isinstance(text, list) else text)
 
 
 def _details(finding: Finding) -> str | None:

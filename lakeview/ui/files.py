@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import polars as pl
 import streamlit as st
 
 from lakeview import views
 from lakeview.schema import leaf_name
+from lakeview.ui import cache, viewed
 from lakeview.ui.components import MAX_ROWS, byte_unit, frame, grid, tile
 from lakeview.ui.held import held
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 
 PAGE = 100
@@ -90,34 +93,78 @@ def _labels(bins: pl.DataFrame) -> list[str]:
     return bins.filter(pl.col("files") > 0)["label"].to_list()
 
 
-def listing(now: Opened, live: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """FILE_SIZES and figures of the live files of a version, and the first MAX_ROWS partitions they lie in."""
+
+    bins: pl.DataFrame
+    facts: views.FileFacts
+    partitions: tuple[str, ...]
+
+
+def layout(now: Opened) -> Layout:
+    """How the files of the version shown lie."""
+    return _layout(now.address, now.version, now.branch)
+
+
+@kept(32)
+def _layout(address: str, version: int, branch: str | None) -> Layout:
+    live = cache.snapshot(address, version, branch).files
+    partitions = live["partition_text"].drop_nulls().unique().sort().head(MAX_ROWS)
+    return Layout(views.file_sizes(live), views.file_facts(live), tuple(partitions))
+
+
+def listing(now: Opened, found: Layout) -> pl.DataFrame:
     """Filters, pages and the table of files; returns the rows shown. All of it is kept in the URL."""
-    partitions = live["partition_text"].drop_nulls().unique().sort().head(MAX_ROWS).to_list()
+    partitions = list(found.partitions)
     columns = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
     heading = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        partition, label, order, column = _filters(now, partitions, _labels(bins), columns)
-    chosen = live if partition is None else live.filter(pl.col("partition_text") == partition)
-    chosen = chosen if label is None else views.files_in_bin(chosen, bins, label)
+        partition, label, order, column = _filters(now, partitions, _labels(found.bins), columns)
+    whole = now.address, now.version, now.branch
+    count = _chosen(*whole, partition, label).height
     heading.markdown(
-        f"**Files** &ensp; :small[:gray[{chosen.height:,} in {views.format_version(now.version)} · {order} · "
+        f"**Files** &ensp; :small[:gray[{count:,} in {views.format_version(now.version)} · {order} · "
         "choose a row to look into the file]]"
     )
-    pages = max(1, -(-chosen.height // PAGE))
+    pages = max(1, -(-count // PAGE))
     number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
-    sort, descending = SORTS[order]
-    rows = views.file_page(
-        chosen,
-        sort,
-        descending,
-        (min(number, pages) - 1) * PAGE,
-        PAGE,
-        lifetimes=now.lifetimes,
-        statistics=None if column is None else now.statistics_of([column]),
-        column=column,
-    )
+    rows = _page(*whole, now.latest, now.ref, partition, label, order, column, min(number, pages))
     _table(rows, column, partitioned=bool(partitions))
     return rows
+
+
+def _chosen(address: str, version: int, branch: str | None, partition: str | None, label: str | None) -> pl.DataFrame:
+    """The files of a partition and a bin of sizes."""
+    live = cache.snapshot(address, version, branch).files
+    chosen = live if partition is None else live.filter(pl.col("partition_text") == partition)
+    return chosen if label is None else views.files_in_bin(chosen, _layout(address, version, branch).bins, label)
+
+
+@kept(64)
+def _page(
+    address: str,
+    version: int,
+    branch: str | None,
+    latest: int,
+    ref: str | None,
+    partition: str | None,
+    label: str | None,
+    order: str,
+    column: str | None,
+    number: int,
+) -> pl.DataFrame:
+    sort, descending = SORTS[order]
+    return views.file_page(
+        _chosen(address, version, branch, partition, label),
+        sort,
+        descending,
+        (number - 1) * PAGE,
+        PAGE,
+        lifetimes=cache.lifetimes(address, latest, ref),
+        statistics=None if column is None else cache.statistics(address, version, (column,)),
+        column=column,
+    )
 
 
 def _filters(
@@ -209,6 +256,9 @@ def choose(path: str | None) -> None:
 
 
 def _first_told(now: Opened, columns: list[str]) -> int:
-    """The first column that is no partition key: those have no range of their own."""
+    """The first column that is no partition key: those have no range of their own. None of very many files: their
+    statistics are read once they are asked for."""
+    if not viewed.few_files(now):
+        return 0
     keys = set(now.snapshot.partition_columns)
     return next((i for i, name in enumerate(columns, start=1) if name not in keys), 0)

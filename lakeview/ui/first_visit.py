@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import suppress
+from importlib import import_module
+from threading import Thread
 
 from streamlit.runtime.pages_manager import PagesManager
 
 _MMAP_THRESHOLD, _LARGE = -3, 128 << 10
+_AHEAD = ("lakeview.discovery", "lakeview.views", "lakeview.charts", "pandas")
+"""What every page needs sooner or later, pandas for Streamlit's own tables: two seconds of loading."""
 
 
 def expect() -> None:
-    """Lets the first visit to a server be to any page, and large pieces of memory go back to the system once freed."""
+    """Lets the first visit to a server be to any page, and find loaded what pages need; large pieces of memory go back
+    to the system once freed."""
     # private, and the one switch there is: until the first st.navigation of a server Streamlit takes the folder pages/
     # for the whole app, and calls a link to a page below one of its folders a link to a page that is not there
     PagesManager.uses_pages_directory = False
@@ -19,3 +24,10 @@ def expect() -> None:
     # million files. Where it is another library it has no such switch
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
+    Thread(target=_load_ahead, name="lakeview-ahead", daemon=True).start()
+
+
+def _load_ahead() -> None:
+    """Modules are loaded while nobody waits; a visit that comes before that waits for what it needs."""
+    for name in _AHEAD:
+        import_module(name)

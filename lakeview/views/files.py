@@ -175,7 +175,8 @@ def file_page(
     if lifetimes is None:
         page = page.with_columns(added=pl.lit(None, dtype=pl.Int64))
     else:
-        alive = lifetimes.filter(pl.col("removed").is_null()).select(*keys, "added").unique(keys, keep="last")
+        shown = pl.col("removed").is_null() & pl.col("path").is_in(page["path"].implode())
+        alive = lifetimes.filter(shown).select(*keys, "added").unique(keys, keep="last")
         page = page.join(alive, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return _with_range(page, statistics, column).select(FILE_PAGE.names()).cast(FILE_PAGE)
 
@@ -186,7 +187,7 @@ def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str
         return page.with_columns(pl.lit(None, dtype=FILE_PAGE[n]).alias(n) for n in names)
     said = pl.DataFrame(
         {"path": statistics["_path"], "deletion_vector": statistics["_deletion_vector"], "said": statistics[column]}
-    )
+    ).filter(pl.col("path").is_in(page["path"].implode()))
     page = page.join(said, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
     # one page of files: a row at a time is fine here
     told = [row or {} for row in page["said"].to_list()]

@@ -82,14 +82,11 @@ class LifeFacts:
 def continued(lifetimes: pl.DataFrame) -> pl.DataFrame:
     """`goes_on, went_on` of each of LIFETIMES: whether the file stays on after it with other deleted rows (it ends
     where another begins), and whether it was there before so (it begins where another ends)."""
-    several = lifetimes["path"].hash().is_duplicated()  # numbers are compared far sooner than a million texts
-    if not several.any():
-        return pl.DataFrame({"goes_on": several, "went_on": several})
-    stays = lifetimes.select("path", "added", "removed").with_row_index("row").filter(several)
-    met = (
-        stays.drop_nulls("removed")
-        .join(stays.drop_nulls("added"), left_on=["path", "removed"], right_on=["path", "added"])
-        .select(ends="row", begins="row_right")
+    stays = lifetimes.select("path", "added", "removed").with_row_index("row")
+    ends = stays.drop_nulls("removed")
+    begins = stays.filter(pl.col("added").is_in(ends["removed"].unique().implode()))  # texts are compared for few
+    met = ends.join(begins, left_on=["path", "removed"], right_on=["path", "added"]).select(
+        ends="row", begins="row_right"
     )
     row = pl.int_range(lifetimes.height, dtype=pl.UInt32, eager=True)
     return pl.DataFrame({"goes_on": row.is_in(met["ends"].implode()), "went_on": row.is_in(met["begins"].implode())})

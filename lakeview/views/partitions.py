@@ -252,7 +252,6 @@ def partition_arrivals(
 def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """`partition_text, version, written (order), timestamp, size, records, suspicious, note`: one row a file added by
     a commit that changed data."""
-    known = files.drop_nulls("partition_text").select("path", "partition_text").unique("path")
     judged = "suspicious" in commits.columns
     suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
     note = (
@@ -265,11 +264,13 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
         pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")
     )
     # a file that stays on with other deleted rows was not written again
-    stays = lifetimes.filter(~continued(lifetimes)["went_on"])
-    placed = stays.join(loads, on="added").join(known, on="path", how="left")
-    gone = placed.filter(pl.col("partition_text").is_null())
+    stays = lifetimes.filter(~continued(lifetimes)["went_on"]).join(loads, on="added")
+    known = files.drop_nulls("partition_text").select("path", "partition_text")
+    named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
+    placed = stays.join(named, on="path")
+    gone = stays.join(named, on="path", how="anti")
     if not gone.is_empty():
-        placed = pl.concat([placed.drop_nulls("partition_text"), _by_folder(gone, known)])
+        placed = pl.concat([placed, _by_folder(gone, known)])
     return placed.rename({"added": "version"}).drop_nulls(["partition_text", "timestamp"])
 
 
@@ -282,8 +283,7 @@ def _by_folder(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("partitions") == 1)
         .select("folder", "partition_text")
     )
-    names = gone.columns
-    return gone.drop("partition_text").with_columns(folder).join(folders, on="folder", how="left").select(names)
+    return gone.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
 
 
 def _typed_values(files: pl.DataFrame) -> pl.DataFrame:
@@ -316,12 +316,13 @@ def partition_history(
     What was there before the first commit told is counted from the start. Files that are gone belong to a partition as
     in `partition_writes`; those of no known one are left out.
     """
-    known = files.drop_nulls("partition_text").select("path", "partition_text").unique("path")
-    placed = lifetimes.join(known, on="path", how="left")
-    gone = placed.filter(pl.col("partition_text").is_null())
+    known = files.drop_nulls("partition_text").select("path", "partition_text")
+    there = known.filter(pl.col("partition_text") == partition)["path"]
+    own = lifetimes.filter(pl.col("path").is_in(there.implode()))
+    gone = lifetimes.filter(~pl.col("path").is_in(known["path"].implode()))
     if not gone.is_empty():
-        placed = pl.concat([placed.drop_nulls("partition_text"), _by_folder(gone, known)])
-    own = placed.filter(pl.col("partition_text") == partition)
+        placed = _by_folder(gone, known)
+        own = pl.concat([own, placed.filter(pl.col("partition_text") == partition).select(own.columns)])
     order = "position" if "position" in commits.columns else "version"
     line = commits.sort(order) if order == "position" else commits
     writer = "writer" if "writer" in line.columns else "user"

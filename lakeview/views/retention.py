@@ -119,7 +119,9 @@ def retention(
         files = _files_by_versions(gone, needs)
         bound = "files of branches, of deletes and of metadata are not counted"
     else:
-        aged = _aged(stays, placed, tombstones, now)
+        # most of many files were never removed: nothing of theirs is due
+        ended = stays.filter(pl.col("removed").is_not_null())["path"]
+        aged = _aged(stays.filter(pl.col("path").is_in(ended.implode())), placed, tombstones, now)
         needs = (
             Stays(aged, placed["position"]).extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"].fill_null(0)
         )
@@ -127,7 +129,9 @@ def retention(
         files = gone.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
         bound = "files that the log no longer names are not counted"
     told = placed.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
-    live = lifetimes.filter(pl.col("removed").is_null()).unique("path")
+    live = lifetimes.filter(pl.col("removed").is_null())
+    if live["deletion_vector"].null_count() < live.height:  # else no file stays twice
+        live = live.unique("path")
     return Retention(
         policy,
         told.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
@@ -217,9 +221,10 @@ def _stays(lifetimes: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
 
 def _needed(stays: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """Files without a live stay that a readable version needs: `path, size, removed, first, last` place it was in."""
-    live = stays.filter(pl.col("removed").is_null()).select("path")
     readable = placed.filter("readable").select(needed="position").sort("needed")
-    gone = stays.filter(pl.col("removed").is_not_null()).join(live, on="path", how="anti")
+    gone = stays.filter(pl.col("removed").is_not_null())
+    live = stays.filter(pl.col("removed").is_null() & pl.col("path").is_in(gone["path"].implode()))
+    gone = gone.join(live, on="path", how="anti")
     # the first readable version from `added` on needs the file if it comes before `removed`
     first = (
         gone.with_columns(pl.col("added").fill_null(0))

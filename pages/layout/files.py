@@ -22,13 +22,13 @@ else:
     if here:
         with card(key="files-findings"):
             finding_lines(here, here="files")
-    bins = views.file_sizes(live)
-    with card("Sizes, doubling bins", files.sizes_note(bins), key="sizes-card"):
-        panels = charts.size_histogram(bins, picked=files.picked_bin(bins), dark=dark())
+    layout = files.layout(now)
+    with card("Sizes, doubling bins", files.sizes_note(layout.bins), key="sizes-card"):
+        panels = charts.size_histogram(layout.bins, picked=files.picked_bin(layout.bins), dark=dark())
         stack(panels, key="sizes-picture", on_pick=files.pick_bin)
-    files.tiles(views.file_facts(live))
+    files.tiles(layout.facts)
     with card(key="files-card"):
-        page = files.listing(now, live, bins)
+        page = files.listing(now, layout)
     downloads.offer("files on this page", page)
     downloads.offer("all files", live)
     physical.detail(now, page)

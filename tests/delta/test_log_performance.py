@@ -7,12 +7,17 @@ import sys
 from io import BytesIO
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log import checkpoint_parquet
+from lakeview.delta.log.checkpoints import Checkpoint, LastListing
+from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.table import DeltaTable
+from lakeview.storage import open_storage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
 from tests.builders.stores import FarStorage
@@ -76,7 +81,7 @@ def test_a_listing_reads_the_leaves_it_shows(history: DeltaHistory, reads: list[
     assert reads == [([0], ["add.path", "add.size"])], "no statistics, no vectors that are null, no other row group"
     reads.clear()
     assert table.files(columns=["path", "size", "records"])["records"].to_list() == [1] * 5
-    assert reads == [([0], ["add.path", "add.size", "add.stats"])]
+    assert reads == [([0], ["add.path", "add.stats"])], "and no size, which is known"
     reads.clear()
     assert table.snapshot().num_records == 5
     assert table.files(columns=["path", "records"]).height == 5
@@ -111,6 +116,32 @@ def test_counts_of_both_kinds_add_up(history: DeltaHistory) -> None:
     mixed = [*files(0, 2, stats_parsed=parsed), *files(2, 4, records=3), *files(4, 5)]
     table = written(history, [mixed, [protocol(), metadata()]])
     assert table.files(columns=["path", "records"])["records"].to_list() == [4, 4, 3, 3, None]
+
+
+def test_the_halves_of_a_large_checkpoint_are_read_at_once_and_in_order(
+    history: DeltaHistory, reads: list[tuple[list[int], list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_parquet, "_MANY_ROWS", 3)
+    groups = [files(0, 2, records=1), files(2, 5, records=2), [protocol(), metadata()], files(5, 9), files(9, 11)]
+    table = written(history, groups)
+    table.snapshot()
+    reads.clear()
+    found = table.files(columns=["path", "size", "records"])
+    assert found["path"].to_list() == [f"f{i}" for i in range(11)]
+    assert found["records"].to_list() == [1, 1, 2, 2, 2, *[None] * 6]
+    assert sorted(groups for groups, _ in reads) == [[0, 1], [3, 4]]
+    assert table.statistics()["_path"].to_list() == found["path"].to_list()
+
+
+def test_what_is_known_of_other_files_is_not_put_beside_these(history: DeltaHistory) -> None:
+    written(history, [files(0, 3, records=1), [protocol(), metadata()]])
+    storage = open_storage(history.address)
+    (place,) = TableLog(storage).checkpoints()
+    known = Checkpoint(storage, place).adds(["size"])
+    last = LastListing()
+    last.keep(place, known.with_columns(path=pl.col("path") + "-before"))  # as of a file that was written anew
+    found = Checkpoint(storage, place, last).adds(["size", "records"])
+    assert found.select("path", "size", "records").rows() == [(f"f{i}", i, 1) for i in range(3)]
 
 
 def test_the_newest_metadata_is_found_without_reading_older_commits(history: DeltaHistory) -> None:

@@ -120,8 +120,8 @@ class Template:
             elif kind is None:
                 checks.append(column.str.contains(f"^(?:{piece.blank})(?:{_SCALAR}){re.escape(piece.ending)}$"))
             else:
-                checks.append(column.str.ends_with(piece.ending))
-                body = column.str.head(-len(piece.ending))
+                body = column.str.strip_suffix(piece.ending)
+                checks.append(column.str.len_bytes() - body.str.len_bytes() == len(piece.ending.encode()))
                 body = body.str.strip_prefix(piece.blank) if piece.blank else body
                 values, good = _READERS[kind](body)
                 columns[piece.place] = values

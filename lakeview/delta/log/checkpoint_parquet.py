@@ -25,6 +25,7 @@ Consumer: TypeAlias = Callable[[dict[str, pa.Array]], Mapping[str, Piece]]
 """Takes the arrays of a batch, gives those to keep, of the same length."""
 
 _CONSUMERS = 2  # batches taken apart while the next is decoded: each holds tens of megabytes
+_MANY_ROWS = 100_000
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
@@ -95,40 +96,67 @@ class ParquetActions:
         worth keeping, in threads: what it drops is never held. `narrowed`: of a struct among the leaves, only these
         parts.
         """
-        kept: Arrays = {}
-        rows = 0
-        taken = deque[Future[Mapping[str, Piece]]]()
+        with readable(self.name, self.beside):
+            return self._read(kind, wanted, consume or dict, narrowed or {})
 
-        def keep() -> None:
-            for leaf, piece in taken.popleft().result().items():
-                kept.setdefault(leaf, []).append(piece)
-
+    def _read(
+        self, kind: str, wanted: Sequence[str], consume: Consumer, narrowed: Mapping[str, Sequence[str]]
+    ) -> tuple[Arrays, int]:
         self._known()
+        self._require_struct(kind)
+        present = [w for w in wanted if self._has(kind, w)]
+        groups = self._groups(f"{kind}.path")
+        if "path" not in present or not groups:
+            return {}, 0
+        parts = {w: [f"{w}.{part}" for part in narrowed.get(w, ())] or [w] for w in present}
+        columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
+
+        def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
+            return consume({leaf: _field(batch.column(0), leaf) for leaf in present})
+
+        size = self._batch_rows(_WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS)
+        with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
+            # each half of a large file is decoded by a thread of its own
+            half = len(groups) // 2 if self._rows(groups) > _MANY_ROWS else 0
+            later = pool.submit(self._taken, groups[:half], columns, size, pool, take) if half else None
+            rest = self._taken(groups[half:], columns, size, pool, take)
+            taken = [*(later.result() if later is not None else ()), *rest]
+        kept: Arrays = {}
+        for _, pieces in taken:
+            for leaf, piece in pieces.items():
+                kept.setdefault(leaf, []).append(piece)
+        return kept, sum(rows for rows, _ in taken)
+
+    def _taken(
+        self,
+        groups: Sequence[int],
+        columns: Sequence[str],
+        size: int,
+        pool: ThreadPoolExecutor,
+        take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
+    ) -> list[tuple[int, Mapping[str, Piece]]]:
+        """The rows of each batch of these row groups, and what `take` keeps of it: in threads, few of them waiting."""
+        waiting = deque[tuple[int, Future[Mapping[str, Piece]]]]()
+        found: list[tuple[int, Mapping[str, Piece]]] = []
+        allowed, decoded = self._allowance(columns, groups), 0
         with self._open() as file:
-            present = [w for w in wanted if self._has(kind, w)]
-            groups = [g for g in range(file.num_row_groups) if not self._no_values(g, f"{kind}.path")]
-            self._require_struct(kind)
-            if "path" not in present or not groups:
-                return kept, 0
-            parts = {w: [f"{w}.{part}" for part in (narrowed or {}).get(w, ())] or [w] for w in present}
-            columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
-            allowed = self._allowance(columns, groups)
-            size = self._batch_rows(_WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS)
-            decoded = 0
-            with ThreadPoolExecutor(_CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
-                for batch in file.iter_batches(size, row_groups=groups, columns=columns):
-                    decoded += batch.nbytes
-                    if decoded > allowed:
-                        raise self._inflates(decoded)
-                    batch.validate(full=True)  # text that is no UTF-8 would bring polars down
-                    arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
-                    taken.append(pool.submit(consume or dict, arrays))
-                    rows += batch.num_rows
-                    if len(taken) > _CONSUMERS:
-                        keep()
-                while taken:
-                    keep()
-        return kept, rows
+            for batch in file.iter_batches(size, row_groups=groups, columns=columns):
+                decoded += batch.nbytes
+                if decoded > allowed:
+                    raise self._inflates(decoded)
+                batch.validate(full=True)  # text that is no UTF-8 would bring polars down
+                waiting.append((batch.num_rows, pool.submit(take, batch)))
+                if len(waiting) > _CONSUMERS:
+                    rows, piece = waiting.popleft()
+                    found.append((rows, piece.result()))
+        return found + [(rows, piece.result()) for rows, piece in waiting]
+
+    def _groups(self, leaf: str) -> list[int]:
+        """The row groups in which a leaf has values."""
+        return [g for g in range(self._known().num_row_groups) if not self._no_values(g, leaf)]
+
+    def _rows(self, groups: Sequence[int]) -> int:
+        return sum(self._known().row_group(g).num_rows for g in groups)
 
     def has_values(self, leaf: str) -> bool:
         """Whether a leaf (`add.stats`), or a struct above leaves, is there and not known to be null throughout."""

@@ -39,19 +39,16 @@ _T = TypeVar("_T")
 
 
 class LastListing:
-    """The newest listing that any checkpoint of a log gave, for the next who asks for less of the same: the files, the
+    """The newest listing that any checkpoint of a log gave, for the next who asks for some of the same: the files, the
     history and the lives of files of one version all start from it. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._held: tuple[tuple[str, ...], pl.DataFrame] | None = None
 
-    def find(self, files: CheckpointFiles, columns: Sequence[str]) -> pl.DataFrame | None:
-        """These columns of a checkpoint's adds, if they are in the listing."""
+    def of(self, files: CheckpointFiles) -> pl.DataFrame | None:
+        """What is known of a checkpoint's adds."""
         held = self._held
-        wanted = [*_ALWAYS, *columns]
-        if held is None or held[0] != files.names or not set(wanted) <= set(held[1].columns):
-            return None
-        return held[1].select(wanted)
+        return None if held is None or held[0] != files.names else held[1]
 
     def keep(self, files: CheckpointFiles, listing: pl.DataFrame) -> None:
         """Take the place of the one before."""
@@ -116,11 +113,15 @@ class Checkpoint:
         """
         if statistics is not None or not _WORTH_KEEPING.issuperset(columns):
             return self._files("add", columns, statistics)
-        found = self._last.find(self.files, columns)
-        if found is None:
-            found = self._files("add", columns)
-            self._last.keep(self.files, found)
-        return found
+        wanted = list(dict.fromkeys([*_ALWAYS, *columns]))
+        known = self._last.of(self.files)
+        missing = [name for name in wanted if known is None or name not in known.columns]
+        if known is None or missing:
+            known = _beside(known, self._files("add", [name for name in missing if name not in _ALWAYS]))
+            if not set(wanted) <= set(known.columns):  # the file was written anew meanwhile
+                known = self._files("add", columns)
+            self._last.keep(self.files, known)
+        return known.select(wanted)
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
@@ -192,6 +193,13 @@ class Checkpoint:
     def _sidecar(self, path: str) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
         return ParquetActions(self._storage, place, path.rpartition("/")[2], self._tops[0].name)
+
+
+def _beside(known: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
+    """A listing with further columns of the same files: what counts rows is most of a checkpoint, and is read once."""
+    if known is None or not more["path"].equals(known["path"]):
+        return more
+    return known.hstack(more.select(name for name in more.columns if name not in known.columns))
 
 
 def _nothing(columns: Sequence[str]) -> pl.DataFrame:

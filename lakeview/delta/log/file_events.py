@@ -27,19 +27,27 @@ EVENTS = pl.Schema(
 """One row a file action of the commits still there; `records` are live rows."""
 
 
-def lifetimes_of(events: pl.DataFrame) -> pl.DataFrame:
-    """LIFETIMES of EVENTS in ascending order of versions; those of version -1 began before the log tells."""
-    one = events.unique(["version", *_KEY], keep="last", maintain_order=True).sort(*_KEY, "version")
+def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """LIFETIMES of EVENTS in ascending order of versions, after those of `base`: what was there before they begin.
+
+    Of many files that were there few are touched: all others just live on.
+    """
+    touched = base["key"].is_in(events["key"].implode())
+    one = pl.concat([base.filter(touched), events]) if touched.any() else events
+    one = one.unique(["version", *_KEY], keep="last", maintain_order=True).sort(*_KEY, "version")
     # sorted, a file's next event is its neighbour: four times as fast as looking for it in each group
     vector = pl.col("deletion_vector")
     same = (pl.col("key").shift(-1) == pl.col("key")) & vector.shift(-1).eq_missing(vector)
-    return (
+    moved = (
         one.with_columns(pl.when(same).then(pl.col("version").shift(-1)).alias("removed"))
         .filter("added")
         .with_columns(pl.when(pl.col("version") >= 0).then("version").alias("added"))
         .select(LIFETIMES.names())
         .sort("added", "path", nulls_last=False)
     )
+    never = pl.lit(None, pl.Int64)
+    quiet = base.filter(~touched).with_columns(never.alias("added"), never.alias("removed"))
+    return pl.concat([quiet.select(LIFETIMES.names()), moved])
 
 
 def collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:

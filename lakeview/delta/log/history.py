@@ -41,6 +41,7 @@ class History:
         self._through: set[int] = set()
         self._told: dict[int, _Told] = {}
         self._whole: tuple[Any, pl.DataFrame] | None = None
+        self._lives: tuple[Any, pl.DataFrame] | None = None
         self._base_read = False
         self._base: tuple[int, Protocol | None, Metadata | None] | None = None
         self.base_trouble: str | None = None
@@ -313,16 +314,20 @@ class History:
         """LIFETIMES: each stay of a file in the table, from the oldest version the log can still rebuild."""
         with self._lock:
             self._all()
-            events = pl.concat([pl.DataFrame(schema=EVENTS), *self._events])
+            state = len(self._through), self._log.latest
+            if self._lives is not None and self._lives[0] == state:
+                return self._lives[1]
+            base = pl.DataFrame(schema=EVENTS)
+            events = pl.concat([base, *self._events])
             checkpoint = self._oldest()
             if checkpoint is not None:
-                base = pl.DataFrame(schema=EVENTS)
                 try:
                     base = live_events(checkpoint)
                 except UNREADABLE as error:
                     self.base_trouble = error.message
-                events = pl.concat([base, events.filter(pl.col("version") > checkpoint.version)])
-        return lifetimes_of(events)
+                events = events.filter(pl.col("version") > checkpoint.version)
+            self._lives = state, lifetimes_of(base, events)
+            return self._lives[1]
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first; the first row is the oldest schema the log still tells."""

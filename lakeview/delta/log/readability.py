@@ -127,9 +127,10 @@ def _missing_files(log: TableLog, lives: pl.DataFrame, versions: list[int]) -> d
     maybe = (keys.str.starts_with("/") | keys.str.contains(":", literal=True)).arg_true()
     places = [is_absolute(key) and names_a_place(key) for key in keys.gather(maybe)]
     outside = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
-    inside = lives.filter(~outside.scatter(maybe, pl.Series(places, dtype=pl.Boolean)))
+    keep = ~outside.scatter(maybe, pl.Series(places, dtype=pl.Boolean))
+    inside = lives.filter(keep)
     present = log.storage.walk().select(path="name")
-    keyed = inside.with_columns(canonical(inside["path"], log.storage.root).alias("key"))
+    keyed = inside.with_columns(keys.filter(keep).alias("key"))
     gone = keyed.join(present.rename({"path": "key"}), on="key", how="anti")
     if not gone.height:
         return {}
