@@ -201,6 +201,10 @@ def session(warehouse: Path) -> SparkSession:
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(warehouse), "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # hundreds of sentences over a few rows: compiling them costs more than it brings, in Spark as in the JVM
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
     }  # fmt: skip
     builder = SparkSession.builder.master("local[1]")
     for key, value in settings.items():
