@@ -231,12 +231,17 @@ def _needed(stays: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
         .sort("added")
         .join_asof(readable, left_on="added", right_on="needed", strategy="forward", coalesce=False)
     )
-    needed = first.filter(pl.col("needed") < pl.col("removed"))
-    return needed.group_by("path", maintain_order=True).agg(
-        pl.col("size").first(),
-        removed=pl.col("removed_by").sort_by("removed").last(),
-        first=pl.col("added").min(),
-        last=pl.col("removed").max() - 1,
+    needed = first.filter(pl.col("needed") < pl.col("removed")).select("path").unique()
+    # of such a file every stay counts: one that came back is kept by whatever has it, readable or not
+    return (
+        first.join(needed, on="path", how="semi", maintain_order="left")
+        .group_by("path", maintain_order=True)
+        .agg(
+            pl.col("size").first(),
+            removed=pl.col("removed_by").sort_by("removed").last(),
+            first=pl.col("added").min(),
+            last=pl.col("removed").max() - 1,
+        )
     )
 
 

@@ -9,7 +9,7 @@ from random import Random
 import polars as pl
 
 from lakeview import views
-from lakeview.frames import FILES, LIFETIMES, VERSIONS
+from lakeview.frames import FILES, LIFETIMES, REFS, VERSIONS
 from lakeview.schema import Field, PrimitiveType, Schema
 from lakeview.snapshot import Snapshot, TableMetadata
 
@@ -30,10 +30,10 @@ class RandomTable:
     def __post_init__(self) -> None:
         live: Live = {}
         for version in range(self.random.randint(1, 12)):
-            ever = {path for one in self.versions for path in one}
+            ever = dict.fromkeys(path for one in self.versions for path in one)  # in order: the same on every run
             live = {path: vector for path, vector in live.items() if self.random.random() > 0.25}
             live |= {f"f{version}-{i}": None for i in range(self.random.randint(0, 2))}
-            live |= {path: None for path in ever - live.keys() if self.random.random() < 0.1}
+            live |= {path: None for path in ever if path not in live and self.random.random() < 0.1}
             for path in live:
                 if self.random.random() < 0.2:
                     live[path] = self.random.choice([None, "v1", "v2"])
@@ -97,6 +97,24 @@ def test_a_clean_up_takes_what_going_through_every_version_says() -> None:
             assert done.versions_left == sum(table.readable) - len(lost)
             gone = paths & old
             assert (done.files, done.bytes) == (len(gone), sum(table.sizes[path] for path in gone)), (seed, hours)
+
+
+def test_versions_that_expire_take_the_files_that_no_other_version_has() -> None:
+    for seed in range(30):
+        table = RandomTable(Random(seed))
+        least, last = Random(seed).randint(1, 3), len(table.versions) - 1
+        main = pl.DataFrame([{"name": "main", "kind": "branch", "version": last, "default": True}], schema=REFS)
+        policy = views.retention_policy({"history.expire.min-snapshots-to-keep": str(least)}, main)
+        found = views.retention(table.frame(), table.lifetimes(), policy, refs=main, now=table.now)
+        for hours in (0, 150, 1200):
+            keep = timedelta(hours=hours, minutes=30)
+            gone = [table.now - at > keep and last - version >= least for version, at in enumerate(table.times)]
+            left = {path for live, expired in zip(table.versions, gone, strict=True) if not expired for path in live}
+            taken = {p for v, live in enumerate(table.versions) if table.readable[v] for p in live} - left
+            done = views.simulate(found, keep)
+            lost = [version for version, expired in enumerate(gone) if expired and table.readable[version]]
+            assert done.ribbon.filter(pl.col("state") == "risk")["version"].to_list() == lost, (seed, hours)
+            assert (done.files, done.bytes) == (len(taken), sum(table.sizes[path] for path in taken)), (seed, hours)
 
 
 def random_snapshot(random: Random, version: int) -> Snapshot:
