@@ -11,7 +11,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
-from lakeview.ui import timeline_filters
+from lakeview.ui import errors, timeline_filters
 from lakeview.ui.components import MAX_ROWS, escape, facts, fold, frame, link
 from lakeview.ui.held import held
 from lakeview.ui.opened import Opened
@@ -215,7 +215,7 @@ def _schema_change(now: Opened, before: int, version: int) -> None:
     try:
         changes = views.diff_schemas(now.snapshot_of(before).schema, now.snapshot_of(version).schema)
     except LakeviewError as error:  # one of the two cannot be rebuilt
-        st.markdown(f":small[:gray[What it changed of the schema is unknown: {escape(error.message)}]]")
+        st.markdown(f":small[:gray[What it changed of the schema is unknown: {escape(errors.told(error.message))}]]")
         return
     for change in changes.head(_MAX_CHANGES).iter_rows(named=True):
         values = " \N{RIGHTWARDS ARROW} ".join(escape(text) for text in (change["before"], change["after"]) if text)

@@ -17,6 +17,8 @@ from lakeview.ui.held import held
 from lakeview.ui.pages import PAGES
 
 ROW_HEIGHT = 28
+BROKEN_LINES = 57
+_LINES_HEIGHT = 42
 MAX_ROWS = 1_000
 
 _WIDER, _NARROWER = 5, 4
@@ -131,6 +133,17 @@ def facts(pairs: Mapping[str, str | None], *, unknown: str = "unknown") -> None:
     st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
 
 
+def words(rows: Mapping[str, Sequence[str]], *, height: int) -> None:
+    """A table of few rows whose texts break into lines; markdown by column, higher ones than `height` pixels scroll."""
+    most = len(next(iter(rows.values()), ()))
+    st.table(
+        {name: list(texts) for name, texts in rows.items()},
+        border="horizontal",
+        hide_index=True,
+        height=height if most * _LINES_HEIGHT > height else "content",
+    )
+
+
 def fold(label: str, key: str, *, icon: str | None = None, opened: bool = False) -> Any:
     """What can be unfolded, at first only if `opened`; whether it is open is in the link, under the key."""
     return st.expander(label, icon=icon, key=held(key, opened, (True, False)), on_change="rerun")
@@ -187,22 +200,24 @@ def frame(
     *,
     key: str,
     height: int = 14 * ROW_HEIGHT,
+    row_height: int = ROW_HEIGHT,
     unknown: str = "\N{EN DASH}",
     **options: Any,
 ) -> Any:
     """A table of at most 1,000 rows (pages page what is longer); only the columns named, in that order, if any; a name
     with None is shown as it comes.
 
-    As high as its rows, at most `height` pixels; null is shown as `unknown`.
+    As high as its rows, at most `height` pixels; null is shown as `unknown`. Rows as high as `BROKEN_LINES` break
+    what is longer than its column is wide.
     """
     return st.dataframe(
         rows.head(MAX_ROWS),
         key=key,
         hide_index=True,
-        row_height=ROW_HEIGHT,
+        row_height=row_height,
         column_config={name: _named(name, kind) for name, kind in (columns or {}).items() if kind is not None},
         column_order=list(columns) if columns else None,
-        height=height if rows.height * ROW_HEIGHT > height else "content",
+        height=height if rows.height * row_height > height else "content",
         placeholder=unknown,
         **options,
     )

@@ -7,10 +7,10 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.ui import upkept
-from lakeview.ui.components import ROW_HEIGHT, escape, fold, frame, nothing
+from lakeview.ui.components import escape, fold, nothing, words
 from lakeview.ui.opened import Opened
 
-_ROWS = 16
+_HIGHEST = 640
 _ANSWERS = {
     "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
     "write": {
@@ -36,47 +36,43 @@ def matrix(now: Opened) -> pl.DataFrame:
     if told.is_empty():
         nothing("No rules speak of this kind of table.", "Who can read it is not known.")
         return told
-    _table(told, key="engines")
+    _table(told)
     _asked("This version asks for", needed)
     shared = upkept.shared_needs(now.address, now.version, now.latest)
     recipients = views.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it, once it is shared", "recipients-fold"):
-            _table(recipients, key="recipients")
+            _table(recipients)
             _asked("Recipients need", shared)
     return told
 
 
-def _table(told: pl.DataFrame, *, key: str) -> None:
-    column = st.column_config
-    writes = not told["write"].eq("never").all()
-    rows = told.select(
-        engine=pl.concat_str("engine", "version", separator=" "),
-        read=pl.col("read").replace_strict(_ANSWERS["read"]),
-        write=pl.col("write").replace_strict(_ANSWERS["write"]),
-        blame="blame",
-        since=pl.when(pl.col("blame").is_not_null()).then(views.turned_on()),
-        because="because",
-        checked=pl.col("checked").cast(pl.String),
-        source=pl.col("sources").str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
-        .list.first(),
-    )  # fmt: skip
-    frame(
-        rows if writes else rows.drop("write"),
-        {
-            "engine": column.TextColumn("engine", width=196),
-            "read": column.TextColumn("read", width=72),
-            **({"write": column.TextColumn("write", width=78)} if writes else {}),
-            "blame": column.TextColumn("because of", width=112),
-            "since": column.TextColumn("turned on by", width=120),
-            "because": column.TextColumn("in words", width=332),
-            "checked": column.TextColumn("checked", width=80),
-            "source": column.LinkColumn("source", width=60, display_text="source"),
-        },
-        key=key,
-        height=_ROWS * ROW_HEIGHT,
-        unknown="",
-    )
+def _table(told: pl.DataFrame) -> None:
+    never = told["write"].eq("never").all()
+    shown = {
+        "engine": told.select(pl.concat_str("engine", "version", separator=" ")).to_series(),
+        "read": _together(told["read"].replace_strict(_ANSWERS["read"])),
+        "write": _together(told["write"].replace_strict(_ANSWERS["write"])),
+        "because of": _days(told.select(pl.format("{} ({})", "blame", views.turned_on())).to_series()),
+        "in words": told["because"],
+    }
+    cells = {
+        name: [escape(text or "") for text in texts] for name, texts in shown.items() if not (never and name == "write")
+    }
+    links = told["sources"].str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
+    days = _days(told["checked"].cast(pl.String))
+    sources = [f"[{day}]({link})" if link else day for day, link in zip(days, links.list.first(), strict=True)]
+    words({**cells, "checked": sources}, height=_HIGHEST)
+
+
+def _together(texts: pl.Series) -> pl.Series:
+    return texts.str.replace_all(" ", "\N{NO-BREAK SPACE}")
+
+
+def _days(texts: pl.Series) -> pl.Series:
+    """Texts whose days stay on one line."""
+    dash = "\N{NON-BREAKING HYPHEN}"
+    return texts.str.replace_all(r"(\d{4})-(\d\d)-(\d\d)", f"${{1}}{dash}${{2}}{dash}${{3}}")
 
 
 def _asked(words: str, needed: pl.DataFrame) -> None:

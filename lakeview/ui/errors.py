@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -65,11 +66,11 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     """Draws one error: what was found, where, what to do, and one way out."""
     way_out = next(_WAYS_OUT[kind] for kind in type(error).__mro__ if kind in _WAYS_OUT)
     with st.container(border=True, gap="small"):
-        st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_sentence(error.message))}**")
+        st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
         if error.place:
-            st.markdown(f":gray[Where] &ensp; {escape(error.place)}")
+            st.markdown(f":gray[Where] &ensp; {escape(_as_typed(error.place))}")
         if error.fix:
-            st.markdown(f":gray[Do] &ensp; {escape(_sentence(error.fix))}")
+            st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(error.fix)))}")
         with st.container(horizontal=True, vertical_alignment="center"):
             if way_out.again:
                 _try_again()
@@ -77,6 +78,24 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
+
+
+def told(text: str, typed: str = "") -> str:
+    """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
+    what lies below them as one would type it there. What somebody has typed is left as it is."""
+    for folder, shown in ((os.getcwd(), ""), (os.path.expanduser("~"), f"~{os.sep}")):
+        if len(folder) > 1 and folder not in typed:
+            text = text.replace(f"{folder}{os.sep}", shown)
+    return text
+
+
+def _as_typed(text: str) -> str:
+    """A text of an error with the chosen table called as the link calls it."""
+    name = selection.remembered().table or ""
+    with suppress(errors.LakeviewError):  # of a name that is none there is no address to be told
+        address = tables.address(name)
+        text = text if address == name else text.replace(address, name)
+    return told(text, name)
 
 
 def _try_again() -> None:
@@ -95,7 +114,8 @@ def _look_again() -> None:
     """Errors are not kept, so the run that follows reads anew; what the store was asked before is asked again too."""
     chosen = selection.remembered()
     if chosen.table is not None:
-        cache.latest.clear(tables.address(chosen.table), chosen.ref)
+        with suppress(errors.LakeviewError):  # a name that is none: the run that follows says so
+            cache.latest.clear(tables.address(chosen.table), chosen.ref)
 
 
 def _sentence(text: str) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
-from lakeview.ui import cache, code, downloads, selection, tables, viewed
+from lakeview.ui import cache, code, downloads, errors, selection, tables, viewed
 from lakeview.ui.components import escape
 from lakeview.ui.opened import Opened
 
@@ -143,8 +143,8 @@ def refresh(opened: Opened) -> None:
         anew = found.anew != opened.anew or cache.made_anew(opened.address) or not _knows(opened, opened.latest)
     except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
         cache.forget(opened.address)
-        where = f" {escape(error.place)}" if error.place else ""
-        st.toast(f"**{escape(error.message)}**{where}", icon=":material/error:")
+        where = f" {escape(errors.told(error.place))}" if error.place else ""
+        st.toast(f"**{escape(errors.told(error.message))}**{where}", icon=":material/error:")
         return
     if anew:
         cache.forget(opened.address)

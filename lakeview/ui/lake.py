@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +17,8 @@ from lakeview import charts, config, views
 from lakeview.errors import LakeviewError
 from lakeview.snapshot import Snapshot
 from lakeview.table import Table
-from lakeview.ui import cache, downloads, selection, tables
-from lakeview.ui.components import MAX_ROWS, dark, escape, frame, link, nothing, stack
+from lakeview.ui import cache, downloads, errors, selection, tables
+from lakeview.ui.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, link, nothing, stack
 from lakeview.ui.held import held
 from lakeview.ui.pages import PAGES
 
@@ -91,7 +92,8 @@ def read(entry: views.LakeEntry, now: datetime) -> views.LakeEntry:
         depth = _depth(table, snapshot, versions, commits, now) if views.is_shallow(snapshot, commits) else None
         return views.lake_entry(entry, snapshot, versions=versions, commits=commits, depth=depth, now=now)
     except LakeviewError as error:
-        return views.lake_failure(entry, error)
+        failed = views.lake_failure(entry, error)
+        return replace(failed, verdict=errors.told(error.message), finding=error.fix and errors.told(error.fix))
 
 
 def _depth(
@@ -233,6 +235,8 @@ def _table(found: pl.DataFrame) -> None:
             "judged": column.TextColumn("judged by", width=96),
         },
         key="lake",
+        row_height=BROKEN_LINES,
+        height=10 * BROKEN_LINES,
         unknown="unknown",
         selection_mode="single-row",
         on_select=lambda: _pick(rows["name"].to_list()),

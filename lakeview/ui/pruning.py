@@ -131,7 +131,9 @@ def answer(found: list[Looked]) -> None:
     told = [(look.label, views.explained(look.verdicts)) for look in found if look.verdicts is not None]
     stack(charts.read_bars(told, dark=dark()), key="read-bars")
     if base is not None and base.error is not None:
-        st.markdown(f":gray[:material/info:] **{base.label} cannot be asked this:** {escape(base.error.message)}")
+        st.markdown(
+            f":gray[:material/info:] **{base.label} cannot be asked this:** {escape(errors.told(base.error.message))}"
+        )
 
 
 def _tiles(verdicts: pl.DataFrame, base: Looked | None) -> None:

@@ -11,7 +11,7 @@ from lakeview import config, views
 from lakeview.sharing.client import SharingClient
 from lakeview.sharing.profile import Profile, read_profile
 from lakeview.sharing.travelling import reach
-from lakeview.ui import cache, downloads, selection
+from lakeview.ui import cache, downloads, errors, selection
 from lakeview.ui.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
 from lakeview.ui.held import held
 from lakeview.ui.pages import PAGES
@@ -94,7 +94,7 @@ def _about(profile: Profile) -> dict[str, str | None]:
         "server": profile.endpoint,
         "credentials": profile.kind.replace("_", " "),
         "valid until": ends,
-        "file": profile.address,
+        "file": errors.told(profile.address),
     }
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import config, views
 from lakeview.errors import LakeviewError
-from lakeview.ui import demo, opened, selection, tables, viewed
+from lakeview.ui import demo, errors, opened, selection, tables, viewed
 from lakeview.ui.components import card, escape, frame, grid, link
 from lakeview.ui.opened import Opened
 from lakeview.ui.pages import PAGES
@@ -166,7 +166,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         snapshot = now.snapshot
         rhythm = viewed.cadence(now)
     except LakeviewError as error:
-        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {error.message}"}
+        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {errors.told(error.message)}"}
     return {
         "name": offer.name,
         "table": offer.label,

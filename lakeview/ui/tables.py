@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import streamlit as st
 
 from lakeview import config
-from lakeview.errors import LakeviewError
+from lakeview.errors import LakeviewError, NotATableError
 from lakeview.ui import cache
 
 DEMO = "demo"
 DEMO_TABLE = "demo/flights"
 _RECENT = "_recent"
 _MAX_RECENT = 8
+_MAX_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,18 @@ def default() -> str | None:
 
 
 def address(name: str) -> str:
-    """The address behind a name: that of the offer of this name, else the name itself is an address."""
-    if name.startswith(f"{DEMO}/"):
-        for offer in demo_tables():
-            if offer.name == name:
-                return offer.address
-    return name
+    """The address behind a name: that of the offer of this name, else the name itself is an address.
+
+    NotATableError for a table that the demo lake does not hold.
+    """
+    if not name.startswith(f"{DEMO}/"):
+        return name
+    known = {offer.name: offer.address for offer in demo_tables()}
+    if name not in known:
+        holds = "holds no table of this name" if known else "is not built"
+        fix = f"choose from {', '.join(list(known)[:_MAX_NAMED])}" if known else "build it on the start page"
+        raise NotATableError(f"{name} is no table: the demo lake {holds}", fix=fix, place=name)
+    return known[name]
 
 
 def label(name: str) -> str:

@@ -214,7 +214,7 @@ def test_which_recipients_read_a_shared_table(name: str, asked: str, plain_reade
     app = open_page("health", f"{served.profile}#lake.default.{name}")
     assert not app.exception
     assert f"This version asks for: {asked}" in text(app)
-    (matrix,) = [f.value for f in app.dataframe if "engine" in f.value.columns]
+    (matrix,) = [f.value for f in app.table if "engine" in f.value.columns]
     read = dict(zip(matrix["engine"], matrix["read"], strict=True))
     assert read["delta-sharing for Python (pandas) 1.4.2"] == "✓ reads"
     assert read["DuckDB (duck_delta_share) 0.1.0"] == plain_readers
