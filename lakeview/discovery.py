@@ -125,10 +125,10 @@ def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:
 
 
 def _no_table(storage: Storage) -> NotATableError:
-    names = storage.walk()["name"].head(1000)
-    if not names.len():
+    # not a listing of all that lies below: somebody may have asked for the root of a disk
+    if not storage.holds_files():
         found = "the folder is empty or not there"
-    elif names.str.starts_with(f"{LOG_FOLDER}/").any():
+    elif not storage.list_from(LOG_FOLDER).is_empty():
         found = f"its {LOG_FOLDER} holds neither commits nor a complete checkpoint"
     else:
         found = f"it holds files but neither {LOG_FOLDER} nor {METADATA_FOLDER} of a table"

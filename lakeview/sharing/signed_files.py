@@ -236,6 +236,10 @@ class SignedFiles(Storage):
         """Nothing: which files there are, the listing of a version says."""
         return pl.DataFrame(schema=LISTING)
 
+    def holds_files(self) -> bool:
+        """No, as `walk`."""
+        return False
+
     def put_if_absent(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
         self._unwritten(path)
 

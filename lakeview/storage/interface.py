@@ -30,6 +30,9 @@ Entry: TypeAlias = tuple[str, int, int | None]
 """One file: name, bytes, milliseconds since 1970 (None where the store does not tell)."""
 
 
+FIRST_FOLDERS = 20
+
+
 class Storage(ABC):
     """Files below one root.
 
@@ -64,6 +67,10 @@ class Storage(ABC):
     @abstractmethod
     def walk(self) -> pl.DataFrame:
         """LISTING of every file below the root, names relative to it."""
+
+    @abstractmethod
+    def holds_files(self) -> bool:
+        """Whether a file lies below the root, in the first FIRST_FOLDERS folders: what lies there may have no end."""
 
     @abstractmethod
     def open(self, path: str) -> IO[bytes]:

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from stat import S_ISREG
 from typing import IO
 
@@ -14,7 +15,7 @@ import polars as pl
 from lakeview.addresses import below, is_local, normalise
 from lakeview.errors import AccessDeniedError
 from lakeview.local_files import create_exclusively, require_file, sync_folder, write_beside
-from lakeview.storage.interface import Entry, Storage, Translated, listing, refuse_oversized
+from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
 
 _LONGEST = 32_767
 """Characters of the longest path that any system takes."""
@@ -114,6 +115,10 @@ class LocalStorage(Storage):
                         sizes.append(stat.st_size)
                         times.append(stat.st_mtime_ns // 1_000_000)
         return listing(names, sizes, times)
+
+    def holds_files(self) -> bool:
+        self.count("list")
+        return any(files for _, _, files in islice(os.walk(self.resolve("")), FIRST_FOLDERS))
 
     def open(self, path: str) -> IO[bytes]:
         self.count("open")

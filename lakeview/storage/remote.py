@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from typing import IO, Any, TypeVar, cast
 
 import polars as pl
@@ -16,7 +17,7 @@ import polars as pl
 from lakeview.config import Config
 from lakeview.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.snapshot import milliseconds
-from lakeview.storage.interface import LISTING, Storage, Translated, back_off, listing, refuse_oversized
+from lakeview.storage.interface import FIRST_FOLDERS, LISTING, Storage, Translated, back_off, listing, refuse_oversized
 
 _ATTEMPTS = 3
 _CONDITIONAL = ("s3", "s3a")
@@ -39,6 +40,10 @@ class FsspecStorage(Storage):
 
         super().__init__(root, config)
         self._scheme = root.partition("://")[0]
+        if self.remote and not root.partition("://")[2]:
+            raise InvalidRequestError(
+                f"{root} names a store and no place in it", fix=f"name the place too, such as {root}bucket/table"
+            )
         # a listing kept from before would hide what others wrote since: whether a commit is there, for one
         fresh = {"use_listings_cache": False} if self.remote else {}
         try:
@@ -51,6 +56,15 @@ class FsspecStorage(Storage):
             raise InvalidRequestError(
                 f"opening {self._scheme}:// needs a package that is not installed", fix=str(error)
             ) from error
+        except TypeError as error:  # of a store that wants to be told more than its address
+            raise InvalidRequestError(
+                f"{self._scheme}:// cannot be opened by its address alone: {error}", fix="give storage_options"
+            ) from error
+        except OSError as error:  # of a store that is connected to at once
+            raise StoreUnavailableError(
+                f"{self._scheme}:// could not be reached: {error.strerror or type(error).__name__}",
+                fix="try again; check the store", place=root,
+            ) from error  # fmt: skip
 
     def __repr__(self) -> str:  # options may hold credentials: they are never shown
         return f"FsspecStorage({self.root!r})"
@@ -96,6 +110,11 @@ class FsspecStorage(Storage):
             return pl.DataFrame(schema=LISTING)
         prefix = path.strip("/") + "/"
         return _from_entries(entries, lambda e: str(e["name"]).lstrip("/").removeprefix(prefix))
+
+    def holds_files(self) -> bool:
+        self.count("list")
+        path = self._path("")
+        return self._call("", lambda: any(files for _, _, files in islice(self._fs.walk(path), FIRST_FOLDERS)))
 
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
@@ -210,6 +229,10 @@ def _translated(path: str, action: Callable[[], T]) -> T:
     try:
         with Translated(path):
             return action()
+    except NotImplementedError as error:  # what fsspec takes for a store may be no more than one file
+        raise UnsupportedTableError(
+            f"{path} lies in a store that cannot be asked for this", fix="use a store that lists folders", place=path
+        ) from error
     except tuple(kind for kind in found if kind is not None) as error:
         if type(error).__name__ in _WITHOUT_CREDENTIALS:
             raise AccessDeniedError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from lakeview import errors
+from lakeview.addresses import normalise
 from lakeview.ui import cache, selection, tables
 from lakeview.ui.components import escape, link
 
@@ -83,9 +85,10 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
 def told(text: str, typed: str = "") -> str:
     """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
     what lies below them as one would type it there. What somebody has typed is left as it is."""
-    for folder, shown in ((os.getcwd(), ""), (os.path.expanduser("~"), f"~{os.sep}")):
+    for folder, shown in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1 and folder not in typed:
-            text = text.replace(f"{folder}{os.sep}", shown)
+            text = text.replace(f"{folder}{os.sep}", "" if shown == "." else f"{shown}{os.sep}")
+            text = re.sub(rf"{re.escape(folder)}(?![\w.-])", shown, text)
     return text
 
 
@@ -93,8 +96,10 @@ def _as_typed(text: str) -> str:
     """A text of an error with the chosen table called as the link calls it."""
     name = selection.remembered().table or ""
     with suppress(errors.LakeviewError):  # of a name that is none there is no address to be told
-        address = tables.address(name)
-        text = text if address == name else text.replace(address, name)
+        typed = name.partition("#")[0]
+        address = normalise(tables.address(typed), decode=True)
+        if len(address) > 1 and not name.startswith(address):
+            text = re.sub(rf"{re.escape(address)}(?![\w.-])", lambda _: typed, text)
     return told(text, name)
 
 

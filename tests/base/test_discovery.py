@@ -11,6 +11,8 @@ import lakeview as lv
 from lakeview.config import Config
 from lakeview.discovery import TABLES
 from lakeview.errors import AccessDeniedError, NotATableError, UnsupportedTableError
+from lakeview.storage import LocalStorage
+from lakeview.storage.interface import FIRST_FOLDERS
 from lakeview.table import Table
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
@@ -40,6 +42,17 @@ def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], 
     )
     assert (caught.value.kind, caught.value.place) == ("not-a-table", history.address)
     assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_what_is_no_table_is_not_listed_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalStorage, "walk", None)
+    for number in range(FIRST_FOLDERS + 1):
+        (tmp_path / f"{number}").mkdir()
+    with pytest.raises(NotATableError, match="the folder is empty or not there"):
+        lv.open_table(tmp_path)
+    (tmp_path / "f").write_bytes(b"")
+    with pytest.raises(NotATableError, match="it holds files but neither"):
+        lv.open_table(tmp_path)
 
 
 @pytest.mark.parametrize("inside", ["_delta_log", "_delta_log/00000000000000000000.json", "data.parquet"])

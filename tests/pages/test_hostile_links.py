@@ -18,6 +18,8 @@ from tests.pages.app import open_page, text
         ("nope", "nope is no table: the folder is empty or not there"),
         ("./a/../nope", "nope is no table"),
         ("~/nope", "~/nope is no table"),
+        ("..", ".. is no table"),
+        (".", ". is no table"),
         ("nope.json#a.b.c", "there is no profile at nope.json"),
         ("demo/nope", "demo/nope is no table: the demo lake is not built"),
     ],
@@ -40,6 +42,7 @@ def test_what_was_typed_is_told_as_it_was_typed(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     said = f"{tmp_path}{os.sep}t is no table"
     assert errors.told(said) == "t is no table"
+    assert errors.told(f"{tmp_path} is no table, {tmp_path}-2 neither") == f". is no table, {tmp_path}-2 neither"
     assert errors.told(said, f"{tmp_path}{os.sep}t") == said
 
 

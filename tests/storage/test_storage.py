@@ -77,6 +77,42 @@ def test_a_store_no_one_knows_is_refused(address: str) -> None:
         open_storage(address)
 
 
+@pytest.mark.parametrize(
+    ("address", "error", "words"),
+    [
+        ("s3://", InvalidRequestError, "s3:// names a store and no place in it"),
+        ("github://x/y", InvalidRequestError, "github:// cannot be opened by its address alone"),
+        ("reference://x", InvalidRequestError, "reference:// cannot be opened by its address alone"),
+    ],
+)
+def test_a_store_that_needs_more_than_its_address_is_refused(
+    address: str, error: type[LakeviewError], words: str
+) -> None:
+    with pytest.raises(error, match=words) as caught:
+        open_storage(address)
+    assert caught.value.fix is not None
+
+
+def test_a_store_that_cannot_list_is_no_store_of_tables() -> None:
+    with pytest.raises(UnsupportedTableError, match="_delta_log lies in a store that cannot be asked for this"):
+        open_storage("data:text/plain,hello").list_from("_delta_log")
+
+
+def test_a_store_that_does_not_answer_at_once_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(fsspec, "filesystem", refuse)
+    with pytest.raises(StoreUnavailableError, match="s3:// could not be reached: Connection refused"):
+        open_storage("s3://bucket/table")
+
+
+def test_whether_files_lie_below(store: Storage) -> None:
+    assert not store.holds_files()
+    store.put("a/b/f", b"x")
+    assert store.holds_files()
+
+
 def test_what_is_not_there_lists_as_nothing(store: Storage) -> None:
     for listing in (store.list_from("nowhere"), store.list_from("nowhere", "b"), store.walk()):
         assert listing.schema == LISTING
