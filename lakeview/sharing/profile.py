@@ -133,7 +133,7 @@ def read_profile(address: str | os.PathLike[str], *, config: Config | None = Non
     storage = open_storage(folder or "/", options=options, config=config)
     try:
         data = storage.read_range(name, 0, _LARGEST)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise NotATableError(
             f"there is no profile at {place}",
             fix="give the path of the profile that you were sent, then # and share.schema.table",

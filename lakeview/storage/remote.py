@@ -63,8 +63,8 @@ class FsspecStorage(Storage):
         except OSError as error:  # of a store that is connected to at once
             raise StoreUnavailableError(
                 f"{self._scheme}:// could not be reached: {error.strerror or type(error).__name__}",
-                fix="try again; check the store", place=root,
-            ) from error  # fmt: skip
+                fix="try again; check the store",
+            ) from error
 
     def __repr__(self) -> str:  # options may hold credentials: they are never shown
         return f"FsspecStorage({self.root!r})"

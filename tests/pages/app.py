@@ -13,7 +13,7 @@ TABLE_PAGES = [name for name, entry in PAGES.items() if entry.of_table]
 TIMEOUT = 30
 
 
-def open_page(page: str, table: str | Path | None = None, **parameters: str) -> AppTest:
+def open_page(page: str, table: str | Path | None = None, /, **parameters: str | list[str]) -> AppTest:
     """The page as a pasted link opens it."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     app.run()

@@ -9,7 +9,54 @@ import pytest
 
 from lakeview.errors import NotATableError
 from lakeview.ui import errors, tables
+from lakeview.ui.pages import PAGES
 from tests.pages.app import open_page, text
+
+BAD = (
+    "abc", "x" * 10_000, "9" * 5_000, "-1", str(1 << 63), "1e308", "nan", "", "   ", "\0\x07\x1b[31m\r\n\t",
+    "\N{RIGHT-TO-LEFT OVERRIDE}gpj.\N{ZERO WIDTH SPACE}", "<script>alert(1)</script>", "' OR 1=1; DROP TABLE x --",
+    "0001-01-01T00:00", "9999-12-31T23:59", "2024-01-01T00:00+23:59", "(" * 5_000, "{0}$e$`c`", "%00%ff",
+    ["a", "b", "a"],
+)  # fmt: skip
+KEYS = (
+    "blamed", "budget", "changes-limit", "column", "columns", "columns-filter", "commit", "commits", "commits-page",
+    "course-table", "depth-table", "file", "files_page", "filter", "filter-column", "filter-operator", "filter-value",
+    "find", "from", "keep", "lake-table", "lanes", "limit", "lives-page", "measure", "metrics", "moment", "name",
+    "order", "page", "partition", "partitions-table", "profile-file", "raw", "read-at-most", "recipients-fold", "root",
+    "seconds", "share-name", "sizes", "span", "sql", "sql-limit", "state", "statistics-of", "tab", "times", "to",
+    "tree-page", "values-table", "verdict", "when", "where", "why", "writer",
+)  # fmt: skip
+"""Whatever a page keeps in the link."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_breaks_on_parameters_that_nobody_means_well(page: str, good: Path) -> None:
+    start = 7 * list(PAGES).index(page)  # each page meets other values under each key
+    asked = {key: BAD[(start + 3 * number) % len(BAD)] for number, key in enumerate(KEYS)}
+    assert not open_page(page, good, **asked).exception
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/etc/passwd", "file:///etc", "/dev/zero", "/proc/self/environ", "/", "../../../../../../etc", "|ls", "   ",
+        "http://127.0.0.1:9/", "nosuchstore://x", "zip::file:///etc", "s3://", "/etc/passwd#a.b.c", "{}/pipe",
+        "{}/pipe#a.b.c", "{}/table", "{}/linked", "{}/loop", "{}/closed",
+    ],
+)  # fmt: skip
+def test_an_address_of_something_else_is_refused_in_words(address: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("table", "linked"):
+        (tmp_path / name / "_delta_log").mkdir(parents=True)
+    os.mkfifo(tmp_path / "table" / "_delta_log" / f"{0:020}.json")
+    (tmp_path / "linked" / "_delta_log" / f"{0:020}.json").symlink_to("/etc/passwd")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "closed").mkdir(mode=0)
+    app = open_page("files", address.format(tmp_path))
+    assert not app.exception
+    assert ":red[" in text(app)
+    assert "root:" not in text(app)
+    assert "PATH=" not in text(app)
 
 
 @pytest.mark.parametrize(

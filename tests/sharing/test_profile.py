@@ -133,6 +133,9 @@ def test_a_profile_is_read_from_any_store() -> None:
 def test_a_profile_that_is_not_there_or_not_allowed(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match=r"there is no profile at .*none\.share"):
         read_profile(tmp_path / "none.share")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotATableError, match="there is no profile at"):
+        read_profile(tmp_path / "file" / "none.share")
     with pytest.raises(AccessDeniedError, match="outside the allowed roots"):
         read_profile(tmp_path / "none.share", config=Config(roots=(str(tmp_path / "elsewhere"),)))
 
