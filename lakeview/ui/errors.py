@@ -87,8 +87,9 @@ def told(text: str, typed: str = "") -> str:
     what lies below them as one would type it there. What somebody has typed is left as it is."""
     for folder, shown in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1 and folder not in typed:
-            text = text.replace(f"{folder}{os.sep}", "" if shown == "." else f"{shown}{os.sep}")
-            text = re.sub(rf"{re.escape(folder)}(?![\w.-])", shown, text)
+            above = "" if shown == "." else f"{shown}{os.sep}"
+            text = re.sub(rf"(?<![\w.-]){re.escape(folder + os.sep)}", above, text)
+            text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w-]|\.\w)", shown, text)
     return text
 
 
@@ -99,7 +100,7 @@ def _as_typed(text: str) -> str:
         typed = name.partition("#")[0]
         address = normalise(tables.address(typed), decode=True)
         if len(address) > 1 and not name.startswith(address):
-            text = re.sub(rf"{re.escape(address)}(?![\w.-])", lambda _: typed, text)
+            text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed, text)
     return told(text, name)
 
 
