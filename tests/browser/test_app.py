@@ -1,4 +1,4 @@
-"""The app in a real browser: every page in both themes and two widths, a click on the timeline, a pasted link."""
+"""The app in a real browser: the sidebar, a click on the timeline, a pasted link, keys alone."""
 
 from __future__ import annotations
 
@@ -12,21 +12,6 @@ from lakeview.ui.pages import PAGES
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.mark.parametrize(("theme", "width"), [("light", "wide"), ("dark", "narrow")])
-def test_every_page_is_drawn(browser: Browser, server: str, pictures: Path, theme: str, width: str) -> None:
-    visitor = somebody(browser, server, width=width, theme=theme)
-    for name, entry in PAGES.items():
-        path = "/" if entry.default else f"/{name}"
-        visitor.open(path)
-        visitor.charts()
-        if not entry.default:
-            expect(visitor.page.get_by_role("heading", name=entry.title, exact=True)).to_be_visible()
-        if entry.of_table:
-            assert visitor.parameters()["table"] == "demo/flights"
-        visitor.page.screenshot(path=pictures / f"{name}-{width}-{theme}.png")
-    visitor.close()
 
 
 def test_the_sidebar_leads_to_every_page_and_keeps_the_selection(visitor: Visitor) -> None:
@@ -84,3 +69,13 @@ def test_rows_are_read_when_asked_for(visitor: Visitor) -> None:
 def test_an_address_that_is_no_table_is_explained(visitor: Visitor, tmp_path: Path) -> None:
     visitor.open(f"/overview?table={tmp_path}")
     expect(visitor.page.get_by_text("not-a-table")).to_be_visible()
+
+
+def test_a_page_is_operated_by_keys_alone(visitor: Visitor) -> None:
+    visitor.open("/schema?table=demo/flights")
+    visitor.main.get_by_role("tab").first.focus()
+    visitor.page.keyboard.press("ArrowRight")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.wait_for_url("**tab=*")
+    visitor.settle()
+    assert visitor.parameters()["tab"] == "What changed"

@@ -15,6 +15,14 @@ OWN_PROBES = re.compile(r"/_stcore/(health|host-config)$")
 PATIENCE = 60_000
 """Milliseconds: a cold server reads a whole log before the first page."""
 
+# asked with every frame: Playwright's own expectations ask again after up to a second
+_SETTLED = """() => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+    && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]")"""
+_DRAWN = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every(chart => {
+    const box = chart.querySelector("canvas, svg.marks")?.getBoundingClientRect();
+    return box?.width && box.height;
+})"""
+
 
 class Visitor:
     """One tab of a browser. What its console calls an error, and what its scripts do not catch, is in `complaints`."""
@@ -38,16 +46,12 @@ class Visitor:
 
     def settle(self) -> None:
         """Waits until the page is drawn, and checks that nothing went wrong."""
-        app = self.page.locator('[data-testid="stApp"]')
-        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
-        expect(self.page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=PATIENCE)
-        expect(self.page.locator('[data-testid="stException"]')).to_have_count(0)
-        expect(self.page.locator('[data-stale="true"]')).to_have_count(0, timeout=PATIENCE)
+        self.page.wait_for_function(_SETTLED, timeout=PATIENCE)
+        assert self.page.get_by_test_id("stException").count() == 0
 
     def charts(self) -> None:
         """Waits until every chart has drawn its marks."""
-        for chart in self.page.locator('[data-testid="stVegaLiteChart"]').all():
-            expect(chart.locator("canvas, svg.marks").first).to_be_visible(timeout=PATIENCE)
+        self.page.wait_for_function(_DRAWN, timeout=PATIENCE)
 
     def parameters(self) -> dict[str, str]:
         """The query parameters of the address bar, of each the first value."""

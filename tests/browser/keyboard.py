@@ -1,15 +1,9 @@
-"""Every page by keys alone: Tab reaches whatever a hand can operate, shows where it is, and gets out again."""
+"""A page to what keys alone miss on it: Tab reaches what a hand can operate, shows where it is, and gets out again."""
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Browser
-
-from lakeview.ui.pages import PAGES
 from tests.browser.controls import KINDS, TEXTS
-from tests.browser.visitor import Visitor, somebody
-
-pytestmark = pytest.mark.browser
+from tests.browser.visitor import Visitor
 
 MOST_STOPS = 250
 """Presses of Tab after which a page counts as a trap; the longest has about a hundred stops."""
@@ -84,28 +78,3 @@ def walk(visitor: Visitor) -> list[str]:
     missed: list[str] = visitor.page.evaluate(_PLACES, GROUPS)
     unseen: list[str] = visitor.page.evaluate(_UNSEEN, ", ".join(STREAMLITS_OWN))
     return missed + unseen
-
-
-@pytest.mark.parametrize("table", ["demo/flights", "demo/departures"])
-def test_keys_reach_whatever_hands_reach_on_every_page_and_show_where_they_are(
-    table: str, browser: Browser, server: str
-) -> None:
-    visitor = somebody(browser, server)
-    found = {}
-    for name, entry in PAGES.items():
-        visitor.open(f"/{'' if entry.default else name}?table={table}")
-        visitor.charts()
-        found[name] = walk(visitor)
-    told = sorted({f"{name}: {one}" for name, wrong in found.items() for one in wrong})
-    assert not told, "\n".join(told)
-    visitor.close()
-
-
-def test_a_page_is_operated_by_keys_alone(visitor: Visitor) -> None:
-    visitor.open("/schema?table=demo/flights")
-    visitor.main.get_by_role("tab").first.focus()
-    visitor.page.keyboard.press("ArrowRight")
-    visitor.page.keyboard.press("Enter")
-    visitor.page.wait_for_url("**tab=*")
-    visitor.settle()
-    assert visitor.parameters()["tab"] == "What changed"

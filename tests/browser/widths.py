@@ -1,0 +1,48 @@
+"""A page to what is cut on it: a page wider than the screen, figures that end in dots, pictures that leave it, tables
+that hide their last columns."""
+
+from __future__ import annotations
+
+from tests.browser.visitor import HEIGHT, WIDTHS, Visitor
+
+_TALL = 3000
+"""Pixels: tables draw themselves when they come into sight."""
+
+_CUT = """main => {
+    const found = [];
+    const right = main.getBoundingClientRect().right;
+    if (main.scrollWidth > main.clientWidth + 1) found.push(`the page is ${main.scrollWidth} pixels wide`);
+    for (const text of main.querySelectorAll("[data-testid=stMetricValue] *, [data-testid=stMetricLabel] *, h2"))
+        if (text.scrollWidth > text.clientWidth + 1 && getComputedStyle(text).textOverflow === "ellipsis")
+            found.push(`cut: ${text.innerText}`);
+    for (const chart of main.querySelectorAll("svg.marks, canvas.marks"))
+        if (chart.getBoundingClientRect().right > right + 1) found.push("a picture leaves the page");
+    return found;
+}"""
+
+
+def cut(visitor: Visitor) -> list[str]:
+    """What is cut on the page or leaves it."""
+    found: list[str] = visitor.main.evaluate(_CUT)
+    return found
+
+
+_WIDE_TABLES = """main => [...main.querySelectorAll("[data-testid=stDataFrame]")].flatMap(table => {
+    const place = table.querySelector(".dvn-scroller");
+    if (!place || place.scrollWidth <= place.clientWidth) return [];
+    const key = table.closest("[class*=st-key-]")?.className.match(/st-key-[\\w-]+/)?.[0] ?? "a table";
+    return [`${key} is ${place.scrollWidth} pixels wide, its place ${place.clientWidth}`];
+})"""
+
+_TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame]")].every(
+    table => !table.checkVisibility() || table.querySelector(".dvn-scroller")
+)"""
+
+
+def wide_tables(visitor: Visitor) -> list[str]:
+    """Tables that hide their last columns on a wide screen, which all tables fit on for as long as it takes."""
+    visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": _TALL})
+    visitor.page.wait_for_function(_TABLES_DRAWN)
+    found: list[str] = visitor.main.evaluate(_WIDE_TABLES)
+    visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": HEIGHT})
+    return found
