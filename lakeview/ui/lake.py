@@ -222,8 +222,8 @@ def _table(found: pl.DataFrame) -> None:
             "state": column.TextColumn("state", width=86),
             "name": column.TextColumn("table", width=104),
             "format": column.TextColumn("format", width=58),
-            "said": column.TextColumn("what to look at", width=186),
-            "last": column.TextColumn("last commit", width=100),
+            "said": column.TextColumn("what to look at", width=226),
+            "last": column.TextColumn("last commit", width=82),
             "records": column.NumberColumn("rows", format="localized", width=66),
             "bytes": column.TextColumn("live bytes", width=70, alignment="right"),
             "files": column.NumberColumn("files", format="localized", width=46),
@@ -232,7 +232,7 @@ def _table(found: pl.DataFrame) -> None:
             "retained": column.TextColumn(
                 "for old ones", width=78, alignment="right", help="bytes of files that only old versions need"
             ),
-            "judged": column.TextColumn("judged by", width=96),
+            "judged": column.TextColumn("judged by", width=66),
         },
         key="lake",
         row_height=BROKEN_LINES,
