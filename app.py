@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 # A server runs for weeks and opens a table of a million files now and then: memory that is free again goes back to the
-# system at once. The allocators of polars and Arrow read this when they are loaded, so it comes before all else; of the
-# first the last word counts, and polars leaves its own in the environment of whatever it starts.
+# system, Arrow's at once and polars' soon (at once it would be asked for again and again within one page). Both
+# allocators read this when they are loaded, so it comes before all else; of the first the last word counts, and polars
+# leaves its own in the environment of whatever it starts.
 _told = os.environ.get("_RJEM_MALLOC_CONF", "")
-os.environ["_RJEM_MALLOC_CONF"] = f"{_told},dirty_decay_ms:0,muzzy_decay_ms:0".lstrip(",")
+os.environ["_RJEM_MALLOC_CONF"] = f"{_told},dirty_decay_ms:300,muzzy_decay_ms:0".lstrip(",")
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
 
 if __name__ == "__main__":  # for every visit

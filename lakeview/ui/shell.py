@@ -8,12 +8,15 @@ from importlib import import_module
 import streamlit as st
 
 from lakeview.errors import LakeviewError
-from lakeview.ui import downloads, errors, header, held, opened, selection, sidebar
+from lakeview.ui import downloads, errors, header, held, opened, selection, sidebar, viewed
 from lakeview.ui.components import dark, nothing, title
 from lakeview.ui.logo import icon_svg, logo_svg
 from lakeview.ui.pages import PAGES
 
 SIDEBAR_WIDTH = 212
+_OF_STATISTICS = frozenset({"schema", "pruning", "data"})
+"""Pages that first show what all statistics tell. Read first they count rows as well, for all that is drawn above the
+page; of a million files they are not read twice."""
 
 # Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
 # session still imports it, another one's chart would fail. Here the others wait.
@@ -59,6 +62,9 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
         waiting = st.empty()
         with errors.shown(here=name, caught=failed):
             found = opened.open_selected(lambda: waiting.skeleton(height=240))
+            if found is not None and name in _OF_STATISTICS and "tab" not in st.query_params:
+                with suppress(LakeviewError):  # the page asks again, and says what is
+                    viewed.told_by_statistics(found)
         waiting.empty()
     bar.draw()  # a version that was not named is known now
     with row:

@@ -59,4 +59,4 @@ print("settled", os.environ["_RJEM_MALLOC_CONF"])
     done = subprocess.run(
         [sys.executable, "-c", early], cwd=ROOT, capture_output=True, text=True, check=True, env=fresh
     )
-    assert done.stdout.strip().endswith("dirty_decay_ms:0,muzzy_decay_ms:0")
+    assert done.stdout.strip().endswith("dirty_decay_ms:300,muzzy_decay_ms:0")

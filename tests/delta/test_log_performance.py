@@ -111,6 +111,20 @@ def test_a_listing_serves_the_lives_of_files_as_well(
     assert not reads
 
 
+def test_statistics_that_were_read_count_the_rows_as_well(
+    history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
+) -> None:
+    texts = ['{"numRecords":7}', '{"numRecords":8,', '{"minValues":{}}', f'{{"numRecords":{2**60}}}', "no JSON"]
+    adds = [{"add": {**add(f"f{i}")["add"], "stats": text}} for i, text in enumerate(texts)]
+    table = written(history, [[*adds, *files(5, 6)], [protocol(), metadata()]])
+    counted = lv.open_table(history.address).files(columns=["path", "records"])
+    assert counted["records"].to_list() == [7, 8, None, None, None, None]
+    table.statistics()
+    reads.clear()
+    assert table.files(columns=["path", "records"]).equals(counted)
+    assert reads == []
+
+
 def test_counts_of_both_kinds_add_up(history: DeltaHistory) -> None:
     parsed = {"numRecords": 4}
     mixed = [*files(0, 2, stats_parsed=parsed), *files(2, 4, records=3), *files(4, 5)]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
 from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
 from lakeview.delta.log.file_lines import RECORDS
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.record_counts import MOST_ROWS, records
 from lakeview.delta.log.statistics_reader import StatisticsReader
 
 _ADD_LEAVES = {
@@ -65,10 +65,11 @@ def file_actions_of(
     def consume(arrays: dict[str, pa.Array]) -> dict[str, Piece]:
         spelled.look(arrays["path"])
         found: dict[str, Piece] = {name: array for name, array in arrays.items() if name not in _TEXTS or name in kept}
-        if "stats" in counted:
-            found["records"] = records(pl.Series("stats", arrays["stats"]), None)
         if reading is not None:
             found["statistics"] = reading.column(arrays)
+        if "stats" in counted:
+            stats = pl.Series("stats", arrays["stats"])
+            found["records"] = records(stats, None) if reading is None else _counted(found["statistics"], stats)
         return found
 
     narrowed = {"stats_parsed": reading.parts} if reading is not None and "stats_parsed" not in kept else {}
@@ -127,6 +128,15 @@ def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
     return [*found, "stats"] if not complete and file.has_values(f"{kind}.stats") else found
 
 
+def _counted(statistics: Piece, stats: pl.Series) -> pl.Series:
+    """Row counts as `records` tells them, from documents that were just read for all they say."""
+    assert isinstance(statistics, pl.Series)
+    found = statistics.struct.field("records")
+    found = found.set(found > MOST_ROWS, None)
+    rest = (found.is_null() & stats.is_not_null()).arg_true()
+    return (found.scatter(rest, records(stats.gather(rest), None)) if rest.len() else found).alias("records")
+
+
 _TEXTS = frozenset({"stats", "stats_parsed"})
 
 
@@ -183,8 +193,11 @@ class _Columns:
         return series if series.dtype == FILE_ACTIONS[name] else series.cast(FILE_ACTIONS[name])
 
     def whole_numbers(self, name: str, leaf: str) -> pl.Series:
-        """A leaf as 64-bit numbers."""
-        return self.raw(name, leaf).cast(pl.Int64()) if leaf in self._arrays else self._nulls(name, pl.Int64())
+        """A leaf as 64-bit numbers; one of a type from which there is no way is null."""
+        series = self.raw(name, leaf) if leaf in self._arrays else None
+        if series is None or series.dtype.is_nested():
+            return self._nulls(name, pl.Int64())
+        return series.cast(pl.Int64())
 
     def first_known(self, name: str, *leaves: str) -> pl.Series:
         """The first of these leaves that is known, row by row."""

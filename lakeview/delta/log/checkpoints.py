@@ -111,8 +111,14 @@ class Checkpoint:
         it is, absent if the checkpoint has none) and `parsed_records` (its numRecords) may be asked for. `statistics`
         adds what it reads as a column of that name.
         """
-        if statistics is not None or not _WORTH_KEEPING.issuperset(columns):
-            return self._files("add", columns, statistics)
+        if statistics is not None:
+            found = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
+            known = self._last.of(self.files)
+            if known is None or "records" not in known.columns:  # else the documents were read again to count rows
+                self._last.keep(self.files, _beside(known, found.select(*_ALWAYS, "records")))
+            return found if "records" in columns else found.drop("records")
+        if not _WORTH_KEEPING.issuperset(columns):
+            return self._files("add", columns)
         wanted = list(dict.fromkeys([*_ALWAYS, *columns]))
         known = self._last.of(self.files)
         missing = [name for name in wanted if known is None or name not in known.columns]
