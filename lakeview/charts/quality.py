@@ -12,7 +12,7 @@ from lakeview.views import format_count, format_moment, format_percent, format_v
 
 TrendKind = Literal["share", "count", "number", "days"]
 
-MOST_POINTS = 1_200
+MOST_POINTS = 600
 MOST_LABELS = 3
 SYMLOG_TIMES = 8.0
 """One load this many times beyond all the others would flatten them: the scale is then logarithmic."""

@@ -83,8 +83,9 @@ def alerts(found: list[Finding]) -> None:
         nothing("Nothing can be judged.", "There are too few loads with statistics to compare.", "timeline")
     finding_lines(found, limit=ALERTS_SHOWN, here="quality")
     if len(found) > ALERTS_SHOWN:
-        with fold(views.counted(len(found) - ALERTS_SHOWN, "more finding"), "all-findings"):
-            finding_lines(found[ALERTS_SHOWN:], limit=100, here="quality")
+        with fold(views.counted(len(found) - ALERTS_SHOWN, "more finding"), "all-findings") as unfolded:
+            if unfolded.open:  # a hundred lines take a second to draw
+                finding_lines(found[ALERTS_SHOWN:], limit=100, here="quality")
 
 
 def picked_column(found: Told, alerts_found: list[Finding], note: str) -> str:

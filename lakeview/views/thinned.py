@@ -8,10 +8,10 @@ import polars as pl
 
 from lakeview.views.timeline import TIMELINE
 
-MOST_POINTS = 600
-MOST_FLOWS = 400
-MOST_MARKS = 600
-"""So many rows a panel, which is one for two pixels: with their tooltips all panels stay below 5,000 marks."""
+MOST_POINTS = 480
+MOST_FLOWS = 320
+MOST_MARKS = 480
+"""So many rows a panel, which is one for two or three pixels: with their tooltips all panels stay below 5,000 marks."""
 
 THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64()})
 """TIMELINE with how many commits a row stands for."""
