@@ -111,6 +111,7 @@ class TreeHistory:
         self._locations = locations
         self._tree = tree
         self._metadata = metadata
+        self._lives: tuple[int, pl.DataFrame] | None = None  # of the line asked for last: a million are seconds
 
     def versions(self) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone.
@@ -156,6 +157,14 @@ class TreeHistory:
         file are deleted. A snapshot whose manifests are gone is passed over, `head` itself not; `records` is unknown
         from when on deletes other than a vector may apply. With `leaves`, their `statistics` too, and `written`: the
         rows of the file before any delete."""
+        if leaves is not None:
+            return self._lifetimes(head, leaves)
+        known = self._lives
+        if known is None or known[0] != head:
+            known = self._lives = head, self._lifetimes(head, None)
+        return known[1]
+
+    def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
         listed = self._listed(line) if line else []
         if not any(manifest.row["content"] == 0 for manifest in listed):

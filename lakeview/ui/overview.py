@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import upkept, viewed
+from lakeview.ui import files, upkept, viewed
 from lakeview.ui.components import facts, frame, grid, tile
 from lakeview.ui.opened import Opened
 
@@ -25,7 +25,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     past = timeline.filter(timeline["version"].is_in(_up_to(timeline, now.version)))
     before = _compared_with(now, timeline, past)
     beside = None if before is None else _since(now, int(str(before["version"])))
-    facts_of_files = views.file_facts(snapshot.files)
+    facts_of_files = files.layout(now).facts
     found = upkept.retention(now)
     kept = found.retained_bytes
     # what the store holds is no matter of the version or branch that is shown

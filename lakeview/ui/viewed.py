@@ -171,6 +171,7 @@ def _findings(address: str, version: int, latest: int, ref: str | None, branch: 
         retention=upkept.retention_of(address, latest),  # of the whole table, whichever ref is looked at
         log=upkept.log_files(address, latest),
         rules=kept_rules(address, version, branch),
+        arrivals=_arrivals(address, version, latest, ref) if snapshot.partition_columns else None,
         now=cache.now(),
     )
 

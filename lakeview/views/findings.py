@@ -61,10 +61,11 @@ def findings(
     retention: Retention | None = None,
     log: pl.DataFrame | None = None,
     rules: KeptRules | None = None,
+    arrivals: pl.DataFrame | None = None,
     now: datetime,
 ) -> list[Finding]:
     """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES, Retention, LOG_FILES,
-    KeptRules) is not judged."""
+    KeptRules) is not judged. PARTITION_ARRIVALS are worked out unless they are given."""
     found = [*_files(snapshot), *_statistics(snapshot, statistics), *_partitions(snapshot)]
     found += upkeep(snapshot, retention=retention, log=log, commits=commits, now=now)
     if rules is not None:
@@ -73,7 +74,7 @@ def findings(
         found += _versions(versions, snapshot.version)
     if commits is not None:
         found += _cadence(commits, now)
-        arrivals = _arrivals(snapshot, lifetimes, commits)
+        arrivals = _arrivals(snapshot, lifetimes, commits, arrivals)
         found += _late(arrivals)
         found += _loads(make_timeline(commits, lifetimes, arrivals=arrivals))
     return sorted(found, key=lambda f: ORDER.index(f.severity))
@@ -350,12 +351,16 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
     return found
 
 
-def _arrivals(snapshot: Snapshot, lifetimes: pl.DataFrame | None, commits: pl.DataFrame) -> pl.DataFrame | None:
+def _arrivals(
+    snapshot: Snapshot, lifetimes: pl.DataFrame | None, commits: pl.DataFrame, known: pl.DataFrame | None
+) -> pl.DataFrame | None:
     """PARTITION_ARRIVALS where partitions can be a sequence in time: one key, three or more of them."""
     if lifetimes is None or len(snapshot.partition_columns) != 1:
         return None
     sizes = partition_sizes(snapshot)
-    return None if sizes.height < 3 else partition_arrivals(sizes, snapshot.files, lifetimes, commits)
+    if sizes.height < 3:
+        return None
+    return known if known is not None else partition_arrivals(sizes, snapshot.files, lifetimes, commits)
 
 
 def _late(arrivals: pl.DataFrame | None) -> list[Finding]:
