@@ -88,3 +88,11 @@ def test_columns_of_odd_names_have_a_trend(history: DeltaHistory) -> None:
     found = trend(opened(history).lifetimes(["^x$", "version", "`a.b`", "*"]))
     told = found["statistics"][0]
     assert {name: column["max"] for name, column in told.items()} == {"^x$": 0, "version": 1, "`a.b`": 2, "*": 3}
+
+
+def test_a_file_that_a_checkpoint_names_twice_has_one_life(history: DeltaHistory) -> None:
+    history.create().commit(add("a"), add("b"), add("c"))
+    table = [*history.reconciled(1), add("a"), add("c")]
+    history.checkpoint(actions=table).without(0, 1).commit(remove("c"))
+    lives = lv.open_table(history.address).lifetimes()
+    assert lives.select("path", "removed").sort("path").rows() == [("a", None), ("b", None), ("c", 2)]

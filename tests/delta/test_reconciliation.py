@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log import checkpoint_files
+from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.table import DeltaTable
 from lakeview.frames import COMMITS, DOMAIN_METADATA, FILES, LIFETIMES, SCHEMAS, TOMBSTONES, TRANSACTIONS, VERSIONS
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
@@ -322,3 +325,24 @@ def test_opening_a_checkpointed_table_reads_only_what_follows_the_checkpoint(his
     assert DeltaTable(store).files(columns=["path"]).height == 12
     assert store.requests["read"] == 3, "the hint and two commits"
     assert store.requests["list"] == 1
+
+
+def test_paths_of_a_checkpoint_are_decoded_whichever_batch_is_done_last(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.create().commit(add("plain"), add("a%20b")).checkpoint().without(0, 1)
+    look, end, odd_is_known = checkpoint_files._Spelling.look, checkpoint_files._end, threading.Event()
+
+    def looked(self: checkpoint_files._Spelling, paths: pa.Array) -> None:
+        look(self, paths)
+        if paths.to_pylist() == ["a%20b"]:
+            odd_is_known.set()
+
+    def ended(paths: pa.Array) -> int:  # in the midst of a look
+        assert paths.to_pylist() != ["plain"] or odd_is_known.wait(10)
+        return end(paths)
+
+    monkeypatch.setattr(checkpoint_files._Spelling, "look", looked)
+    monkeypatch.setattr(checkpoint_files, "_end", ended)
+    monkeypatch.setattr(ParquetActions, "_batch_rows", lambda _self, _most: 1)
+    assert lv.open_table(history.address).snapshot().files["path"].to_list() == ["plain", "a b"]
