@@ -137,8 +137,8 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
     return (
         binned.group_by("start", "stop", "ended_by")
         .agg(
-            first=pl.col("added").sort_by("from").first(),
-            last=pl.col("added").sort_by("from").last(),
+            first=pl.col("added").sort_by("from", "added").first(),
+            last=pl.col("added").sort_by("from", "added").last(),
             begins=pl.col("begins").min(),
             ends=pl.col("ends").max(),
             ended_in=pl.col("removed").sort_by("to").last(),

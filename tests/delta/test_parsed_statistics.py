@@ -102,6 +102,13 @@ def test_text_is_read_where_structs_leave_files_out(history: DeltaHistory) -> No
     assert (found["x"]["min"], found["x"]["max"], found["x"]["null_count"]) == (7, 8, 0)
 
 
+@pytest.mark.parametrize("count", [-4, 2**60])
+def test_rows_that_no_file_has_are_unknown_in_structs_too(history: DeltaHistory, count: int) -> None:
+    table = checkpointed(history, ["x"], count=count)
+    assert table.snapshot().num_records is None
+    assert table.lifetimes()["records"].to_list() == [None]
+
+
 def test_structs_have_columns_of_any_name_too(history: DeltaHistory) -> None:
     names = ["a.b", "a", "back`tick", "^x$", "path", "stats", " ", "\u00e9", "numRecords"]
     table = checkpointed(history, names)

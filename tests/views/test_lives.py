@@ -41,6 +41,16 @@ def test_a_file_has_one_life_however_often_rows_of_it_are_deleted() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("added", [(None, 0), (0, None)])
+def test_a_cohort_is_of_before_the_timeline_if_one_of_its_files_is(added: tuple[int | None, int | None]) -> None:
+    story, lifetimes = with_a_vector()
+    both = lifetimes.head(2).with_columns(
+        added=pl.Series(added), removed=pl.lit(None, pl.Int64), path=pl.Series(["a", "b"])
+    )
+    lives = views.file_lives(both, views.timeline(story.frame(), both))
+    assert views.life_cohorts(lives).select("first", "last", "files").rows() == [(None, 0, 2)]
+
+
 def test_a_load_is_not_taken_back_by_deletes_that_leave_its_files() -> None:
     story = Story()
     for _ in range(6):

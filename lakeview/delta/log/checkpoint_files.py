@@ -204,11 +204,12 @@ class _Columns:
         return series.cast(pl.Int64())
 
     def first_known(self, name: str, *leaves: str) -> pl.Series:
-        """The first of these leaves that is known, row by row."""
+        """The first of these leaves that is known, row by row, as a count of rows: null where no file has so many."""
         known = [self.whole_numbers(name, leaf) for leaf in leaves if leaf in self._arrays]
-        if len(known) < 2:
-            return known[0] if known else self._nulls(name, RECORDS["records"])
-        return pl.select(pl.coalesce(*known).alias(name)).to_series()
+        if not known:
+            return self._nulls(name, RECORDS["records"])
+        found = pl.select(pl.coalesce(*known).alias(name)).to_series() if len(known) > 1 else known[0]
+        return found.set(~found.is_between(0, MOST_ROWS), None)
 
     def vectors(self, *, whole: bool, present: bool) -> list[pl.Series]:
         """`deletion_vector` and `deleted_records`, and `vector` if the whole is asked for."""
