@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -11,9 +12,10 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
-from lakeview.ui import errors, timeline_filters
+from lakeview.ui import cache, errors, timeline_filters
 from lakeview.ui.components import MAX_ROWS, escape, facts, fold, frame, link
 from lakeview.ui.held import held
+from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
 from lakeview.ui.selection import link as selected
 
@@ -175,7 +177,7 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
             st.badge(told["label"] or "suspicious", icon=":material/error:", color="red")
         elif told["schema_changed"]:
             st.badge("schema", color="violet")
-    said = _said(now, version)
+    said = _actions(now.address, version).said
     if said is not None:
         st.markdown(f":gray[It says] {escape(said)}")
     if told["note"]:
@@ -228,13 +230,37 @@ def _schema_change(now: Opened, before: int, version: int) -> None:
 
 def raw_actions(now: Opened, version: int) -> None:
     """The actions of one commit as recorded, at most 200, and which kinds there are."""
-    actions = now.commit(version)
-    kinds = ", ".join(f"{name} {count:,}" for name, count in actions["kind"].value_counts(sort=True).iter_rows())
+    actions = _actions(now.address, version)
+    kinds = ", ".join(f"{name} {count:,}" for name, count in actions.kinds)
     st.markdown(f":small[:gray[{escape(kinds)}]]")
-    if actions.height > _MAX_ACTIONS:
-        st.markdown(f":small[:gray[the first {_MAX_ACTIONS} of {actions.height:,}]]")
-    lines = "\n".join(actions["action"].head(_MAX_ACTIONS).drop_nulls())
-    st.code(lines, language="json", height=280, wrap_lines=True)
+    if actions.count > _MAX_ACTIONS:
+        st.markdown(f":small[:gray[the first {_MAX_ACTIONS} of {actions.count:,}]]")
+    st.code(actions.first, language="json", height=280, wrap_lines=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Actions:
+    """Of one commit's actions how many there are of each kind and in all, the first as recorded, and what the writer
+    said in its own words: a commit of a million files is too large to be kept."""
+
+    kinds: tuple[tuple[str, int], ...]
+    count: int
+    first: str
+    said: str | None
+
+
+@kept(64)
+def _actions(address: str, version: int) -> _Actions:
+    found = cache.commit(address, version)
+    kinds = tuple(found["kind"].value_counts(sort=True).iter_rows())
+    first = "\n".join(found["action"].head(_MAX_ACTIONS).drop_nulls())
+    infos = found.filter(pl.col("action").str.contains('"userMetadata"', literal=True))["action"]
+    return _Actions(kinds, found.height, first, next(map(_words, infos.head(1)), None))
+
+
+def _words(action: str) -> str | None:
+    said = json.loads(action).get("userMetadata")
+    return said if isinstance(said, str) and said else None
 
 
 def told_before(timeline: pl.DataFrame, version: int) -> int | None:
@@ -242,16 +268,6 @@ def told_before(timeline: pl.DataFrame, version: int) -> int | None:
     of_line = timeline.filter((pl.col("lane") != "aside") | (pl.col("version") == version))["version"]
     position = of_line.index_of(version)
     return int(of_line[position - 1]) if position else None
-
-
-def _said(now: Opened, version: int) -> str | None:
-    """What the writer wrote about the commit in its own words."""
-    infos = now.commit(version).filter(pl.col("action").str.contains('"userMetadata"', literal=True))["action"]
-    for text in infos.head(1):
-        said = json.loads(text).get("userMetadata")
-        if isinstance(said, str) and said:
-            return said
-    return None
 
 
 def _amount(row: Mapping[str, Any], what: str) -> str | None:

@@ -126,10 +126,6 @@ class Opened:
         """STATISTICS of some columns, at the version shown or another."""
         return cache.statistics(self.address, self.version if version is None else version, tuple(columns))
 
-    def commit(self, version: int) -> pl.DataFrame:
-        """ACTIONS of one commit."""
-        return cache.commit(self.address, version)
-
 
 def look_at(name: str, version: int | None = None, base: int | None = None, ref: str | None = None) -> Opened:
     """Opens a table by its name, at its latest version, or that of a branch or tag, if none is given."""
