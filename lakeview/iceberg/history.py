@@ -175,15 +175,19 @@ class TreeHistory:
         frames, told = [], []
         for manifests in _together([m for m in listed if m.row["content"] == 0]):
             entries = self._spanned(manifests, metrics)
+            wanted = entries if deletes else entries.select(_OF_LIVES)
+            wanted = wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:
                 told.append(statistics_of(entries, leaves, cut, deletes=deletes))
-            wanted = entries if deletes else entries.select(_OF_LIVES)
-            frames.append(wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0)))
+                wanted = wanted.with_columns(told[-1]["path"])  # its own text: as it comes it holds on to all bounds
+            frames.append(wanted)
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
-        files = pl.concat(frames, how="diagonal_relaxed").group_by("path", maintain_order=True).agg(
-            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
-        )  # fmt: skip
+        files = pl.concat(frames, how="diagonal_relaxed")
+        if files["path"].n_unique() < files.height:  # listed by several manifests
+            files = files.group_by("path", maintain_order=True).agg(
+                pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
+            )
         # what was listed first in the oldest snapshot known may have been there before
         files = files.with_columns(
             known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
