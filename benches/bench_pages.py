@@ -1,7 +1,7 @@
 """Every page in a real browser on huge tables: seconds cold and warm, marks, rows, requests and the server's memory.
 
-Usage: python benches/bench_pages.py [--files 1000000] [--commits 20000] [--pages overview ...] [--sessions 8]
-                                     [--output X]
+Usage: python benches/bench_pages.py [--files 1000000] [--iceberg 1000000] [--commits 20000] [--pages overview ...]
+                                     [--sessions 8] [--output X]
 
 Cold is the first visit of a fresh server by a browser that was never there; warm the second one, a new session in a
 new tab of that browser, which has the app's scripts by then; `other` one more by a browser that was never there. Goals:
@@ -29,6 +29,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
+from benches.make_iceberg import iceberg_files
 from benches.make_tables import commits_table, files_table
 from lakeview.ui.pages import PAGES
 
@@ -193,12 +194,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the report as it grows, and keeps it in a file if one is named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, nargs="*", default=[1_000_000])
+    parser.add_argument("--iceberg", type=int, nargs="*", default=[1_000_000], help="files of an Iceberg table")
     parser.add_argument("--commits", type=int, nargs="*", default=[20_000])
     parser.add_argument("--pages", nargs="*", default=[name for name, entry in PAGES.items() if entry.of_table])
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(arguments)
     tables = [files_table(count).path for count in given.files]
+    tables += [iceberg_files(count).path for count in given.iceberg]
     tables += [commits_table(count, checkpoints=True).path for count in given.commits]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     lines = [HEADER]
