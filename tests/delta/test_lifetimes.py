@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.errors import InvalidRequestError
 from lakeview.views import trend
 from tests.builders.actions import add, remove, struct
-from tests.builders.history import DeltaHistory
+from tests.builders.history import DeltaHistory, log_name
 
 
 def stats(low: Any, high: Any, nulls: int = 0) -> dict[str, Any]:
@@ -96,3 +97,14 @@ def test_a_file_that_a_checkpoint_names_twice_has_one_life(history: DeltaHistory
     history.checkpoint(actions=table).without(0, 1).commit(remove("c"))
     lives = lv.open_table(history.address).lifetimes()
     assert lives.select("path", "removed").sort("path").rows() == [("a", None), ("b", None), ("c", 2)]
+
+
+def test_lives_begin_with_a_checkpoint_that_was_broken_and_is_restored(history: DeltaHistory) -> None:
+    history.create().commit(add("a")).checkpoint().without(0, 1).commit(add("b"))
+    name = log_name(1, "checkpoint.parquet")
+    whole = Path(history.address, name).read_bytes()
+    history.write(name, b"PAR1")
+    table = lv.open_table(history.address)
+    assert table.lifetimes()["path"].to_list() == ["b"]
+    history.write(name, whole)
+    assert sorted(table.lifetimes()["path"]) == ["a", "b"]

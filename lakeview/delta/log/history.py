@@ -321,11 +321,12 @@ class History:
             events = pl.concat([base, *self._events])
             checkpoint = self._oldest()
             if checkpoint is not None:
+                events = events.filter(pl.col("version") > checkpoint.version)
                 try:
                     base = live_events(checkpoint)
-                except UNREADABLE as error:
+                except UNREADABLE as error:  # not kept: it may be restored, without a commit that tells so
                     self.base_trouble = error.message
-                events = events.filter(pl.col("version") > checkpoint.version)
+                    return lifetimes_of(base, events)
             self._lives = state, lifetimes_of(base, events)
             return self._lives[1]
 
