@@ -161,7 +161,7 @@ def health(address: str, options: dict[str, Any], machine: bool) -> None:
     found = views.findings(
         snapshot,
         versions=versions,
-        commits=commits,
+        commits=views.of_line(commits, refs, snapshot.version),
         statistics=table.statistics(),
         lifetimes=lifetimes,
         retention=kept,

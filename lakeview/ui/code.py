@@ -41,7 +41,7 @@ _ASKED: Mapping[str, str] = {
     "overview": """findings = lv.views.findings(
     snapshot,
     versions=table.versions(),
-    commits=table.history(),
+    commits=lv.views.of_line(table.history(), table.refs(), table.snapshot().version),
     statistics=table.statistics({version}),
     lifetimes=table.lifetimes(),
     now=datetime.now(UTC),

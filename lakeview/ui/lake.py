@@ -90,6 +90,7 @@ def read(entry: views.LakeEntry, now: datetime) -> views.LakeEntry:
         table = lv.open_table(entry.address)
         snapshot, versions, commits = table.snapshot(), table.versions(), table.history()
         depth = _depth(table, snapshot, versions, commits, now) if views.is_shallow(snapshot, commits) else None
+        commits = views.of_line(commits, table.refs(), snapshot.version)
         return views.lake_entry(entry, snapshot, versions=versions, commits=commits, depth=depth, now=now)
     except LakeviewError as error:
         failed = views.lake_failure(entry, error)

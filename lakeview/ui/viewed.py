@@ -162,10 +162,11 @@ def findings(now: Opened) -> list[Finding]:
 def _findings(address: str, version: int, latest: int, ref: str | None, branch: str | None) -> list[Finding]:
     snapshot = cache.snapshot(address, version)
     few = snapshot.num_files <= MOST_FILES_AT_A_GLANCE
+    commits = cache.logged("history", address, latest)
     return views.findings(
         snapshot,
         versions=cache.logged("versions", address, latest),
-        commits=cache.logged("history", address, latest),
+        commits=views.of_line(commits, cache.logged("refs", address, latest), latest),
         statistics=_told_by_statistics(address, version, branch).silent if few else None,
         lifetimes=cache.lifetimes(address, latest, ref),
         retention=upkept.retention_of(address, latest),  # of the whole table, whichever ref is looked at

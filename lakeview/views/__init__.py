@@ -1,6 +1,6 @@
 """Views: snapshots and frames to frames that answer one question each. They know no format and no clock."""
 
-from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line
+from lakeview.views.branches import ASIDES, BRANCHES, asides, branches, line, of_line
 from lakeview.views.breaking import BREAKING, CLASSES, breaking, breaking_verdict
 from lakeview.views.changes import CHANGE_COSTS, change_costs
 from lakeview.views.clustering import (
@@ -422,6 +422,7 @@ __all__ = [
     "null_shares_by_version",
     "null_trend",
     "number_steps",
+    "of_line",
     "partition_arrivals",
     "partition_cells",
     "partition_column",

@@ -77,6 +77,11 @@ def asides(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame
     return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in beside], schema=ASIDES, orient="row")
 
 
+def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
+    """COMMITS without those beside the line that ends at `head`: what another branch gets is no news of this one."""
+    return commits.join(asides(commits, refs, head), on="version", how="anti", maintain_order="left")
+
+
 def _note(names: Iterable[str]) -> str:
     named = ", ".join(names)
     return f"on {named}" if named else "on no branch: rolled back, replaced or never published"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import lakeview as lv
+from lakeview import views
+from lakeview.ui import lake
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 TABLES = ("flights", "airlines", "daily_delays", "departures", "weather")
@@ -53,3 +58,13 @@ def test_no_alarm_is_raised_about_a_clean_table() -> None:
     said = text(open_page("quality", "demo/daily_delays"))
     assert "No load stands out" in said
     assert "usually at most" not in said
+
+
+def test_what_another_branch_gets_is_no_news_of_main(demo: Path) -> None:
+    table = lv.open_table(demo / "departures")
+    head = table.snapshot().version
+    last = table.history().filter(pl.col("version") == head)["timestamp"].item()
+    assert table.history()["timestamp"].max() > last
+    assert f"{views.format_moment(last)} UTC" in text(open_page("quality", "demo/departures"))
+    entry = views.LakeEntry("departures", str(demo / "departures"), "iceberg")
+    assert lake.read(entry, datetime(2027, 1, 1, tzinfo=UTC)).last == last
