@@ -11,7 +11,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.schema import leaf_name
 from lakeview.ui import cache, viewed
-from lakeview.ui.components import MAX_ROWS, byte_unit, frame, grid, tile
+from lakeview.ui.components import MAX_ROWS, byte_unit, escape, frame, grid, tile
 from lakeview.ui.held import held
 from lakeview.ui.kept import kept
 from lakeview.ui.opened import Opened
@@ -95,11 +95,13 @@ def _labels(bins: pl.DataFrame) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """FILE_SIZES and figures of the live files of a version, and the first MAX_ROWS partitions they lie in."""
+    """FILE_SIZES and figures of the live files of a version, the first MAX_ROWS partitions they lie in, and the folder
+    that all their paths begin with, "" for none."""
 
     bins: pl.DataFrame
     facts: views.FileFacts
     partitions: tuple[str, ...]
+    folder: str
 
 
 def layout(now: Opened) -> Layout:
@@ -111,7 +113,7 @@ def layout(now: Opened) -> Layout:
 def _layout(address: str, version: int, branch: str | None) -> Layout:
     live = cache.snapshot(address, version, branch).files
     partitions = live["partition_text"].drop_nulls().unique().sort().head(MAX_ROWS)
-    return Layout(views.file_sizes(live), views.file_facts(live), tuple(partitions))
+    return Layout(views.file_sizes(live), views.file_facts(live), tuple(partitions), views.common_folder(live["path"]))
 
 
 def listing(now: Opened, found: Layout) -> pl.DataFrame:
@@ -130,7 +132,7 @@ def listing(now: Opened, found: Layout) -> pl.DataFrame:
     pages = max(1, -(-count // PAGE))
     number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     rows = _page(*whole, now.latest, now.ref, partition, label, order, column, min(number, pages))
-    _table(rows, column, partitioned=bool(partitions))
+    _table(rows, column, found)
     return rows
 
 
@@ -205,11 +207,11 @@ def _filters(
     return partition, None if label == ALL_SIZES else label, order, None if column == NO_COLUMN else column
 
 
-def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
+def _table(rows: pl.DataFrame, told: str | None, found: Layout) -> None:
     column = st.column_config
     unit, scale = byte_unit(rows["size"])
     table = rows.select(
-        file="path",
+        file=pl.col("path").str.strip_prefix(found.folder),
         partition="partition_text",
         size=pl.col("size") / scale,
         rows="records",
@@ -220,8 +222,8 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         added=views.version_label("added").fill_null("unknown"),
     )
     shown = {
-        "file": column.TextColumn("file", width=300),
-        "partition": column.TextColumn("partition", width=90),
+        "file": column.TextColumn("file", width=300, help=f"below {escape(found.folder)}" if found.folder else None),
+        "partition": column.TextColumn("partition", width=_wide_enough(rows["partition_text"])),
         "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=80),
         "rows": column.NumberColumn("rows", format="localized", width=70),
         "deleted": column.NumberColumn("deleted", format="localized", width=60),
@@ -230,7 +232,7 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         "nulls": column.NumberColumn("nulls", format="localized", width=54),
         "added": column.TextColumn("added by", width=90),
     }
-    hidden = ([] if partitioned else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
+    hidden = ([] if found.partitions else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
     frame(
         table,
         {name: kind for name, kind in shown.items() if name not in hidden},
@@ -239,6 +241,12 @@ def _table(rows: pl.DataFrame, told: str | None, *, partitioned: bool) -> None:
         selection_mode="single-row",
         on_select=lambda: _pick_row(rows["path"].to_list()),
     )
+
+
+def _wide_enough(texts: pl.Series) -> int:
+    """Pixels that hold the longest of the texts, within bounds."""
+    longest = texts.str.len_chars().max()
+    return min(max(90, 7 * longest + 16), 240) if isinstance(longest, int) else 90
 
 
 def _pick_row(paths: list[str]) -> None:

@@ -89,6 +89,7 @@ def broken_table(rows: pl.DataFrame) -> None:
     frame(
         rows.head(MAX_ROWS).with_columns(
             views.version_label("version"),
+            pl.col("path").str.strip_prefix(views.common_folder(rows["path"])),
             committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
             mark=pl.lit("≥"),
         ),

@@ -19,7 +19,7 @@ def detail(now: Opened, page: pl.DataFrame) -> None:
     """A card with the file that the URL names, and the choice of one of those on the page of the listing."""
     chosen = st.query_params.get(files.FILE)
     with card(key="file-card"):
-        _picker(page["path"].to_list(), chosen)
+        _picker(page["path"].to_list(), chosen, files.layout(now).folder)
         if chosen is None:
             st.markdown(
                 ":gray[Choose a row above, or a file here: its footer says how it is laid out inside. "
@@ -31,7 +31,7 @@ def detail(now: Opened, page: pl.DataFrame) -> None:
             _shown(now, found)
 
 
-def _picker(paths: list[str], chosen: str | None) -> None:
+def _picker(paths: list[str], chosen: str | None, folder: str) -> None:
     options = [_NONE, *dict.fromkeys([*([] if chosen is None else [chosen]), *paths])]
     st.session_state["pick_file"] = _NONE if chosen is None else chosen
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -40,6 +40,7 @@ def _picker(paths: list[str], chosen: str | None) -> None:
         st.selectbox(
             "File",
             options,
+            format_func=lambda path: path.removeprefix(folder),
             key="pick_file",
             on_change=lambda: _choose(st.session_state["pick_file"]),
             label_visibility="collapsed",
@@ -76,6 +77,7 @@ def _facts(now: Opened, found: PhysicalFile, chunks: pl.DataFrame) -> dict[str, 
         chunks["codec"].str.split(", ").explode(empty_as_null=True, keep_nulls=True).unique().drop_nulls().sort()
     )
     return {
+        "file": found.path,
         **logged,
         "rows, by its footer": f"{found.records:,}",
         "row groups": f"{found.row_groups:,}",

@@ -235,7 +235,11 @@ def file_list(found: list[Looked]) -> None:
     shown = rows.sort("path").slice((number - 1) * _PAGE, _PAGE)
     unit, scale = byte_unit(shown["size"])
     frame(
-        shown.with_columns(pl.col("size") / scale, reason=pl.col("reason").replace_strict(_WORDS, default=None)),
+        shown.with_columns(
+            pl.col("path").str.strip_prefix(views.common_folder(verdicts["path"])),
+            pl.col("size") / scale,
+            reason=pl.col("reason").replace_strict(_WORDS, default=None),
+        ),
         {
             "path": kinds.TextColumn("file", width=520),
             "reason": kinds.TextColumn("what becomes of it", width=170),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import takewhile
 
 import polars as pl
 
+from lakeview.addresses import is_absolute
 from lakeview.views.columns import value_text
 from lakeview.views.sums import total
 from lakeview.views.units import BYTE_UNITS, EN_DASH
@@ -179,6 +181,17 @@ def file_page(
         alive = lifetimes.filter(shown).select(*keys, "added").unique(keys, keep="last")
         page = page.join(alive, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return _with_range(page, statistics, column).select(FILE_PAGE.names()).cast(FILE_PAGE)
+
+
+def common_folder(paths: pl.Series) -> str:
+    """The folder, with its last slash, that absolute paths share; "" where they share none or one is relative (to the
+    table's own folder): what a listing may leave out to show where its files differ."""
+    first, last = paths.min(), paths.max()  # what the least and the greatest share, all share
+    if not isinstance(first, str) or not isinstance(last, str) or not (is_absolute(first) and is_absolute(last)):
+        return ""
+    pairs = zip(first.split("/")[:-1], last.split("/")[:-1], strict=False)
+    folder = "".join(f"{name}/" for name, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return "" if folder.endswith("//") else folder  # of a scheme alone
 
 
 def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str | None) -> pl.DataFrame:

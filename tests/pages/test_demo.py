@@ -68,3 +68,13 @@ def test_what_another_branch_gets_is_no_news_of_main(demo: Path) -> None:
     assert f"{views.format_moment(last)} UTC" in text(open_page("quality", "demo/departures"))
     entry = views.LakeEntry("departures", str(demo / "departures"), "iceberg")
     assert lake.read(entry, datetime(2027, 1, 1, tzinfo=UTC)).last == last
+
+
+def test_files_are_told_apart_by_what_their_paths_do_not_share() -> None:
+    app = open_page("files", "demo/departures")
+    names = next(frame.value for frame in app.dataframe if "size" in frame.value.columns)["file"]
+    assert all(name.startswith("flight_month=") for name in names)
+    chosen = app.selectbox(key="pick_file").options[1]
+    app.selectbox(key="pick_file").select_index(1).run()
+    assert chosen.startswith("flight_month=")
+    assert app.query_params["file"].endswith(f"/departures/data/{chosen}")

@@ -68,6 +68,23 @@ def test_facts_leave_unknown_deletes_unknown() -> None:
     assert (facts.files_with_deletes, facts.files_perhaps_with_deletes, facts.deleted_records) == (0, 1, None)
 
 
+@pytest.mark.parametrize(
+    ("paths", "folder"),
+    [
+        (["s3://b/t/data/p=1/a.parquet", "s3://b/t/data/p=12/b.parquet"], "s3://b/t/data/"),
+        (["/lake/t/data/a.parquet"], "/lake/t/data/"),
+        (["/a/x.parquet", "/b/y.parquet"], "/"),
+        (["s3://b/x.parquet", "s3://c/y.parquet"], ""),
+        (["file:///a/x.parquet", "s3://b/x.parquet"], ""),
+        (["p=1/a.parquet", "p=1/b.parquet"], ""),
+        (["s3://clone/t/a.parquet", "p=1/b.parquet"], ""),
+        ([], ""),
+    ],
+)
+def test_a_listing_may_leave_out_the_folder_that_absolute_paths_share(paths: list[str], folder: str) -> None:
+    assert views.common_folder(pl.Series(paths, dtype=pl.String)) == folder
+
+
 def test_a_page_is_sorted_cut_and_stable() -> None:
     files = sized(3, 1, 2, 1)
     assert views.file_page(files)["path"].to_list() == ["f1", "f3", "f2", "f0"]
