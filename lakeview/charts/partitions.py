@@ -226,7 +226,14 @@ def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
 def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
     domain = partitions.fill_null("").to_list()
     axis = alt.Axis(
-        title=None, labels=labels, domain=labels, labelExpr=_short(partitions), labelOverlap="greedy", labelAngle=0
+        title=None,
+        labels=labels,
+        domain=labels,
+        labelExpr=_short(partitions),
+        labelOverlap="greedy",
+        labelSeparation=8,
+        labelBound=True,  # beyond the end it would make this panel narrower than those above it
+        labelAngle=0,
     )
     return alt.X("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=domain, paddingInner=0.25))
 

@@ -246,7 +246,7 @@ def _table(rows: pl.DataFrame, told: str | None, found: Layout) -> None:
 def _wide_enough(texts: pl.Series) -> int:
     """Pixels that hold the longest of the texts, within bounds."""
     longest = texts.str.len_chars().max()
-    return min(max(90, 7 * longest + 16), 240) if isinstance(longest, int) else 90
+    return min(max(90, 6 * longest + 16), 190) if isinstance(longest, int) else 90
 
 
 def _pick_row(paths: list[str]) -> None:

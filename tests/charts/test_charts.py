@@ -297,6 +297,13 @@ def test_a_late_partition_is_named_and_orange(story: Story) -> None:
     assert (rows["month=12"]["file_color"], rows["month=1"]["file_color"]) == (LIGHT.orange, LIGHT.blue)
 
 
+def test_long_names_of_partitions_neither_touch_nor_push_their_panel_aside(story: Story) -> None:
+    for panel in charts.partition_bars(views.partition_sizes(story.snapshot())):
+        axes = [axis for axis in parts(panel.to_dict(), "axis") if axis and axis.get("labelOverlap") == "greedy"]
+        assert axes
+        assert all(axis["labelBound"] and axis["labelSeparation"] for axis in axes)
+
+
 def test_partitions_of_unknown_rows_are_drawn_by_bytes() -> None:
     sizes = views.partition_sizes(Story().append(None).append(5, month=2).snapshot())
     assert charts.partition_bars(sizes)[0].to_dict()["title"].startswith("Bytes, MiB")
