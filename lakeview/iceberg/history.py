@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.errors import CorruptTableError, LakeviewError, VersionNotFoundError
+from lakeview.errors import CorruptTableError, LakeviewError, StoreUnavailableError, VersionNotFoundError
 from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, moments
 from lakeview.iceberg.delete_index import FILE_PATH_ID
 from lakeview.iceberg.delete_spans import stays
@@ -224,6 +224,8 @@ class TreeHistory:
             return whole_life
         try:
             frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in _together(listed)]
+        except StoreUnavailableError:
+            raise
         except LakeviewError:  # deletes that cannot be read may name any row
             return whole_life.with_columns(records=pl.lit(None, dtype=pl.Int64))
         live = pl.concat(frames).filter((pl.col("status") != 2) & pl.col("content").is_in([1, 2]))
@@ -246,6 +248,8 @@ class TreeHistory:
         for i, snapshot in enumerate(line):
             try:
                 manifests = self._tree.manifests(snapshot)
+            except StoreUnavailableError:  # its files may be there: lives that leave it out would be kept
+                raise
             except LakeviewError:
                 if i == len(line) - 1:
                     raise

@@ -11,8 +11,9 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.errors import CorruptTableError, InvalidRequestError
+from lakeview.errors import CorruptTableError, InvalidRequestError, StoreUnavailableError
 from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.tree import Tree
 from lakeview.views.column_loads import column_loads
 from lakeview.views.column_states import column_states
 from tests.builders.iceberg import IcebergHistory
@@ -216,3 +217,20 @@ def test_lives_of_many_manifests_are_told_a_part_at_a_time(
     whole = lv.open_table(history.address).lifetimes(["id"])
     monkeypatch.setattr("lakeview.iceberg.history._ENTRIES_AT_ONCE", 1)
     assert lv.open_table(history.address).lifetimes(["id"]).equals(whole)
+
+
+def test_a_store_that_does_not_answer_once_leaves_no_gap_in_the_lives(
+    history: IcebergHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, whole, asked = lv.open_table(history.address), Tree.manifests, []
+
+    def manifests(self: Tree, snapshot: Any) -> pl.DataFrame:
+        asked.append(snapshot)
+        if len(asked) == 1:
+            raise StoreUnavailableError("the store does not answer")
+        return whole(self, snapshot)
+
+    monkeypatch.setattr(Tree, "manifests", manifests)
+    with pytest.raises(StoreUnavailableError, match="does not answer"):
+        table.lifetimes()
+    assert table.lifetimes().height == 3
