@@ -189,7 +189,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
         percent=pl.Series([format_percent(s) for s in told["share"]], dtype=pl.String),
     ).with_columns(text=pl.format("{} {}", "word", "said"))
     versions = rows["version"].unique(maintain_order=True).to_list()
-    y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=50), scale=alt.Scale(domain=versions))
+    y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=90), scale=alt.Scale(domain=versions))
     axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
     x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
     tooltip = [

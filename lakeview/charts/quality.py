@@ -14,6 +14,8 @@ TrendKind = Literal["share", "count", "number", "days"]
 
 MOST_POINTS = 600
 MOST_LABELS = 3
+FEW_LOADS = 12
+"""So many loads at most have a dot each: of one alone there is no line."""
 SYMLOG_TIMES = 8.0
 """One load this many times beyond all the others would flatten them: the scale is then logarithmic."""
 
@@ -50,6 +52,9 @@ def load_trend_chart(
         .mark_area(color=p.band, interpolate="step-after")
         .encode(x=x, y=alt.Y("band_low:Q", title=None, scale=scale, axis=axis), y2="band_high:Q"),
         alt.Chart(rows).mark_line(color=p.blue, strokeWidth=1.4, interpolate="step-after").encode(x=x, y=y),
+        alt.Chart(rows.head(rows.height if rows.height <= FEW_LOADS else 0))
+        .mark_point(filled=True, size=26, color=p.blue, opacity=1)
+        .encode(x=x, y=y),
         alt.Chart(out).mark_point(shape="cross", filled=True, size=70, color=p.red, opacity=1).encode(x=x, y=y),
     ]
     for left, part in (

@@ -293,5 +293,6 @@ def _label(span: timedelta) -> str:
     if span > timedelta(days=24):
         return day
     # ticks at parts of a day: a day is named where it begins, and at the first tick
-    hour = "utcFormat(datum.value, datum.index === 0 ? '%-d %b %H:%M' : '%H:%M')"
+    clock = "%H:%M" if span >= timedelta(minutes=10) else "%H:%M:%S"
+    hour = f"utcFormat(datum.value, datum.index === 0 ? '%-d %b {clock}' : '{clock}')"
     return f"utchours(datum.value) === 0 && utcminutes(datum.value) === 0 ? {day} : {hour}"

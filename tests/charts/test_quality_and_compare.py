@@ -70,14 +70,22 @@ def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
     assert labels(chart, 1) == ["0", "0.5", "1"]
 
 
-@pytest.mark.parametrize("hours", [2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
-def test_a_time_axis_says_no_moment_twice(hours: int) -> None:
+@pytest.mark.parametrize("hours", [0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
+def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
     (chart,) = charts.load_trend_chart(rows, "x", width=420)
     drawn = labels(chart, 0)
     days = [label for label in drawn if ":" not in label]
     assert len(drawn) >= 2
     assert len(set(days)) == len(days)
+    assert hours > 24 or len(set(drawn)) == len(drawn)
+
+
+@pytest.mark.parametrize(("loads", "drawn"), [(1, True), (2, True), (30, False)])
+def test_few_loads_are_seen_without_a_line_between_them(loads: int, drawn: bool) -> None:
+    (chart,) = charts.load_trend_chart(trend(loads), "x", width=400)
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    assert svg.count('aria-roledescription="point"') == (loads if drawn else 0)
 
 
 @pytest.mark.parametrize("dark", [False, True])
