@@ -36,13 +36,12 @@ def _curve(
     width: Width,
 ) -> AnyChart:
     colour, words = colours
-    spell = format_bytes if measure == "bytes" else format_count
     rows = pl.DataFrame(
         {
             "days": steps["days"],
             "value": steps[measure] / unit,
             "kept": [_age(d) for d in steps["days"]],
-            "said": pl.Series([spell(v) for v in steps[measure]], dtype=pl.String),
+            "said": _words(steps, measure),
             "files": pl.Series([format_count(v, exact=True) for v in steps["files"]], dtype=pl.String),
         }
     )
@@ -50,7 +49,7 @@ def _curve(
         {
             "days": at["days"],
             "value": at[measure] / unit,
-            "said": pl.Series([spell(v) for v in at[measure]], dtype=pl.String),
+            "said": _words(at, measure),
         }
     )
     longest = _top(rows["days"]) or 1.0
@@ -95,3 +94,12 @@ def _age(days: float) -> str:
 def _top(values: pl.Series) -> float:
     found = values.max()
     return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _words(curve: pl.DataFrame, measure: str) -> pl.Series:
+    """A measure in words: of versions that are lost with files that nobody told of, the bytes are unknown, not 0."""
+    if measure != "bytes":
+        return pl.Series([format_count(n) for n in curve[measure]], dtype=pl.String)
+    untold = (pl.col("versions") > 0) & (pl.col("bytes") == 0)
+    told = curve.select(pl.when(~untold).then("bytes")).to_series()
+    return pl.Series([format_bytes(n) for n in told], dtype=pl.String)

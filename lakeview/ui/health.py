@@ -90,7 +90,7 @@ def _figures(found: views.Retention, done: views.Simulation) -> None:
         )
         st.metric(
             "Files",
-            f"{done.files:,}",
+            views.UNKNOWN if done.is_unknown else f"{done.files:,}",
             f"of {views.counted(found.files.height, 'old file')}",
             delta_color="gray",
             delta_arrow="off",

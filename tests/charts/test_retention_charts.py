@@ -48,6 +48,13 @@ def test_the_dot_says_what_the_simulation_says() -> None:
     assert dots == [[views.format_bytes(done.bytes)], [str(done.versions)]]
 
 
+@pytest.mark.parametrize(("versions", "said"), [(3, "unknown"), (0, "0 B")])
+def test_bytes_that_nobody_told_of_are_unknown_and_not_none(versions: int, said: str) -> None:
+    curve = pl.DataFrame([(0.0, 0, 0, versions)], schema=views.CURVE.names(), orient="row").cast(views.CURVE)
+    freed, _ = charts.retention_curves(curve, 7.0, longest=60.0)
+    assert {row["said"] for row in rows_of(freed)} == {said}
+
+
 def test_commits_beyond_the_dearest_are_told_together() -> None:
     told = Story()
     for number in range(20):
