@@ -39,6 +39,12 @@ def sizes(name: str = "size") -> pl.Expr:
     return pl.when(pl.col(name).is_between(0, MOST_BYTES)).then(name).alias(name)
 
 
+def live_records() -> pl.Expr:
+    """Rows of `records` without the `deleted_records`; null where one is, or where more were deleted than there are."""
+    left = pl.col("records") - pl.col("deleted_records")
+    return pl.when(left >= 0).then(left).alias("records")
+
+
 FILES = pl.Schema(
     {
         "path": pl.String(),

@@ -56,6 +56,7 @@ from lakeview.frames import (
 from lakeview.frames import (
     VERSIONS as VERSIONS,
 )
+from lakeview.frames import live_records
 from lakeview.schema import Schema
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -315,8 +316,7 @@ class Snapshot:
             files = self._loader.files(["size"])
         counts: dict[str, int | None] = {"num_files": files.height, "size_bytes": _total(files["size"])}
         if "records" in files.columns:
-            live = files["records"] - files["deleted_records"]
-            counts["num_records"] = _total(live)
+            counts["num_records"] = _total(files.select(live_records()).to_series())
         return counts
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
+from lakeview.frames import live_records
 from lakeview.snapshot import Snapshot
 from lakeview.views.schema_diff import diff_schemas
 from lakeview.views.sums import total
@@ -101,7 +102,7 @@ def _files(snapshot: Snapshot) -> pl.DataFrame:
         "path",
         "deletion_vector",
         "size",
-        live=pl.col("records") - pl.col("deleted_records"),
+        live=live_records(),
         partition_text=pl.col("partition_text").fill_null(UNPARTITIONED),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.frames import UTC_MILLIS
+from lakeview.frames import UTC_MILLIS, live_records
 from lakeview.snapshot import Snapshot
 from lakeview.views.lives import continued
 from lakeview.views.loads import elapsed
@@ -117,7 +117,7 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
     if not snapshot.partition_columns:
         return pl.DataFrame(schema=PARTITION_SIZES)
     typed = _typed_values(files)
-    live = pl.col("records") - pl.col("deleted_records")
+    live = live_records()
     grouped = (
         files.select("partition_text", "size", live.alias("live"))
         .hstack(typed)

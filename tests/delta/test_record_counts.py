@@ -9,7 +9,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.log.record_counts import MOST_ROWS, records
-from tests.builders.actions import add
+from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 
 COUNTS = {"the most": (MOST_ROWS, MOST_ROWS), "more": (MOST_ROWS + 1, None), "all of 64 bits": (2**63 - 1, None),
@@ -31,3 +31,14 @@ def test_a_count_that_no_file_has_is_unknown(tmp_path: Path, told: int, known: i
 def test_a_count_of_a_struct_is_held_to_the_same() -> None:
     parsed = pl.Series([5, -5, 2**60], dtype=pl.Int64)
     assert records(pl.Series([None] * 3, dtype=pl.String), parsed).to_list() == [5, None, None]
+
+
+def test_rows_that_are_left_are_unknown_where_more_were_deleted_than_there_are(tmp_path: Path) -> None:
+    vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 40, "cardinality": 10}
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    history = DeltaHistory(tmp_path / "t").commit(protocol(3, 7, **features), metadata())
+    history.commit(add("f", records=3, deletionVector=vector), add("g", records=5))
+    opened = lv.open_table(history.address)
+    assert opened.snapshot().num_records is None
+    assert opened.lifetimes()["records"].to_list() == [None, 5]
+    assert opened.history()["records_added"].to_list() == [None, 0]

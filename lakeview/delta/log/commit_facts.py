@@ -115,7 +115,8 @@ def _events(actions: Sequence[FileLine], root: str) -> list[FileEvent]:
         if size is not None and not 0 <= size <= MOST_BYTES:
             size = None
         if count is not None and vector is not None:
-            count -= vector.cardinality
+            left = count - vector.cardinality
+            count = left if left >= 0 else None  # more deleted than there are
         found.append(FileEvent(added, key, path, unique_id(vector), size, count))
     return found
 

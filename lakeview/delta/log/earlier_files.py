@@ -11,7 +11,7 @@ from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_facts import Identity, Known, read_facts
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
-from lakeview.frames import sizes
+from lakeview.frames import live_records, sizes
 
 
 def in_checkpoint(checkpoint: Checkpoint, wanted: Collection[Identity]) -> dict[Identity, Known]:
@@ -23,7 +23,7 @@ def in_checkpoint(checkpoint: Checkpoint, wanted: Collection[Identity]) -> dict[
     where = adds["key"].is_in(pl.Series([key for key, _ in wanted], dtype=pl.String).implode()).arg_true()
     if not where.len():
         return {}
-    rows = adds[where].select("key", "deletion_vector", sizes(), pl.col("records") - pl.col("deleted_records"))
+    rows = adds[where].select("key", "deletion_vector", sizes(), live_records())
     return {(key, vector): (size, count) for key, vector, size, count in rows.iter_rows() if (key, vector) in wanted}
 
 

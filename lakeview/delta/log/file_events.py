@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_facts import FileEvent
-from lakeview.frames import LIFETIMES, sizes
+from lakeview.frames import LIFETIMES, live_records, sizes
 
 _KEY = ["key", "deletion_vector"]
 
@@ -69,7 +69,7 @@ def live_events(checkpoint: Checkpoint) -> pl.DataFrame:
             pl.lit(-1, pl.Int64).alias("version"),
             pl.lit(value=True).alias("added"),
             sizes(),
-            (pl.col("records") - pl.col("deleted_records")).alias("records"),
+            live_records(),
         )
         .select(EVENTS.names())
     )
