@@ -50,6 +50,7 @@ def everything(table: DeltaTable) -> None:
     snapshot = table.snapshot()
     assert snapshot.files.height == snapshot.num_files
     assert snapshot.num_records is not None
+    assert snapshot.size_bytes is not None
     assert snapshot.size_bytes > 0
     assert table.history().height > 0
     assert table.schemas().height > 0

@@ -77,7 +77,7 @@ def with_totals(history: IcebergHistory, **changes: str) -> IcebergTable:
     return open_iceberg(history.address)
 
 
-def totals(table: IcebergTable) -> tuple[int, int | None, int]:
+def totals(table: IcebergTable) -> tuple[int, int | None, int | None]:
     snapshot = table.snapshot()
     return snapshot.num_files, snapshot.num_records, snapshot.size_bytes
 

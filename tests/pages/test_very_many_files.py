@@ -37,7 +37,7 @@ def test_the_overview_says_that_their_statistics_were_not_read(good: Path, stati
     assert not statistics_asked
 
 
-@pytest.mark.parametrize("page", ["partitions", "health", "timeline"])
+@pytest.mark.parametrize("page", ["partitions", "health", "timeline", "files"])
 def test_pages_that_show_none_do_not_read_them(good: Path, page: str, statistics_asked: list[object]) -> None:
     assert not open_page(page, good).exception
     assert not statistics_asked
@@ -56,3 +56,9 @@ def test_pruning_reads_them_once_and_the_past_when_it_is_asked_for(good: Path, s
 def test_the_schema_page_reads_them(good: Path, statistics_asked: list[object]) -> None:
     assert not open_page("schema", good).exception
     assert statistics_asked == [None]
+
+
+def test_the_files_page_reads_those_of_the_column_that_is_chosen(good: Path, statistics_asked: list[object]) -> None:
+    app = open_page("files", good, **{"statistics-of": "carrier"})
+    assert not app.exception
+    assert statistics_asked == [("carrier",)]
