@@ -272,14 +272,13 @@ class TreeHistory:
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""
         document = msgspec.json.encode(snapshot).decode(errors="replace")
-        rows: list[tuple[str, str | None, str]] = [("snapshot", snapshot.manifest_list, document)]
+        itself = pl.DataFrame([("snapshot", snapshot.manifest_list, document)], schema=ACTIONS, orient="row")
         manifests = self._tree.manifests(snapshot)
         own = manifests.filter(pl.col("added_snapshot_id").fill_null(snapshot.snapshot_id) == snapshot.snapshot_id)
         entries = self._tree.entries(own).filter(
             (pl.col("snapshot_id") == snapshot.snapshot_id) & (pl.col("status") != 0)
         )
-        rows.extend(_actions(entries))
-        return pl.DataFrame(rows, schema=ACTIONS, orient="row")
+        return pl.concat([itself, _actions(entries)])
 
 
 def _repeated(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:
@@ -297,8 +296,21 @@ _KINDS = {
 _LEFT_OUT = {"status", "content", "path", "lower_bounds", "upper_bounds", "key_metadata", "snapshot_id"}
 
 
-def _actions(entries: pl.DataFrame) -> Iterator[tuple[str, str | None, str]]:
-    for row in entries.iter_rows(named=True):
-        shown = {k: v for k, v in row.items() if k not in _LEFT_OUT and v is not None}
-        kind = _KINDS.get((row["status"], row["content"]), "entry")
-        yield kind, row["path"], msgspec.json.encode(shown, enc_hook=str).decode()
+def _actions(entries: pl.DataFrame) -> pl.DataFrame:
+    """ACTIONS of ENTRIES."""
+    # most columns say nothing in most tables: of a million files they would take most of the time
+    names = [c for c in entries.columns if c not in _LEFT_OUT and entries[c].null_count() < entries.height]
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    texts = [
+        encode({name: value for name, value in zip(names, row, strict=True) if value is not None}).decode()
+        for row in (entries.select(names).iter_rows() if names else [()] * entries.height)
+    ]
+    kinds = {f"{status} {content}": kind for (status, content), kind in _KINDS.items()}
+    kind = (
+        pl.format("{} {}", "status", "content")
+        .replace_strict(kinds, default="entry", return_dtype=pl.String)
+        .fill_null("entry")
+    )
+    return entries.select(kind.alias("kind"), "path", pl.Series("action", texts, dtype=pl.String)).select(
+        ACTIONS.names()
+    )
