@@ -16,8 +16,17 @@ PATIENCE = 60_000
 """Milliseconds: a cold server reads a whole log before the first page."""
 
 # asked with every frame: Playwright's own expectations ask again after up to a second
-_SETTLED = """() => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
-    && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]")"""
+_SETTLED = """() => {
+    const drawn = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+        && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]");
+    const quiet = window.quiet;
+    if (!drawn || quiet?.link !== location.href) {
+        window.quiet = drawn ? {link: location.href, since: performance.now()} : null;
+        return false;
+    }
+    return performance.now() - quiet.since > 600;
+}"""
+"""Drawn for more than half a second at one address: what was done last may only begin to be answered."""
 _DRAWN = """() => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")].every(chart => {
     const box = chart.querySelector("canvas, svg.marks")?.getBoundingClientRect();
     return box?.width && box.height;
@@ -46,6 +55,7 @@ class Visitor:
 
     def settle(self) -> None:
         """Waits until the page is drawn, and checks that nothing went wrong."""
+        self.page.evaluate("window.quiet = null")
         self.page.wait_for_function(_SETTLED, timeout=PATIENCE)
         assert self.page.get_by_test_id("stException").count() == 0
 
