@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.iceberg.metrics import Metrics
 from lakeview.iceberg.single_values import text_values
 
 FILE_PATH_ID, POS_ID = 2147483546, 2147483545
@@ -12,26 +13,6 @@ FILE_PATH_ID, POS_ID = 2147483546, 2147483545
 KIND = pl.Enum(["vector", "position", "equality"])
 PAIRS = pl.Schema({"data": pl.UInt32(), "delete": pl.UInt32(), "kind": KIND})
 """One row a delete file that applies to a data file, by their row numbers; `kind`: vector, position or equality."""
-
-
-def bound(entries: pl.DataFrame, side: str, field_id: int) -> pl.Series:
-    """One column's bound of each file as bytes, null where there is none; `side`: lower or upper."""
-    return entries.select(
-        pl.col(f"{side}_bounds")
-        .list.eval(pl.element().filter(pl.element().struct.field("key") == field_id).struct.field("value"))
-        .list.first()
-        .alias(side)
-    ).to_series()
-
-
-def count(entries: pl.DataFrame, name: str, field_id: int) -> pl.Series:
-    """One column's count of each file (`null_value_counts`, ...), null where there is none."""
-    return entries.select(
-        pl.col(name)
-        .list.eval(pl.element().filter(pl.element().struct.field("key") == field_id).struct.field("value"))
-        .list.first()
-        .alias(name)
-    ).to_series()
 
 
 def is_vector(entries: pl.DataFrame) -> pl.Series:
@@ -111,7 +92,8 @@ def _by_position(
 def keyed(entries: pl.DataFrame) -> pl.DataFrame:
     """What deciding takes of ENTRIES, the partition's parts as columns: floats as text, which are compared by bits."""
     frame = entries.select("path", "sequence_number", "spec_id", "referenced_data_file", "content")
-    low, high = bound(entries, "lower", FILE_PATH_ID), bound(entries, "upper", FILE_PATH_ID)
+    metrics = Metrics(entries)
+    low, high = (metrics.value(f"{side}_bounds", FILE_PATH_ID).alias(side) for side in ("lower", "upper"))
     frame = frame.with_columns(low, high)
     if "partition" not in entries.columns:
         return frame

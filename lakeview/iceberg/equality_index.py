@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from lakeview.iceberg.delete_index import keyed
+from lakeview.iceberg.metrics import Metrics
 from lakeview.iceberg.statistics import counted, file_bounds
 from lakeview.schema import DecimalType, Field, PrimitiveType
 
@@ -113,14 +114,15 @@ class _Values(NamedTuple):
 
 
 def _values(entries: pl.DataFrame, field: Field) -> list[_Values]:
-    bounds = file_bounds(entries, field)
+    metrics = Metrics(entries)
+    bounds = file_bounds(metrics, field)
     assert bounds is not None, "a column whose values are ordered has bounds"
     low, high = (b.fill_nan(None) if b.dtype.is_float() else b for b in bounds)
-    nulls = counted(entries, "null_value_counts", field)
+    nulls = counted(metrics, "null_value_counts", field)
     others = nulls
     nan = pl.repeat(False, entries.height, dtype=pl.Boolean, eager=True)
     if low.dtype.is_float():
-        nans = counted(entries, "nan_value_counts", field)
+        nans = counted(metrics, "nan_value_counts", field)
         nan, others = ~(nans == 0).fill_null(value=False), nulls + nans
     some = ~((nulls == entries["records"]) | (others == entries["records"])).fill_null(value=False)
     columns = (low, high, some, ~(nulls == 0).fill_null(value=False), nan)

@@ -15,7 +15,7 @@ from lakeview.iceberg.equality_index import EqualityIndex
 from lakeview.iceberg.metadata import Metadata, SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.summaries import whole
-from lakeview.iceberg.tree import Tree, live
+from lakeview.iceberg.tree import Tree, live, one_ahead
 from lakeview.schema import Field
 
 OWN = pl.Schema(
@@ -61,10 +61,8 @@ class IcebergFiles:
         of them. At least one frame."""
         found = self.manifests().filter(pl.col("content") == 0)
         batch = found["manifest_length"].fill_null(_BATCH_BYTES).cum_sum() // _BATCH_BYTES
-        for part in found.group_by(batch, maintain_order=True):
-            yield self.data_entries(part[1], metrics)
-        if found.is_empty():
-            yield self.data_entries(found, metrics)
+        parts = [part for _, part in found.group_by(batch, maintain_order=True)] or [found]
+        return one_ahead(self.data_entries(part, metrics) for part in parts)
 
     def delete_entries(self) -> pl.DataFrame:
         """Live ENTRIES of delete files and deletion vectors, with the metrics of the columns that they may name."""

@@ -19,7 +19,7 @@ from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.statistics import Leaf, shortest_cut, statistics_of
-from lakeview.iceberg.tree import Tree
+from lakeview.iceberg.tree import Tree, one_ahead
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
@@ -173,8 +173,8 @@ class TreeHistory:
         cut = shortest_cut(self._metadata.properties)
         deletes = any(manifest.row["content"] == 1 for manifest in listed)
         frames, told = [], []
-        for manifests in _together([m for m in listed if m.row["content"] == 0]):
-            entries = self._spanned(manifests, metrics)
+        parts = _together([m for m in listed if m.row["content"] == 0])
+        for entries in one_ahead(self._spanned(part, metrics) for part in parts):
             wanted = entries if deletes else entries.select(_OF_LIVES)
             wanted = wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:

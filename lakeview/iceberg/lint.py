@@ -12,6 +12,7 @@ from lakeview.findings import Finding, Severity
 from lakeview.iceberg.delete_index import FILE_PATH_ID, applying
 from lakeview.iceberg.history import in_order
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metrics import Metrics
 from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.statistics import file_bounds
 from lakeview.iceberg.summaries import whole
@@ -215,8 +216,9 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
             f"{idle:,} of {deletes.height:,}",
             "Scan Planning",
         )
+    metrics = Metrics(data)
     for path, field in metadata.schema.leaves():
-        bounds = file_bounds(data, field)
+        bounds = file_bounds(metrics, field)
         if bounds is None or bounds[0].dtype.is_float():
             continue
         wrong = data.filter((bounds[0] > bounds[1]).fill_null(False))

@@ -17,6 +17,7 @@ import polars as pl
 from lakeview.errors import UnsupportedTableError
 from lakeview.expressions import And, Bounds, Comparison, IsIn, Node, Or, Path, may_match, paths
 from lakeview.iceberg.metadata import Metadata
+from lakeview.iceberg.metrics import Metrics
 from lakeview.iceberg.partitions import PartitionColumn, source_bounds
 from lakeview.iceberg.single_values import decoded_bounds
 from lakeview.iceberg.statistics import counted, file_bounds
@@ -64,10 +65,11 @@ class Pruning:
 
     def by_all(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values and its statistics."""
-        values = _Values(entries)
+        values, metrics = _Values(entries), Metrics(entries)
 
         def known(path: Path) -> Bounds | None:
-            return _narrowest([b for b in (self._known(path, [values.of]), self._statistics(path, entries)) if b])
+            told = self._statistics(path, metrics, entries["records"])
+            return _narrowest([b for b in (self._known(path, [values.of]), told) if b])
 
         return may_match(self._node, known, entries.height)
 
@@ -85,14 +87,14 @@ class Pruning:
                 found.append(converted)
         return _narrowest(found)
 
-    def _statistics(self, path: Path, entries: pl.DataFrame) -> Bounds | None:
+    def _statistics(self, path: Path, metrics: Metrics, records: pl.Series) -> Bounds | None:
         field = self._fields.get(path)
-        bounds = None if field is None else file_bounds(entries, field)
+        bounds = None if field is None else file_bounds(metrics, field)
         if field is None or bounds is None:
             return None
-        exact = pl.Series([False] * entries.height, dtype=pl.Boolean)
-        nulls, nans = (counted(entries, name, field) for name in ("null_value_counts", "nan_value_counts"))
-        return Bounds(*bounds, exact, nulls, entries["records"], nans)
+        exact = pl.Series([False] * metrics.height, dtype=pl.Boolean)
+        nulls, nans = (counted(metrics, name, field) for name in ("null_value_counts", "nan_value_counts"))
+        return Bounds(*bounds, exact, nulls, records, nans)
 
     def _with_buckets(self, node: Node) -> Node:
         match node:

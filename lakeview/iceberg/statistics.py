@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from lakeview.errors import InvalidRequestError
-from lakeview.iceberg.delete_index import bound, count
+from lakeview.iceberg.metrics import Metrics
 from lakeview.iceberg.single_values import decoded_bounds
 from lakeview.schema import Field, PrimitiveType, Schema, leaf_name
 
@@ -44,10 +44,17 @@ def statistics_frame(
 ) -> pl.DataFrame:
     """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
     are deleted, null for unknown: with any, a bound need not occur any more; `cut`: see `shortest_cut`."""
-    whole = (deleted == 0).fill_null(False)
-    columns = [_own_text(entries["path"]).alias("_path"), vectors.alias("_deletion_vector")]
-    columns += [_column(entries, whole, field, cut).alias(leaf_name(path)) for path, field in leaves]
-    return pl.DataFrame({s.name: s for s in columns})
+    metrics = Metrics(entries)
+    facts = {"records": entries["records"], "whole": (deleted == 0).fill_null(False)}
+    columns = []
+    for i, (path, field) in enumerate(leaves):
+        facts[f"nulls{i}"] = counted(metrics, "null_value_counts", field)
+        bounds = file_bounds(metrics, field)
+        if bounds is not None:
+            facts[f"low{i}"], facts[f"high{i}"] = map(_own_text, bounds)
+        columns.append(_column(i, field, cut, bounded=bounds is not None).alias(leaf_name(path)))
+    files = pl.DataFrame([_own_text(entries["path"]).alias("_path"), vectors.alias("_deletion_vector")])
+    return files.hstack(pl.DataFrame(facts).select(columns))
 
 
 def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, deletes: bool) -> pl.DataFrame:
@@ -63,21 +70,21 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, de
     return found.with_columns(told.to_struct("statistics"))
 
 
-def file_bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Series] | None:
+def file_bounds(metrics: Metrics, field: Field) -> tuple[pl.Series, pl.Series] | None:
     """Lower and upper bounds of one column in its own type; None for a type that has none."""
     if field.id is None:
         return None
-    low = decoded_bounds(bound(entries, "lower", field.id), field.type)
-    high = decoded_bounds(bound(entries, "upper", field.id), field.type)
+    low = decoded_bounds(metrics.value("lower_bounds", field.id), field.type)
+    high = decoded_bounds(metrics.value("upper_bounds", field.id), field.type)
     return None if low is None or high is None else (low, high)
 
 
-def counted(entries: pl.DataFrame, name: str, field: Field) -> pl.Series:
+def counted(metrics: Metrics, name: str, field: Field) -> pl.Series:
     """How many values of one column are null (`null_value_counts`) or NaN (`nan_value_counts`) in each file, as its
     writer counted; null for unknown."""
     if field.id is None:
-        return pl.Series([None] * entries.height, dtype=pl.Int64)
-    found = count(entries, name, field.id)
+        return pl.Series([None] * metrics.height, dtype=pl.Int64)
+    found = metrics.value(name, field.id)
     return found.set(found < 0, None)
 
 
@@ -86,22 +93,18 @@ def _own_text(values: pl.Series) -> pl.Series:
     return pl.Series(values.to_arrow()) if values.dtype in (pl.String, pl.Binary) else values
 
 
-def _column(entries: pl.DataFrame, whole: pl.Series, field: Field, cut: int) -> pl.Series:
-    nulls = counted(entries, "null_value_counts", field)
-    certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == entries["records"])).fill_null(False)
-    bounds = file_bounds(entries, field)
-    if bounds is None:
-        empty = pl.Series([None] * entries.height, dtype=pl.Null)
-        exact = pl.Series([False] * entries.height, dtype=pl.Boolean)
-        parts = {"min": empty, "max": empty, "null_count": nulls, "exact": exact, "null_count_exact": certain}
-    else:
-        low, high = map(_own_text, bounds)
-        exact = whole & low.is_not_null() & high.is_not_null() & _short(low, field, cut) & _short(high, field, cut)
-        parts = {"min": low, "max": high, "null_count": nulls, "exact": exact, "null_count_exact": certain}
-    return pl.DataFrame([series.alias(name) for name, series in parts.items()]).to_struct("column")
+def _column(i: int, field: Field, cut: int, *, bounded: bool) -> pl.Expr:
+    """One column of STATISTICS, of the facts `low`, `high` and `nulls` of this number, `records` and `whole`: whether
+    no row of a file is deleted."""
+    nulls, whole = pl.col(f"nulls{i}"), pl.col("whole")
+    certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == pl.col("records"))).fill_null(False)
+    low, high = (pl.col(f"low{i}"), pl.col(f"high{i}")) if bounded else (pl.lit(None), pl.lit(None))
+    exact = whole & _short(low, field, cut) & _short(high, field, cut) if bounded else pl.lit(value=False)
+    return pl.struct(min=low, max=high, null_count=nulls, exact=exact, null_count_exact=certain)
 
 
-def _short(values: pl.Series, field: Field, cut: int) -> pl.Series:
+def _short(values: pl.Expr, field: Field, cut: int) -> pl.Expr:
+    """Whether a bound is there, and not cut off."""
     match field.type:
         case PrimitiveType("string"):
             return (values.str.len_chars() < cut).fill_null(False)

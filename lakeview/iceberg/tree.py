@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, islice
 from typing import Any
 
 import polars as pl
@@ -17,6 +19,7 @@ from lakeview.iceberg.locations import Locations
 from lakeview.iceberg.manifests import (
     ENTRIES,
     MANIFESTS,
+    METRICS,
     Manifest,
     inline_manifests,
     open_manifest,
@@ -173,9 +176,11 @@ class Tree:
         if len(missing) < 2:
             return {key: place for chunk in chunks for key, place in self._chunk(chunk, missing, wanted, map).items()}
         # a store far away is asked for several files at once; from a disk that costs more than it gives
-        with ThreadPoolExecutor(_READERS) as readers, ThreadPoolExecutor(_DECODERS) as decoders:
-            each = readers.map if self._storage.remote else map
-            found = decoders.map(lambda chunk: self._chunk(chunk, missing, wanted, each), chunks)
+        remote = self._storage.remote
+        decoders = _DECODERS if remote else min(_DECODERS, os.cpu_count() or 1)
+        with ThreadPoolExecutor(_READERS) as readers, ThreadPoolExecutor(decoders) as pool:
+            each = readers.map if remote else map
+            found = pool.map(lambda chunk: self._chunk(chunk, missing, wanted, each), chunks)
             return {key: place for chunk in found for key, place in chunk.items()}
 
     def _chunk(
@@ -185,22 +190,27 @@ class Tree:
         known = {path: data for data, path in self._read_all(paths)} if paths else {}
         manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], known.get(key[0])), keys))
         frame = read_manifests(manifests, self._columns, wanted).select(self._empty.columns)
-        held = _Held(frame, int(frame.estimated_size()), wanted)
-        places: dict[_Key, _Place] = {}
-        start = 0
-        for key, manifest in zip(keys, manifests, strict=True):
-            places[key] = _Place(held, start, manifest.container.records)
-            start += manifest.container.records
-        self._keep(held, places)
-        return places
+        lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
+        if wanted:  # without metrics they are asked for most often, and stay when those are let go
+            self._keep(
+                frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS), frozenset(), lengths
+            )
+        return self._keep(frame, wanted, lengths)
 
-    def _keep(self, held: _Held, places: Mapping[_Key, _Place]) -> None:
+    def _keep(self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int]) -> dict[_Key, _Place]:
+        """Holds entries of manifests, so many of each, from now on."""
+        held = _Held(frame, int(frame.estimated_size()), metrics)
+        starts = accumulate(lengths.values(), initial=0)
+        places = {
+            key: _Place(held, start, length) for (key, length), start in zip(lengths.items(), starts, strict=False)
+        }
         with self._lock:
             for key, place in places.items():
                 self._places.setdefault(key, []).append(place)
             self._held[held] = list(places)
             self._forget([h for h in self._held if h.metrics], _KEPT_METRICS)
             self._forget(list(self._held), _KEPT_BYTES)
+        return places
 
     def _forget(self, held: Sequence[_Held], most: int) -> None:
         """Lets go of the oldest of these until they are within a limit; the newest stays."""
@@ -229,6 +239,15 @@ class Tree:
             if _store(self._locations.resolve(path)) == _store(self._storage.root):
                 raise
             raise _missing(path, what, "lies in another store than the table") from error
+
+
+def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The same, the next one made in another thread while one is in use: decoding leaves room for what follows."""
+    with ThreadPoolExecutor(1, thread_name_prefix="lakeview-ahead") as worker:
+        coming = worker.submit(list, islice(each, 1))
+        while found := coming.result():
+            coming = worker.submit(list, islice(each, 1))
+            yield found.pop()
 
 
 def _chunks(missing: Mapping[_Key, Mapping[str, Any]]) -> Iterator[list[_Key]]:

@@ -201,8 +201,8 @@ def partition_writes(
         written.sort("written")
         .group_by("partition_text", start.alias("timestamp"))
         .agg(
-            files=pl.len().cast(pl.Int64),
-            bytes=total("size"),
+            files=pl.col("files").sum(),
+            bytes=total("bytes"),
             records=total("records"),
             first_version=pl.col("version").first(),
             last_version=pl.col("version").last(),
@@ -250,8 +250,8 @@ def partition_arrivals(
 
 
 def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
-    """`partition_text, version, written (order), timestamp, size, records, suspicious, note`: one row a file added by
-    a commit that changed data."""
+    """`partition_text, version, written (order), timestamp, files, bytes, records, suspicious, note`: one row a
+    partition and commit that changed data and added files to it."""
     judged = "suspicious" in commits.columns
     suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
     note = (
@@ -261,17 +261,29 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     )
     order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
     loads = commits.filter("data_change").select(
-        pl.col("version").alias("added"), order.alias("written"), "timestamp", suspicious, note.alias("note")
+        "version", order.alias("written"), "timestamp", suspicious, note.alias("note")
     )
     # a file that stays on with other deleted rows was not written again
-    stays = lifetimes.filter(~continued(lifetimes)["went_on"]).join(loads, on="added")
+    new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
+    return (
+        _placed(files, lifetimes, new)
+        .drop_nulls("partition_text")
+        .group_by("partition_text", version="added")
+        .agg(files=pl.len(), bytes=total("size"), records=total("records"))
+        .join(loads.drop_nulls("timestamp"), on="version")
+    )
+
+
+def _placed(files: pl.DataFrame, lifetimes: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+    """The wanted LIFETIMES with the partition of each file as `partition_text`, null where nothing tells it."""
+    if lifetimes["path"].equals(files["path"]):  # as a rule where nothing was removed; else texts are compared
+        return lifetimes.hstack([files["partition_text"]]).filter(wanted)
+    stays = lifetimes.filter(wanted)
     known = files.drop_nulls("partition_text").select("path", "partition_text")
     named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
     placed = stays.join(named, on="path")
     gone = stays.join(named, on="path", how="anti")
-    if not gone.is_empty():
-        placed = pl.concat([placed, _by_folder(gone, known)])
-    return placed.rename({"added": "version"}).drop_nulls(["partition_text", "timestamp"])
+    return placed if gone.is_empty() else pl.concat([placed, _by_folder(gone, known)])
 
 
 def _by_folder(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
