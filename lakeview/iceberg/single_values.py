@@ -104,6 +104,11 @@ def text_values(values: pl.Series) -> pl.Series:
         return _each(values, _utf8, pl.String())
 
 
+def own_text(values: pl.Series) -> pl.Series:
+    """Texts or bytes in memory of their own: as they come they hold on to all that was decoded with them."""
+    return pl.Series(values.name, values.to_arrow()) if values.dtype in (pl.String, pl.Binary) else values
+
+
 def _utf8(data: bytes) -> str | None:
     try:
         return data.decode()

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.errors import InvalidRequestError
 from lakeview.iceberg.metrics import Metrics
-from lakeview.iceberg.single_values import decoded_bounds
+from lakeview.iceberg.single_values import decoded_bounds, own_text
 from lakeview.schema import Field, PrimitiveType, Schema, leaf_name
 
 Leaf = tuple[tuple[str, ...], Field]
@@ -51,9 +51,9 @@ def statistics_frame(
         facts[f"nulls{i}"] = counted(metrics, "null_value_counts", field)
         bounds = file_bounds(metrics, field)
         if bounds is not None:
-            facts[f"low{i}"], facts[f"high{i}"] = map(_own_text, bounds)
+            facts[f"low{i}"], facts[f"high{i}"] = map(own_text, bounds)
         columns.append(_column(i, field, cut, bounded=bounds is not None).alias(leaf_name(path)))
-    files = pl.DataFrame([_own_text(entries["path"]).alias("_path"), vectors.alias("_deletion_vector")])
+    files = pl.DataFrame([entries["path"].alias("_path"), vectors.alias("_deletion_vector")])
     return files.hstack(pl.DataFrame(facts).select(columns))
 
 
@@ -63,7 +63,7 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, de
     data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
     vectors = pl.Series([None], dtype=pl.String).new_from_index(0, data.height)
     deleted = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
-    found = pl.DataFrame({"path": _own_text(data["path"]), "written": data["records"]})
+    found = pl.DataFrame({"path": data["path"], "written": data["records"]})
     if not leaves:
         return found
     told = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
@@ -86,11 +86,6 @@ def counted(metrics: Metrics, name: str, field: Field) -> pl.Series:
         return pl.Series([None] * metrics.height, dtype=pl.Int64)
     found = metrics.value(name, field.id)
     return found.set(found < 0, None)
-
-
-def _own_text(values: pl.Series) -> pl.Series:
-    """Texts or bytes in memory of their own: as they come they hold on to all that was decoded with them."""
-    return pl.Series(values.to_arrow()) if values.dtype in (pl.String, pl.Binary) else values
 
 
 def _column(i: int, field: Field, cut: int, *, bounded: bool) -> pl.Expr:

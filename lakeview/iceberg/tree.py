@@ -29,6 +29,7 @@ from lakeview.iceberg.manifests import (
 )
 from lakeview.iceberg.metadata import SnapshotEntry
 from lakeview.iceberg.partitions import PartitionColumn
+from lakeview.iceberg.single_values import own_text
 from lakeview.storage import Storage
 
 _KEPT_BYTES, _KEPT_METRICS = 512 << 20, 96 << 20
@@ -192,9 +193,9 @@ class Tree:
         frame = read_manifests(manifests, self._columns, wanted).select(self._empty.columns)
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
         if wanted:  # without metrics they are asked for most often, and stay when those are let go
-            self._keep(
-                frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS), frozenset(), lengths
-            )
+            bare = _own(frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS))
+            frame = frame.with_columns(bare["path"])
+            self._keep(bare, frozenset(), lengths)
         return self._keep(frame, wanted, lengths)
 
     def _keep(self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int]) -> dict[_Key, _Place]:
@@ -239,6 +240,12 @@ class Tree:
             if _store(self._locations.resolve(path)) == _store(self._storage.root):
                 raise
             raise _missing(path, what, "lies in another store than the table") from error
+
+
+def _own(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same in memory of its own: any column, as it comes, holds on to all that was decoded with it."""
+    every = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
+    return pl.DataFrame([own_text(s) if s.dtype == pl.String() else s.gather(every) for s in frame])
 
 
 def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
