@@ -99,23 +99,24 @@ class IcebergFiles:
 
         A summary is text that its writer kept as it went, and may lie: it is believed where the manifest list counts
         the same files and rows, and where there are no deletes, which neither of them counts in rows of data. Else
-        nothing is told.
+        nothing is told; nor are bytes that it leaves out.
         """
         recorded = {} if self._snapshot is None else self._snapshot.summary
         summary = {k: v for k, v in recorded.items() if isinstance(v, str)}
         told = {name: whole(summary.get(f"total-{name}"), None) for name in ("data-files", "records", "files-size")}
-        if None in told.values() or whole(summary.get("total-delete-files"), 0) != 0:
+        count, rows, size = told.values()
+        if count is None or rows is None or whole(summary.get("total-delete-files"), 0) != 0:
             return {}
         manifests = self.manifests()
-        files, rows = (pl.col(f"added_{what}_count") + pl.col(f"existing_{what}_count") for what in ("files", "rows"))
+        listed = [pl.col(f"added_{what}_count") + pl.col(f"existing_{what}_count") for what in ("files", "rows")]
         counted = manifests.select(
-            files.sum().alias("files"), rows.sum().alias("rows"),
-            (files.has_nulls() | rows.has_nulls() | (pl.col("content") != 0).any()).alias("unsure"),
+            listed[0].sum().alias("files"), listed[1].sum().alias("rows"),
+            (pl.any_horizontal(each.has_nulls() for each in listed) | (pl.col("content") != 0).any()).alias("unsure"),
         ).row(0)  # fmt: skip
-        possible = (told["files-size"] or 0) <= (told["data-files"] or 0) * MOST_BYTES
-        if counted != (told["data-files"], told["records"], False) or not possible:
+        if counted != (count, rows, False) or (size or 0) > count * MOST_BYTES:
             return {}
-        return {"num_files": counted[0], "size_bytes": told["files-size"], "num_records": counted[1]}
+        sure: dict[str, int | None] = {"num_files": count, "num_records": rows}
+        return sure if size is None else {**sure, "size_bytes": size}
 
     def delete_files(self) -> pl.DataFrame:
         """FILES of the delete files: `records` is how many deletes they hold."""

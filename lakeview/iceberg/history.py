@@ -24,7 +24,7 @@ from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
 _OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")
-_ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 200_000, 10_000
+_ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
 
 
 def in_order(metadata: Metadata) -> list[SnapshotEntry]:

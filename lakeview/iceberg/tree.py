@@ -194,13 +194,17 @@ class Tree:
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
         if wanted:  # without metrics they are asked for most often, and stay when those are let go
             bare = _own(frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS))
-            frame = frame.with_columns(bare["path"])
             self._keep(bare, frozenset(), lengths)
-        return self._keep(frame, wanted, lengths)
+            frame = bare.with_columns(frame.select(METRICS))
+        # metrics hold on to all that was decoded with them
+        decoded = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
+        return self._keep(frame, wanted, lengths, decoded if wanted else 0)
 
-    def _keep(self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int]) -> dict[_Key, _Place]:
-        """Holds entries of manifests, so many of each, from now on."""
-        held = _Held(frame, int(frame.estimated_size()), metrics)
+    def _keep(
+        self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int], least: int = 0
+    ) -> dict[_Key, _Place]:
+        """Holds entries of manifests, so many of each, from now on; `least`: the bytes that they take at least."""
+        held = _Held(frame, max(least, int(frame.estimated_size())), metrics)
         starts = accumulate(lengths.values(), initial=0)
         places = {
             key: _Place(held, start, length) for (key, length), start in zip(lengths.items(), starts, strict=False)

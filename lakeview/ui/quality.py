@@ -49,8 +49,18 @@ def told(now: Opened) -> Told:
 def _columns(now: Opened) -> tuple[tuple[str, ...], int]:
     newest = now.newest  # lives are told in its types, whichever version is shown
     leaves = [leaf_name(path) for path, _ in newest.schema.leaves() if path[0] not in newest.partition_columns]
-    fitting = max(1, MOST_VALUES // max(1, now.lifetimes.height))
+    fitting = max(1, MOST_VALUES // max(1, _files(now)))
     return tuple(leaves[: min(MOST_COLUMNS, fitting)]), len(leaves)
+
+
+def _files(now: Opened) -> int:
+    """About how many files the table ever had, those from before its first commit too: as its commits tell, and only
+    else counted, which would read all of them once more."""
+    added = now.history["files_added"]
+    if added.has_nulls():
+        return now.lifetimes.height
+    told, live = int(added.sum()), now.newest.num_files
+    return told if told >= live else told + live
 
 
 @kept(16)
