@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from lakeview.errors import CorruptTableError, LakeviewError, StoreUnavailableError, VersionNotFoundError
-from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, moments
+from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, moments
 from lakeview.iceberg.delete_index import FILE_PATH_ID
 from lakeview.iceberg.delete_spans import stays
 from lakeview.iceberg.locations import Locations
@@ -184,7 +184,7 @@ class TreeHistory:
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
         files = pl.concat(frames, how="diagonal_relaxed")
-        if files["path"].n_unique() < files.height:  # listed by several manifests
+        if not all_differ(files["path"]):  # listed by several manifests
             files = files.group_by("path", maintain_order=True).agg(
                 pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.errors import CorruptTableError
 from lakeview.iceberg import manifests, tree
 from lakeview.iceberg.avro import read_joined
 from lakeview.iceberg.deletes import IcebergDeletes
@@ -107,6 +109,13 @@ def test_totals_in_doubt_are_counted_from_the_manifests(tmp_path: Path, case: st
     assert cost(table) == {"list": 1, "read": 2 + COMMITS}
 
 
+def test_a_summary_without_bytes_still_tells_files_and_rows(tmp_path: Path) -> None:
+    table = with_totals(grown(tmp_path), files_size="many")
+    assert (table.snapshot().num_files, table.snapshot().num_records) == (COMMITS, COMMITS)
+    assert cost(table) == {"list": 1, "read": 2}
+    assert table.snapshot().size_bytes == table.files()["size"].sum()
+
+
 def test_totals_of_a_table_with_deletes_are_counted(tmp_path: Path) -> None:
     history = grown(tmp_path)
     history.delete_equal("e", [history.fields["n"]], [{"n": 3}])
@@ -160,6 +169,39 @@ def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> 
     assert table.statistics(columns=["n"])["n"].struct.field("min").to_list() == list(range(COMMITS))
     assert table.files().height == COMMITS
     assert cost(table) == {}
+
+
+def test_entries_stay_when_their_metrics_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(tree, "_KEPT_METRICS", 1)
+    table = open_iceberg(grown(tmp_path).address)
+    statistics = table.statistics()
+    assert sum(1 for held in table._state.tree._held if held.metrics) == 1
+    cost(table)
+    assert table.files()["path"].to_list() == statistics["_path"].to_list()
+    assert table.lifetimes()["path"].sort().to_list() == statistics["_path"].sort().to_list()
+    assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
+
+
+def test_what_is_made_ahead_comes_in_order_and_fails_where_it_is_used() -> None:
+    made: list[int] = []
+
+    def each() -> Iterator[pl.DataFrame]:
+        for number in range(9):
+            made.append(number)
+            if number == 3:
+                raise CorruptTableError("the fourth is broken", fix="mend it", place="4", kind="corrupt-file")
+            yield pl.DataFrame({"n": [number]})
+
+    ahead = tree.one_ahead(each())
+    assert [next(ahead).item() for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(CorruptTableError, match="the fourth"):
+        next(ahead)
+    made.clear()
+    stopped = tree.one_ahead(each())
+    assert next(stopped).item() == 0
+    stopped.close()  # type: ignore[attr-defined]  # a generator, as the loop over it does when it is left
+    assert made == [0, 1]
 
 
 def test_delete_manifests_are_read_only_where_deletes_matter(tmp_path: Path) -> None:
