@@ -7,7 +7,17 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, palette, time_axis, time_domain
+from lakeview.charts.theme import (
+    AnyChart,
+    Width,
+    count_unit,
+    finished,
+    layered,
+    palette,
+    span_unit,
+    time_axis,
+    time_domain,
+)
 from lakeview.views import format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
@@ -24,15 +34,19 @@ def load_trend_chart(
     trend: pl.DataFrame, title: str, kind: TrendKind = "number", *, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
     """One panel with its time axis, at most MOST_POINTS loads, those that fall out always among them; [] where no
-    load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days."""
+    load tells a value. `kind`: a share in percent, a count in thousands or millions, a number as it is, or days, drawn
+    as hours, minutes or seconds where they are few."""
     known = trend.drop_nulls(["value", "timestamp"])
     if known.is_empty():
         return []
     p = palette(dark)
-    divisor = 0.01 if kind == "share" else 1.0
+    divisor, unit = 0.01 if kind == "share" else 1.0, ""
     if kind == "count":
         divisor, title = count_unit(_largest(known["value"]), title)
-    rows = _told(_thinned(known), kind).with_columns(pl.col("value", "band_low", "band_high") / divisor)
+    elif kind == "days":
+        divisor, unit = span_unit(_largest(known["value"].abs()))
+        title = f"{title}, {unit}"
+    rows = _told(_thinned(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
@@ -82,7 +96,7 @@ def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
     return rows[pl.concat([kept["least"], kept["row"], out]).unique().sort()]
 
 
-def _told(rows: pl.DataFrame, kind: TrendKind) -> pl.DataFrame:
+def _told(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.DataFrame:
     def text(value: float | None) -> str:
         match kind:
             case _ if value is None:
@@ -90,7 +104,7 @@ def _told(rows: pl.DataFrame, kind: TrendKind) -> pl.DataFrame:
             case "share":
                 return format_percent(value)
             case "days":
-                return f"{value:,.1f} days"
+                return f"{value / divisor:,.1f} {unit}"
             case "count":
                 return format_count(value)
         return f"{value:,.6g}"

@@ -267,6 +267,14 @@ def count_unit(largest: float | None, what: str) -> tuple[float, str]:
     return 1.0, what
 
 
+def span_unit(days: float | None) -> tuple[float, str]:
+    """What to divide days by, and what they are then: of loads a minute apart `minutes`."""
+    for parts, name in ((1, "days"), (24, "hours"), (1_440, "minutes")):
+        if not days or days * parts >= 2:
+            return 1 / parts, name
+    return 1 / 86_400, "seconds"
+
+
 def byte_unit(largest: float | None, what: str) -> tuple[float, str]:
     """What to divide bytes by, and the panel's title: `Live bytes, GiB`."""
     for place, name in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):

@@ -138,17 +138,17 @@ def load_trends(now: Opened, found: Told, column: str) -> None:
     with grid, card(stretch=True):
         event = views.event_column(changes)
         if event is None:
-            _panel(views.gap_trend(timeline), "Since the load before, days", "days", "gaps")
+            _panel(views.gap_trend(timeline), "Since the load before", "days", "gaps")
         else:
             _lag_panel(views.lag_trend(changes, event), event)
 
 
 def _lag_panel(lags: pl.DataFrame, event: str) -> None:
-    usual, title = views.usual_of_history(lags), f"From newest {event} to commit, days"
+    usual, title = views.usual_of_history(lags), f"From newest {event} to commit"
     if usual is None:
         _panel(lags, title, "days", "lag")
     else:
-        _panel(views.beyond(lags, usual), f"{title} beyond the usual {usual:,.0f}", "days", "lag")
+        _panel(views.beyond(lags, usual), f"{title} beyond the usual {usual:,.0f} days", "days", "lag")
 
 
 def _panel(trend: pl.DataFrame, title: str, kind: charts.TrendKind, key: str) -> None:

@@ -34,6 +34,18 @@ def test_a_trend_names_the_load_that_falls_out(kind: charts.TrendKind, dark: boo
     assert ", v12" in str(chart.to_dict())
 
 
+@pytest.mark.parametrize(
+    ("days", "said", "axis"),
+    [(90.0, "90.0 days", "days"), (0.5, "12.0 hours", "hours"), (0.005, "7.2 minutes", "minutes"), (1e-8, "0.0 seconds", "seconds"), (0.0, "0.0 days", "days")],
+)  # fmt: skip
+def test_days_are_told_in_the_unit_that_fits_them(days: float, said: str, axis: str) -> None:
+    rows = trend(30).with_columns(value=pl.lit(days), band_low=pl.lit(0.0), band_high=pl.lit(days))
+    (chart,) = charts.load_trend_chart(rows, "Since the load before", "days")
+    drawn = chart.to_dict()
+    assert f"Since the load before, {axis}" in str(drawn)
+    assert said in {row["told"] for data in drawn["datasets"].values() for row in data if "told" in row}
+
+
 def test_a_long_trend_is_thinned_and_keeps_what_falls_out() -> None:
     (chart,) = charts.load_trend_chart(trend(20_000, odd=777), "x")
     assert marks(chart) <= 3 * MOST_POINTS <= 5_000

@@ -115,7 +115,7 @@ def test_the_extra_is_named_where_it_is_missing(config: Path, monkeypatch: pytes
 def test_a_folder_is_served_with_a_profile_that_opens_it(tmp_path: Path) -> None:
     months(tmp_path / "lake" / "months")
     profile = tmp_path / "lake.share"
-    command = [sys.executable, "-m", "lakeview.cli", "share", "serve", str(tmp_path / "lake"), "--port", "0"]
+    command = [sys.executable, "-m", "lakeview", "share", "serve", str(tmp_path / "lake"), "--port", "0"]
     with subprocess.Popen([*command, "--profile", str(profile)], stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

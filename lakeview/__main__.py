@@ -1,4 +1,4 @@
-"""`python -m lakeview.cli`: the command line of a checkout that is not installed."""
+"""`python -m lakeview`: the command line."""
 
 from __future__ import annotations
 
