@@ -36,8 +36,14 @@ def test_a_trend_names_the_load_that_falls_out(kind: charts.TrendKind, dark: boo
 
 @pytest.mark.parametrize(
     ("days", "said", "axis"),
-    [(90.0, "90.0 days", "days"), (0.5, "12.0 hours", "hours"), (0.005, "7.2 minutes", "minutes"), (1e-8, "0.0 seconds", "seconds"), (0.0, "0.0 days", "days")],
-)  # fmt: skip
+    [
+        (90.0, "90.0 days", "days"),
+        (0.5, "12.0 hours", "hours"),
+        (0.005, "7.2 minutes", "minutes"),
+        (1e-8, "0.0 seconds", "seconds"),
+        (0.0, "0.0 days", "days"),
+    ],
+)
 def test_days_are_told_in_the_unit_that_fits_them(days: float, said: str, axis: str) -> None:
     rows = trend(30).with_columns(value=pl.lit(days), band_low=pl.lit(0.0), band_high=pl.lit(days))
     (chart,) = charts.load_trend_chart(rows, "Since the load before", "days")
