@@ -60,6 +60,19 @@ def test_a_removed_file_becomes_a_tombstone_and_adding_it_again_undoes_that(hist
     assert again.tombstones.is_empty()
 
 
+def test_a_file_that_a_checkpoint_holds_twice_is_one_file(history: DeltaHistory) -> None:
+    history.create().commit(add("f", size=10, records=1), add("g", size=5, records=2))
+    found = history.reconciled(1)
+    history.checkpoint(actions=[*found, next(action for action in found if "add" in action)]).without(0, 1)
+    table = lv.open_table(history.address)
+    snapshot = table.snapshot()
+    assert (snapshot.num_files, snapshot.size_bytes, snapshot.num_records) == (2, 15, 3)
+    assert sorted(snapshot.files["path"]) == sorted(table.lifetimes()["path"]) == ["f", "g"]
+    assert table.statistics().height == 2
+    history.commit(remove("f"))
+    assert lv.open_table(history.address).snapshot().files["path"].to_list() == ["g"]
+
+
 SPELLINGS: dict[str, tuple[str, str]] = {
     "percent-encoded and not": ("a b", "a%20b"),
     "with needless encoding": ("part-1", "p%61rt%2D1"),

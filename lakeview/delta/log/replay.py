@@ -15,7 +15,7 @@ from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.errors import CorruptTableError
-from lakeview.frames import DOMAIN_METADATA, TRANSACTIONS, moments
+from lakeview.frames import DOMAIN_METADATA, TRANSACTIONS, all_differ, moments
 from lakeview.snapshot import TableProtocol
 
 _T = TypeVar("_T")
@@ -137,7 +137,7 @@ class Replay:
         if earlier is not None:
             start, old = earlier[0].version + 1, earlier[1]
         elif self._checkpoint is not None:
-            old = self._checkpoint.adds(columns, statistics)
+            old = _once(self._checkpoint.adds(columns, statistics))
             if statistics is not None and "statistics" not in old.columns:
                 old = old.with_columns(statistics.read(None, None, old.height))
         versions = range(start, self.version + 1)
@@ -211,6 +211,11 @@ class Replay:
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
         )
+
+
+def _once(adds: pl.DataFrame) -> pl.DataFrame:
+    """A file that a checkpoint holds twice, which none should, is one file: a snapshot is a set (Action Reconciliation)."""
+    return adds if all_differ(adds["key"]) else adds.unique(_KEY, keep="last", maintain_order=True)
 
 
 def _replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
