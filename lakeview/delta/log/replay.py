@@ -214,7 +214,7 @@ class Replay:
 
 
 def _once(adds: pl.DataFrame) -> pl.DataFrame:
-    """A file that a checkpoint holds twice, which none should, is one file: a snapshot is a set (Action Reconciliation)."""
+    """What a checkpoint holds twice, as none should, is one file (Action Reconciliation: a snapshot is a set)."""
     return adds if all_differ(adds["key"]) else adds.unique(_KEY, keep="last", maintain_order=True)
 
 
