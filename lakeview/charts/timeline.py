@@ -259,8 +259,10 @@ _TOOLTIP = (
 def told(rows: pl.DataFrame) -> pl.DataFrame:
     """What the tooltip says of THINNED, as text: unknown is said, never 0; versions are text."""
     changes = [
-        f"+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}" if a is not None or r is not None else "unknown"
-        for a, r in rows.select("records_added", "records_removed").iter_rows()
+        f"{'at least ' if partly else ''}+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}"
+        if a is not None or r is not None
+        else "unknown"
+        for a, r, partly in rows.select("records_added", "records_removed", "partly").iter_rows()
     ]
     many = [f" (the last of {n:,} commits)" if n > 1 else "" for n in rows["commits"]]
     return pl.DataFrame(

@@ -13,8 +13,10 @@ MOST_FLOWS = 320
 MOST_MARKS = 480
 """So many rows a panel, which is one for two or three pixels: with their tooltips all panels stay below 5,000 marks."""
 
-THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64()})
-"""TIMELINE with how many commits a row stands for."""
+THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
+"""TIMELINE with how many commits a row stands for; `partly`: what it adds up is more, some of them do not tell."""
+
+_FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
 
 
 def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS) -> pl.DataFrame:
@@ -41,16 +43,26 @@ def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS)
 
 
 def flow_sums(timeline: pl.DataFrame, limit: int = MOST_FLOWS) -> pl.DataFrame:
-    """THINNED: what was added and removed in each span of time, told at its last commit; null when unknown."""
+    """THINNED: what was added and removed in each span of time, told at its last commit; null where none tells.
+
+    Maintenance writes rows again: among other commits it adds and removes none. A span is of its lane if it is alone.
+    """
     if timeline.height <= limit:
         return _whole(timeline)
-    flows = [f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed")]
-    summed = [pl.when(pl.col(f).is_not_null().any()).then(pl.col(f).sum()).alias(f) for f in flows]
-    others = [pl.col(n).last() for n in TIMELINE if n not in flows]
+    upkeep = pl.col("lane") == "maintenance"
+    alone = upkeep.all()
+    told = [pl.when(~upkeep | alone).then(f) if f.startswith("records") else pl.col(f) for f in _FLOWS]
+    summed = [
+        pl.when(each.is_not_null().any()).then(each.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).alias(f)
+        for f, each in zip(_FLOWS, told, strict=True)
+    ]
+    untold = pl.any_horizontal(pl.col(f).is_null() & (~upkeep | alone) for f in _FLOWS if f.startswith("records"))
+    others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")]
+    lane = pl.when(alone).then(pl.col("lane").last()).otherwise(pl.col("lane").filter(~upkeep).last())
     return (
         _spans(timeline, limit)
         .group_by("span", maintain_order=True)
-        .agg(*others, *summed, commits=pl.len().cast(pl.Int64))
+        .agg(*others, *summed, lane, commits=pl.len().cast(pl.Int64), partly=untold.any())
         .select(THINNED.names())
     )
 
@@ -68,14 +80,14 @@ def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.Data
     return (
         _spans(timeline, spans)
         .group_by("span", *by, maintain_order=True)
-        .agg(pl.exclude("span", *by).last(), commits=pl.len().cast(pl.Int64))
+        .agg(pl.exclude("span", *by).last(), commits=pl.len().cast(pl.Int64), partly=pl.lit(value=False))
         .sort("timestamp", maintain_order=True)
         .select(THINNED.names())
     )
 
 
 def _whole(timeline: pl.DataFrame) -> pl.DataFrame:
-    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64)).select(THINNED.names())
+    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64), partly=pl.lit(value=False)).select(THINNED.names())
 
 
 def _spans(timeline: pl.DataFrame, spans: int) -> pl.DataFrame:

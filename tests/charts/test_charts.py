@@ -261,7 +261,8 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
     assert brush["select"] == {"type": "interval", "encodings": ["x"]}
     assert [row for row in rows_of(panels[-2]) if row.get("lane") == "checkpt."]
     assert views.state_points(line, "records")["records"].max() == 10**12
-    assert views.flow_sums(line)["records_added"].sum() == many
+    assert views.flow_sums(line)["records_added"].sum() == many - 60  # maintenance among loads writes rows again
+    assert views.flow_sums(line)["files_added"].null_count() == views.flow_sums(line).height
     assert views.lane_marks(line).filter("suspicious")["version"].to_list() == [12_345]
     assert views.lane_marks(line)["commits"].sum() == many
     assert [row["versions"] for row in rows_of(panels[-1]) if "versions" in row] == [

@@ -238,6 +238,23 @@ def test_cadence_without_enough_loads_judges_nothing() -> None:
     assert views.cadence(story.frame(), START + timedelta(days=400)).late is False
 
 
+def test_spans_of_commits_add_up_what_is_told_and_say_where_some_do_not_tell() -> None:
+    story = Story()
+    for number in range(8):
+        story.after(hours=1).append(None if number in (5, 6, 7) else 100, size=10)
+        if number in (1, 2, 3):
+            story.after(minutes=1).optimize(1)
+    line = views.timeline(story.frame(), story.lifetimes())
+    assert views.flow_sums(line)["commits"].to_list() == [1] * line.height
+    found = views.flow_sums(line, limit=2)
+    assert found["lane"].to_list() == ["append", "append"]
+    assert found["commits"].sum() == line.height
+    assert found.select("records_added", "partly").rows() == [(400, False), (100, True)]
+    assert found["files_added"].sum() == line["files_added"].sum()
+    alone = views.flow_sums(line.filter(pl.col("lane") == "maintenance"), limit=1)
+    assert alone.select("lane", "records_added").rows() == [("maintenance", 200 + 300 + 400)]
+
+
 def test_a_long_history_takes_no_long_time() -> None:
     versions = 20_000
     frame = pl.DataFrame({"version": pl.int_range(versions, eager=True)}).select(
