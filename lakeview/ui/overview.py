@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 import polars as pl
@@ -34,15 +35,15 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     with cells:
         tile(
             "Rows",
-            views.format_count(snapshot.num_records),
+            _or_more(snapshot.num_records, facts_of_files.least_records, views.format_count),
             _change(snapshot.num_records, before, "records"),
             beside=beside,
-            help=_exactness(snapshot.num_records),
+            help=_exactness(snapshot.num_records, facts_of_files.least_records),
             trend=sampled(past, "records"),
         )
         tile(
             "Live bytes",
-            views.format_bytes(snapshot.size_bytes),
+            _or_more(snapshot.size_bytes, facts_of_files.least_bytes, views.format_bytes),
             _change(snapshot.size_bytes, before, "bytes"),
             beside=beside,
             help=_bytes_known(facts_of_files),
@@ -220,9 +221,15 @@ def _change(value: int | None, before: dict[str, object] | None, column: str) ->
     return views.format_change(value - earlier, bytes_=column == "bytes")
 
 
-def _exactness(rows: int | None) -> str:
+def _or_more(whole: int | None, told: int | None, said: Callable[[int | None], str]) -> str:
+    """A figure, or as much of it as is known: `≥ 1,204`."""
+    return said(whole) if whole is not None or not told else f"\N{GREATER-THAN OR EQUAL TO} {said(told)}"
+
+
+def _exactness(rows: int | None, told: int | None) -> str:
     if rows is None:
-        return "Unknown: some files do not tell how many rows they hold. Counting them would read the data."
+        known = f"At least {told:,}" if told else "Unknown"
+        return f"{known}: some files do not tell how many live rows they hold. Counting them would read the data."
     return f"{rows:,} live rows, exact, from the log."
 
 
@@ -230,7 +237,8 @@ def _bytes_known(files: views.FileFacts) -> str:
     if not files.files_without_size:
         return "Bytes of the data files of this version, exact, from the log."
     told = views.counted(files.files_without_size, "file is recorded", "files are recorded")
-    return f"Unknown: {told} with a size that no file has."
+    known = "At least" if files.least_bytes else "Unknown"
+    return f"{known}: {told} with a size that no file has."
 
 
 def _gaps(past: pl.DataFrame) -> list[float] | None:

@@ -9,8 +9,9 @@ from itertools import takewhile
 import polars as pl
 
 from lakeview.addresses import is_absolute
+from lakeview.frames import live_records
 from lakeview.views.columns import value_text
-from lakeview.views.sums import total
+from lakeview.views.sums import at_least, total
 from lakeview.views.units import BYTE_UNITS, EN_DASH
 
 MIB = 1 << 20
@@ -62,12 +63,15 @@ class FileFacts:
 
     `files_without_size` are recorded with one that no file has: of the others are `median_size`, `p95_size` and the
     small files. `files_without_records` do not tell their rows; of `files_perhaps_with_deletes` nobody tells whether
-    rows are deleted; `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
+    rows are deleted; `least_bytes` and `least_records` (live rows) are those of the files that tell them;
+    `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
     """
 
     files: int
     files_without_size: int
     bytes: int | None
+    least_bytes: int | None
+    least_records: int | None
     median_size: int | None
     p95_size: int | None
     median_records: int | None
@@ -129,6 +133,8 @@ def file_facts(files: pl.DataFrame) -> FileFacts:
         files=pl.len(),
         files_without_size=pl.col("size").null_count(),
         bytes=total("size"),
+        least_bytes=at_least("size"),
+        least_records=live_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False),
         median_size=pl.col("size").quantile(0.5, "nearest"),
         p95_size=pl.col("size").quantile(0.95, "nearest"),
         median_records=pl.col("records").quantile(0.5, "nearest"),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.actions import add
+from tests.builders.history import DeltaHistory
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 SAYS_ON_GOOD = {
@@ -104,6 +106,12 @@ def test_bytes_the_store_holds_are_the_same_at_every_version(good: Path) -> None
         app = open_page("overview", good, version=version)
         told |= {(metric.value, metric.delta) for metric in app.metric if metric.label == "Retained bytes"}
     assert len(told) == 1
+
+
+def test_rows_that_one_file_does_not_tell_are_at_least_those_of_the_others(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(add("f", records=7), add("g"))
+    (rows,) = [metric for metric in open_page("overview", history.address).metric if metric.label == "Rows"]
+    assert (rows.value, "At least 7: some files" in rows.help) == ("\N{GREATER-THAN OR EQUAL TO} 7", True)
 
 
 def test_a_page_says_that_a_version_is_no_number(good: Path) -> None:

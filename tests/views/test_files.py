@@ -59,6 +59,18 @@ def test_facts_of_a_story() -> None:
     assert facts.with_records_share == 1.0
 
 
+def test_what_some_files_do_not_tell_leaves_the_least_there_is() -> None:
+    told = sized(1, 2, 4, 8).with_columns(
+        size=pl.Series([1, None, 4, 8], dtype=pl.Int64),
+        records=pl.Series([10, 20, None, 40], dtype=pl.Int64),
+        deleted_records=pl.Series([1, 2, 0, None], dtype=pl.Int64),
+    )
+    facts = views.file_facts(told)
+    assert (facts.bytes, facts.least_bytes, facts.least_records) == (None, 13, 9 + 18)
+    whole = views.file_facts(flights().files())
+    assert (whole.least_bytes, whole.least_records) == (whole.bytes, flights().files()["records"].sum())
+
+
 def test_facts_leave_unknown_deletes_unknown() -> None:
     files = sized(1, 2).with_columns(deletion_vector=pl.Series([None, "dv"]), deleted_records=pl.Series([0, None]))
     facts = views.file_facts(files)
