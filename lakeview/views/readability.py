@@ -24,6 +24,12 @@ RUNS = pl.Schema(
 USUAL_GAPS = 20
 """How many of the latest gaps between loads say what is usual."""
 
+ONE_LOAD = timedelta(minutes=1)
+"""Commits of a job that makes many lie closer than this; what is usual is then told from one job to the next."""
+
+SHORTEST_RHYTHM = timedelta(hours=1)
+"""Commits that all lie within less than this are a beginning and no rhythm: that none came since says nothing."""
+
 LATE_TIMES = 2.0
 """A table is late when nothing came for this many times the usual gap, and for longer than nearly all gaps before."""
 
@@ -79,8 +85,8 @@ def versions_behind(versions: pl.DataFrame, version: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """How often a table is written. `usual` is the median of the latest gaps between commits that changed data, None
-    with fewer than five; `late` only where there is a usual gap."""
+    """How often a table is written. `usual` is the median of the latest gaps between loads, those commits that changed
+    data; None with fewer than five, or when all came within an hour. `late` only where there is a usual gap."""
 
     last: datetime | None
     age: timedelta | None
@@ -95,11 +101,22 @@ def cadence(commits: pl.DataFrame, now: datetime) -> Cadence:
         return Cadence(None, None, None, late=False)
     last: datetime = moments.to_list()[-1]
     age = now - last
-    gaps = moments.diff().drop_nulls().tail(USUAL_GAPS).dt.total_milliseconds()
-    if gaps.len() < 5:
+    gaps = _gaps(moments)
+    if gaps.len() < 5 or last - moments.to_list()[0] < SHORTEST_RHYTHM:
         return Cadence(last, age, None, late=False)
     usual, longest = timedelta(milliseconds=_quantile(gaps, 0.5)), timedelta(milliseconds=_quantile(gaps, 0.95))
     return Cadence(last, age, usual, late=age > max(usual * LATE_TIMES, longest))
+
+
+def _gaps(moments: pl.Series) -> pl.Series:
+    """The latest gaps in milliseconds; between jobs of many commits each, where most commits follow another at once."""
+    since = moments.diff()
+    gaps = since.drop_nulls().tail(USUAL_GAPS).dt.total_milliseconds()
+    if gaps.len() and _quantile(gaps, 0.5) < ONE_LOAD / timedelta(milliseconds=1):
+        jobs = moments.filter(since.is_null() | (since >= ONE_LOAD)).diff().drop_nulls().tail(USUAL_GAPS)
+        if jobs.len() >= 5:  # else one job, which goes on writing
+            return jobs.dt.total_milliseconds()
+    return gaps
 
 
 def _quantile(values: pl.Series, at: float) -> float:

@@ -255,6 +255,27 @@ def test_spans_of_commits_add_up_what_is_told_and_say_where_some_do_not_tell() -
     assert alone.select("lane", "records_added").rows() == [("maintenance", 200 + 300 + 400)]
 
 
+@pytest.mark.parametrize(
+    ("gaps", "usual", "late"),
+    [
+        pytest.param([timedelta(milliseconds=7)] * 30, None, False, id="a script's first commits are no rhythm"),
+        pytest.param([timedelta(minutes=1)] * 30, None, False, id="nor is half an hour"),
+        pytest.param([timedelta(seconds=10)] * 400, timedelta(seconds=10), True, id="a stream of an hour is one"),
+        pytest.param(
+            ([timedelta(days=1)] + [timedelta(seconds=2)] * 29) * 7, timedelta(days=1, seconds=58), False,
+            id="of a daily job of thirty commits, from job to job",
+        ),
+    ],
+)  # fmt: skip
+def test_a_usual_gap_is_one_between_loads_over_some_time(
+    gaps: list[timedelta], usual: timedelta | None, late: bool
+) -> None:
+    moments = [START, *(START + sum(gaps[: n + 1], timedelta()) for n in range(len(gaps)))]
+    frame = pl.DataFrame({"timestamp": moments, "data_change": [True] * len(moments)})
+    told = views.cadence(frame, moments[-1] + timedelta(hours=20))
+    assert (told.usual, told.late) == (usual, late)
+
+
 def test_a_long_history_takes_no_long_time() -> None:
     versions = 20_000
     frame = pl.DataFrame({"version": pl.int_range(versions, eager=True)}).select(
