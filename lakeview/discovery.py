@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.writer import Clock, system_clock
-from lakeview.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.errors import AccessDeniedError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
 from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.locate import is_metadata_name
@@ -35,6 +36,9 @@ _MARKS = {
     "iceberg": rf"^(?:(.+)/)?{METADATA_FOLDER}/[^/]*\.metadata\.json(?:\.gz)?$",
 }
 """What is below every table of a format; the first group is the table's folder."""
+
+MOST_ABOVE = 12
+"""So many folders above an address that is no table may hold the table that it lies in: a path has few more."""
 
 
 def open_table(
@@ -74,7 +78,7 @@ def open_table(
         try:
             return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
         except NotATableError:
-            raise _no_table(opened) from error
+            raise _no_table(opened, _table_above(opened, storage_options, config)) from error
 
 
 def create_table(
@@ -124,7 +128,28 @@ def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:
         )
 
 
-def _no_table(storage: Storage) -> NotATableError:
+def _table_above(storage: Storage, options: Mapping[str, Any] | None, config: Config | None) -> str | None:
+    """The table whose folder an address lies in, if it may be read: somebody pasted a file's path, or a partition's."""
+    folder = storage.root
+    for _ in range(MOST_ABOVE):
+        folder = folder.rpartition("/")[0]
+        if not folder or folder.endswith("/"):
+            return None
+        try:
+            above = open_storage(folder, options=options, config=config)
+        except AccessDeniedError:
+            return None
+        listed = [
+            f"{within}/{name}" for within in (LOG_FOLDER, METADATA_FOLDER) for name in above.list_from(within)["name"]
+        ]
+        if any(re.match(mark, path) for mark in _MARKS.values() for path in listed):
+            return above.root
+    return None
+
+
+def _no_table(storage: Storage, above: str | None) -> NotATableError:
+    if above is not None:
+        return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
     # not a listing of all that lies below: somebody may have asked for the root of a disk
     if not storage.holds_files():
         found = "the folder is empty or not there"

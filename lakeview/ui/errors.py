@@ -100,7 +100,7 @@ def _as_typed(text: str) -> str:
         typed = name.partition("#")[0]
         address = normalise(tables.address(typed), decode=True)
         if len(address) > 1 and not name.startswith(address):
-            text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed, text)
+            text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed.strip(), text)
     return told(text, name)
 
 

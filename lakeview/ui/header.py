@@ -31,9 +31,15 @@ def table_picker() -> None:
         placeholder="choose a table",
         label_visibility="collapsed",
         accept_new_options=True,
-        on_change=lambda: selection.select(st.session_state["pick_table"]),
+        on_change=_pick_table,
         width=190,
     )
+
+
+def _pick_table() -> None:
+    chosen = st.session_state["pick_table"]
+    known = chosen is None or any(offer.name == chosen for offer in tables.offers())
+    selection.select(chosen if known else tables.typed(chosen))
 
 
 def version_pickers(opened: Opened) -> None:

@@ -68,7 +68,7 @@ def _demo_lake() -> None:
 
 
 def _open_typed() -> None:
-    address = st.session_state["typed-address"].strip()
+    address = tables.typed(st.session_state["typed-address"])
     if address:
         selection.select(address)
         st.session_state["_go"] = True

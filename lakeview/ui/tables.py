@@ -77,6 +77,13 @@ def address(name: str) -> str:
     return known[name]
 
 
+def typed(text: str) -> str:
+    """What somebody typed or pasted as a name: without blanks around it, and without the quotes of a shell's word."""
+    name = text.strip()
+    quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`"
+    return name[1:-1].strip() if quoted else name
+
+
 def label(name: str) -> str:
     """How a name is shown: the last two parts of an address."""
     parts = [part for part in name.replace("\\", "/").split("/") if part]

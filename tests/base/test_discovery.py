@@ -55,11 +55,21 @@ def test_what_is_no_table_is_not_listed_whole(tmp_path: Path, monkeypatch: pytes
         lv.open_table(tmp_path)
 
 
-@pytest.mark.parametrize("inside", ["_delta_log", "_delta_log/00000000000000000000.json", "data.parquet"])
-def test_what_lies_inside_a_table_is_no_table(tmp_path: Path, inside: str) -> None:
-    history = DeltaHistory(tmp_path / "x").create().write("data.parquet", b"")
-    with pytest.raises(NotATableError):
+@pytest.mark.parametrize(
+    "inside", ["_delta_log", "_delta_log/00000000000000000000.json", "data.parquet", "a=1", "a=1/b=2/gone.parquet"]
+)
+def test_what_lies_inside_a_table_is_no_table_and_the_table_is_named(tmp_path: Path, inside: str) -> None:
+    history = DeltaHistory(tmp_path / "x").create().write("data.parquet", b"").write("a=1/b=2/y.parquet", b"")
+    with pytest.raises(NotATableError) as caught:
         lv.open_table(f"{history.address}/{inside}")
+    assert caught.value.message == f"{history.address}/{inside} is no table, but lies in one"
+    assert caught.value.fix == f"open {history.address}"
+
+
+def test_a_table_above_that_may_not_be_read_is_not_named(tmp_path: Path) -> None:
+    DeltaHistory(tmp_path / "x").create().write("a=1/y.parquet", b"")
+    with pytest.raises(NotATableError, match="it holds files but neither"):
+        lv.open_table(tmp_path / "x/a=1", config=Config(roots=(str(tmp_path / "x/a=1"),)))
 
 
 @pytest.mark.parametrize("spelling", ["{}", "{}/", "{}/.", "file://{}", "file:{}", "{}/../x y"])
@@ -116,6 +126,8 @@ def test_an_iceberg_table_is_opened_by_its_folder_or_a_metadata_file(tmp_path: P
         table = lv.open_table(address)
         assert isinstance(table, Table)
         assert (table.format, table.latest_version) == ("iceberg", -1)
+    with pytest.raises(NotATableError, match="but lies in one"):
+        lv.open_table(place / "data/00000.parquet")
 
 
 def test_a_folder_with_both_logs_is_a_delta_table(tmp_path: Path) -> None:

@@ -99,9 +99,10 @@ def test_without_a_base_the_schema_is_compared_with_the_one_before(good: Path) -
     assert "v3 to v6" in text(app)
 
 
-def test_a_typed_address_opens_a_table(good: Path) -> None:
+@pytest.mark.parametrize("typed", ["{}", ' "{}" '], ids=["as it is", "as copied from a terminal"])
+def test_a_typed_address_opens_a_table(good: Path, typed: str) -> None:
     app = open_page("start")
-    app.text_input(key="typed-address").set_value(str(good)).run()
+    app.text_input(key="typed-address").set_value(typed.format(good)).run()
     assert not app.exception
     assert "Is this table all right?" in text(app)
 
