@@ -16,6 +16,7 @@ from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, m
 from lakeview.iceberg.delete_index import FILE_PATH_ID
 from lakeview.iceberg.delete_spans import stays
 from lakeview.iceberg.locations import Locations
+from lakeview.iceberg.manifests import METRICS
 from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
 from lakeview.iceberg.refs import ancestors
 from lakeview.iceberg.statistics import Leaf, shortest_cut, statistics_of
@@ -179,7 +180,7 @@ class TreeHistory:
             wanted = wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:
                 told.append(statistics_of(entries, leaves, cut, deletes=deletes))
-                wanted = wanted.with_columns(told[-1]["path"])  # its own text: as it comes it holds on to all bounds
+                wanted = wanted.with_columns(told[-1]["path"])  # the same again, held once
             frames.append(wanted)
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
@@ -293,7 +294,8 @@ _KINDS = {
     (1, 0): "add data file", (1, 1): "add position deletes", (1, 2): "add equality deletes",
     (2, 0): "remove data file", (2, 1): "remove position deletes", (2, 2): "remove equality deletes",
 }  # fmt: skip
-_LEFT_OUT = {"status", "content", "path", "lower_bounds", "upper_bounds", "key_metadata", "snapshot_id"}
+# metrics are there or not, as they happen to be held
+_LEFT_OUT = {"status", "content", "path", *METRICS, "key_metadata", "snapshot_id"}
 
 
 def _actions(entries: pl.DataFrame) -> pl.DataFrame:

@@ -182,7 +182,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     entries = recorded.filter(pl.col("status") != 2)
     data, deletes = entries.filter(pl.col("content") == 0), entries.filter(pl.col("content") != 0)
     yield from _totals(current.summary, data, deletes)
-    twice = data.filter(pl.col("path").is_duplicated())["path"].unique()
+    twice = data.filter(pl.col("path").is_duplicated())["path"].unique(maintain_order=True)
     if twice.len():
         yield _finding(
             Severity.BROKEN,

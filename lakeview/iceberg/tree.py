@@ -194,12 +194,20 @@ class Tree:
         frame = read_manifests(manifests, self._columns, wanted).select(self._empty.columns)
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
         if wanted:  # without metrics they are asked for most often, and stay when those are let go
-            bare = _own(frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS))
-            self._keep(bare, frozenset(), lengths)
+            bare = self._bare(keys)
+            if bare is None or bare.height != frame.height:  # written anew, which no writer should
+                bare = _own(frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS))
+                self._keep(bare, frozenset(), lengths)
             frame = bare.with_columns(frame.select(METRICS))
         # metrics hold on to all that was decoded with them
         decoded = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
         return self._keep(frame, wanted, lengths, decoded if wanted else 0)
+
+    def _bare(self, keys: Sequence[_Key]) -> pl.DataFrame | None:
+        """Entries of these manifests without metrics, if all of them are held."""
+        with self._lock:
+            found = [p for key in keys for p in [q for q in self._places.get(key, ()) if not q.held.metrics][:1]]
+        return pl.concat(_slices(found)) if len(found) == len(keys) else None
 
     def _keep(
         self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int], least: int = 0
@@ -250,7 +258,16 @@ class Tree:
 def _own(frame: pl.DataFrame) -> pl.DataFrame:
     """The same in memory of its own: any column, as it comes, holds on to all that was decoded with it."""
     every = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
-    return pl.DataFrame([own_text(s) if s.dtype == pl.String() else s.gather(every) for s in frame])
+
+    def own(values: pl.Series) -> pl.Series:
+        match values.dtype:
+            case pl.String() | pl.Binary():
+                return own_text(values)
+            case pl.Struct():  # a partition: its texts too
+                return pl.DataFrame([own(part) for part in values.struct.unnest()]).to_struct(values.name)
+        return values.gather(every)
+
+    return pl.DataFrame([own(column) for column in frame])
 
 
 def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

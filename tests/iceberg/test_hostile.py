@@ -336,9 +336,10 @@ def test_a_snapshot_without_manifests_is_no_empty_table(tmp_path: Path) -> None:
 
 def test_a_data_file_listed_twice_counts_once_and_is_reported(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", FIELDS)
-    history.append("a", [{"id": 1}])
-    history.append("a", [{"id": 1}])
+    for name in "eadcbeadcb":
+        history.append(name, [{"id": 1}])
     table = open_iceberg(history.address)
-    assert table.snapshot().num_files == 1
-    assert table.scan().collect().height == 1
-    assert any("listed twice" in finding.claim for finding in table.check())
+    assert table.snapshot().num_files == 5
+    assert table.scan().collect().height == 5
+    (twice,) = (finding for finding in table.check() if "listed twice" in finding.claim)
+    assert [path[-1] for path in twice.evidence.split(", ")[:2]] == ["e", "a"]

@@ -181,6 +181,36 @@ def test_entries_stay_when_their_metrics_are_let_go(tmp_path: Path, monkeypatch:
     assert table.files()["path"].to_list() == statistics["_path"].to_list()
     assert table.lifetimes()["path"].sort().to_list() == statistics["_path"].sort().to_list()
     assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
+    assert table.statistics(columns=["n"])["n"].equals(statistics["n"])
+    assert sum(1 for held in table._state.tree._held if not held.metrics) == COMMITS  # and are held once
+
+
+def _buffers(frame: pl.DataFrame) -> set[int]:
+    """Where the memory of a frame lies, that of texts within structs too."""
+    arrays = [chunk.to_arrow(compat_level=pl.CompatLevel.newest()) for s in frame for chunk in s.get_chunks()]
+    return {buffer.address for array in arrays for buffer in array.buffers() if buffer is not None and buffer.size}
+
+
+def test_entries_without_metrics_are_in_memory_of_their_own() -> None:
+    partition = pl.DataFrame(
+        {"f1000": ["a text longer than a view holds"] * 3, "f1001": [b"so many bytes as well"] * 3}
+    )
+    decoded = pl.DataFrame(
+        {"n": [1, 2, 3], "path": ["s3://bucket/table/data/a.parquet"] * 3, "ids": [[1], None, [2, 3]]}
+    )
+    decoded = decoded.with_columns(partition.to_struct("partition"))
+    own = tree._own(decoded)
+    assert own.equals(decoded)
+    assert not _buffers(own) & _buffers(decoded)
+    assert tree._own(decoded.clear()).schema == decoded.schema
+
+
+def test_a_commit_is_told_alike_whatever_was_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_KEPT_BYTES", 1)
+    table = open_iceberg(grown(tmp_path).address)
+    table.statistics()
+    told = table.commit(table.latest_version)
+    assert told.equals(open_iceberg(table.address).commit(table.latest_version))
 
 
 def test_what_is_made_ahead_comes_in_order_and_fails_where_it_is_used() -> None:
