@@ -279,11 +279,11 @@ def _placed(files: pl.DataFrame, lifetimes: pl.DataFrame, wanted: pl.Expr) -> pl
     if lifetimes["path"].equals(files["path"]):  # as a rule where nothing was removed; else texts are compared
         return lifetimes.hstack([files["partition_text"]]).filter(wanted)
     stays = lifetimes.filter(wanted)
-    known = files.drop_nulls("partition_text").select("path", "partition_text")
+    known = files.select("path", "partition_text")
     named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
     placed = stays.join(named, on="path")
     gone = stays.join(named, on="path", how="anti")
-    return placed if gone.is_empty() else pl.concat([placed, _by_folder(gone, known)])
+    return placed if gone.is_empty() else pl.concat([placed, _by_folder(gone, known.drop_nulls())])
 
 
 def _by_folder(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -331,7 +331,7 @@ def partition_history(
     known = files.drop_nulls("partition_text").select("path", "partition_text")
     there = known.filter(pl.col("partition_text") == partition)["path"]
     own = lifetimes.filter(pl.col("path").is_in(there.implode()))
-    gone = lifetimes.filter(~pl.col("path").is_in(known["path"].implode()))
+    gone = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
     if not gone.is_empty():
         placed = _by_folder(gone, known)
         own = pl.concat([own, placed.filter(pl.col("partition_text") == partition).select(own.columns)])
