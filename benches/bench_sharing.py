@@ -131,7 +131,7 @@ def server(folder: Path) -> Iterator[Server]:
     }  # fmt: skip
     (folder / "server.yaml").write_text(yaml.safe_dump(document))
     token, _ = TokenFile(folder / "tokens.json", _now).create("bench")
-    command = [sys.executable, "-m", "lakeview.cli", "share", "serve", str(folder / "server.yaml")]
+    command = [sys.executable, "-m", "lakeview", "share", "serve", str(folder / "server.yaml")]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     made = Server("127.0.0.1", port, "/delta-sharing", token, process)
     try:
