@@ -20,6 +20,7 @@ KEEP, DOCTOR = "keep", "doctor"
 LONGEST_DAYS = 3650
 _MAX_TOLD = 50
 DAY = timedelta(days=1)
+_HOURS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12))
 
 _STATES = {
     Severity.BROKEN: "\N{MULTIPLICATION X} broken",
@@ -46,11 +47,11 @@ def simulator(now: Opened, found: views.Retention) -> None:
     longest = _longest(found)
     with grid(290):
         with st.container(gap="small"):
-            days = _slider(found, longest)
-            done = views.simulate(found, timedelta(days=days))
+            keep = _slider(found, longest)
+            done = views.simulate(found, keep)
             _figures(found, done)
         for position, chart in enumerate(
-            charts.retention_curves(curve, float(days), longest=float(longest), dark=dark())
+            charts.retention_curves(curve, keep / DAY, longest=float(longest), dark=dark())
         ):
             with st.container():
                 stack([chart], key=f"curve-{position}")
@@ -65,17 +66,22 @@ def simulator(now: Opened, found: views.Retention) -> None:
         st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(found.bound)}.]]")
 
 
-def _slider(found: views.Retention, longest: int) -> int:
+def _slider(found: views.Retention, longest: int) -> timedelta:
+    """The retention to try: in days, and where the table's own is none of whole days, in steps of which it is one."""
     word = "removed files" if found.policy.rule == "removed files" else "versions"
-    return int(
-        st.slider(
-            f"Keep {word} for, days",
-            0,
-            longest,
-            key=held(KEEP, min(found.policy.keep // DAY, longest), range(longest + 1)),
-            help="A clean-up spares what is younger than this. The table's own retention is where it begins.",
+    help_ = "A clean-up spares what is younger than this. The table's own retention is where it begins."
+    own = min(found.policy.keep, longest * DAY)
+    if not own % DAY:
+        days = st.slider(
+            f"Keep {word} for, days", 0, longest, key=held(KEEP, own // DAY, range(longest + 1)), help=help_
         )
-    )
+        return int(days) * DAY
+    ages = {age for age in (*(n * DAY for n in range(longest + 1)), *_HOURS) if age != own}
+    steps = {views.format_age(age): age for age in ages} | {views.format_age(own): own}
+    labels = sorted(steps, key=steps.__getitem__)
+    return steps[
+        st.select_slider(f"Keep {word} for", labels, key=held(KEEP, views.format_age(own), labels), help=help_)
+    ]
 
 
 def _figures(found: views.Retention, done: views.Simulation) -> None:

@@ -42,6 +42,24 @@ def test_the_retention_begins_at_the_tables_own(good: Path) -> None:
     assert any("RETAIN 168 HOURS" in code.value for code in app.code)
 
 
+@pytest.mark.parametrize(
+    ("declared", "shown", "hours"),
+    [("interval 1 hours", "1 h", 1), ("interval 36 hours", "1 day 12 h", 36), ("interval 250 hours", "10 days", 250)],
+)
+def test_a_retention_that_is_no_whole_days_is_where_the_simulator_begins(
+    tmp_path: Path, declared: str, shown: str, hours: int
+) -> None:
+    history = DeltaHistory(tmp_path / "short").create(properties={"delta.deletedFileRetentionDuration": declared})
+    app = open_page("health", Path(history.address))
+    slider = app.select_slider(key="keep")
+    assert slider.value == shown
+    assert "Less than the" not in text(app)
+    assert any(f"RETAIN {hours} HOURS" in code.value for code in app.code)
+    slider.set_value("0 s").run()
+    assert app.query_params["keep"] == "0 s"
+    assert "engines refuse it until" in text(app)
+
+
 def test_a_link_keeps_the_retention(good: Path) -> None:
     longest = int(open_page("health", good).slider(key="keep").max)
     app = open_page("health", good, keep=str(longest))
