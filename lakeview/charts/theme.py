@@ -23,6 +23,10 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
 Y_EXTENT = 54
 _TIME_TICKS = 8
 """About so many labels on a time axis: a year still has its twelve, and a month has weeks, also on half a page."""
+_FINER = timedelta(seconds=2)
+"""Of the ticks within one second Vega draws one, so there are no more ticks than seconds; of a span below this each
+label, most often a single one, says all of its moment."""
+
 TITLE_HEIGHT = 24
 AXIS_HEIGHT = 22
 PICKED = "picked"
@@ -232,7 +236,8 @@ def time_domain(moments: pl.Series) -> tuple[datetime, datetime]:
     if not known:
         raise ValueError("a time axis needs at least one moment")
     first, last = known[0], known[-1]
-    span = max(last - first, timedelta(hours=2))
+    # a script's commits lie milliseconds apart, and a browser's dates know nothing finer
+    span = timedelta(hours=2) if last == first else max(last - first, timedelta(milliseconds=20))
     before, after = timedelta(hours=1) if last == first else span * 0.004, span * 0.012
     # a clock may stand at either end of what a date can be
     earliest, latest = datetime.min.replace(tzinfo=first.tzinfo), datetime.max.replace(tzinfo=first.tzinfo)
@@ -251,7 +256,7 @@ def time_axis(domain: tuple[datetime, datetime], *, labels: bool, field: str = "
         labelSeparation=6,
         labelFlush=False,
         labelAlign=_inside(domain),
-        tickCount=_TIME_TICKS,
+        tickCount=min(_TIME_TICKS, max(int((domain[1] - domain[0]).total_seconds()), 1)),
     )
     if not labels:
         axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
@@ -302,5 +307,7 @@ def _label(span: timedelta) -> str:
         return day
     # ticks at parts of a day: a day is named where it begins, and at the first tick
     clock = "%H:%M" if span >= timedelta(minutes=10) else "%H:%M:%S"
+    if span < _FINER:
+        return "utcFormat(datum.value, '%-d %b %H:%M:%S.%L')"
     hour = f"utcFormat(datum.value, datum.index === 0 ? '%-d %b {clock}' : '{clock}')"
-    return f"utchours(datum.value) === 0 && utcminutes(datum.value) === 0 ? {day} : {hour}"
+    return f"time(datum.value) % 86400000 === 0 ? {day} : {hour}"

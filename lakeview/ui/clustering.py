@@ -77,12 +77,12 @@ def column_table(found: pl.DataFrame) -> None:
     frame(
         rows,
         {
-            "column": kinds.TextColumn("column", width=140),
+            "column": kinds.TextColumn("column", width=124),
             "type": kinds.TextColumn("type", width=90),
             "reads": kinds.NumberColumn("files for one value", format="%.1f", width=110),
             "share": kinds.ProgressColumn("share of files, %", format="%.1f", min_value=0, max_value=100, width=120),
             "depth": kinds.NumberColumn("depth, mean", format="%.1f", width=86, help="ranges that hold a value"),
-            "most": kinds.NumberColumn("most", format="localized", width=50),
+            "most": kinds.NumberColumn("most", format="localized", width=66),
             "ranges": kinds.NumberColumn("files with min/max, %", format="%.1f", width=130),
             "nulls": kinds.NumberColumn("with null counts, %", format="%.1f", width=120),
             "unknown": kinds.NumberColumn("files that tell none", format="localized", width=116),

@@ -221,6 +221,19 @@ def test_nothing_gives_nothing_to_draw() -> None:
         time_domain(empty["timestamp"])
 
 
+def test_commits_that_moved_nothing_lie_on_a_scale_that_goes_somewhere() -> None:
+    story = Story().append(0)
+    line = views.timeline(story.frame(), story.lifetimes())
+    flows = charts.timeline_charts(line, width=400)[2]
+    assert "0.000000" not in vl_convert.vegalite_to_svg(flows.to_dict())
+
+
+def test_loads_milliseconds_apart_fill_their_time_axis() -> None:
+    moments = pl.Series([START + timedelta(milliseconds=7 * n) for n in range(30)])
+    first, last = time_domain(moments)
+    assert (last - first) < timedelta(milliseconds=7 * 30)
+
+
 def test_an_empty_table_still_shows_its_bins() -> None:
     panels = charts.size_histogram(views.file_sizes(pl.DataFrame(schema=FILES)))
     assert [p.to_dict()["title"] for p in panels] == ["Files", "Bytes, B"]

@@ -88,7 +88,7 @@ def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
     assert labels(chart, 1) == ["0", "0.5", "1"]
 
 
-@pytest.mark.parametrize("hours", [0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
+@pytest.mark.parametrize("hours", [0.001, 0.002, 0.004, 0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
 def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
     (chart,) = charts.load_trend_chart(rows, "x", width=420)
