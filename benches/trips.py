@@ -91,8 +91,8 @@ _TYPES: dict[str, tuple[object, pl.DataType]] = {
     "array": ({"type": "array", "elementType": "integer", "containsNull": True}, pl.List(pl.Int32())),
 }
 _TEXT: dict[str, Callable[[pl.Expr], pl.Expr]] = {
-    "timestamp": lambda value: pl.format('"{}"', value.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")),
-    "string": lambda value: pl.format('"{}"', value),
+    "timestamp": lambda value: pl.concat_str(pl.lit('"'), value.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"), pl.lit('"')),
+    "string": lambda value: pl.concat_str(pl.lit('"'), value, pl.lit('"')),
 }
 
 

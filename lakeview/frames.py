@@ -45,6 +45,16 @@ def live_records() -> pl.Expr:
     return pl.when(left >= 0).then(left).alias("records")
 
 
+def formatted(template: str, *parts: str | pl.Expr) -> pl.Expr:
+    """As `polars.format`, which panics on a frame whose first chunk has no row (2.1), as filters leave behind: a text
+    with a column's value in the place of each {}, null where one of them is."""
+    first, *others = template.split("{}")
+    texts = [pl.lit(first)]
+    for part, text in zip(parts, others, strict=True):
+        texts += [pl.col(part) if isinstance(part, str) else part, pl.lit(text)]
+    return pl.concat_str(texts)
+
+
 def all_differ(texts: pl.Series) -> bool:
     """Whether no value occurs twice: of a million paths the hashes tell so in a tenth of the time."""
     return texts.hash().n_unique() == texts.len() or texts.n_unique() == texts.len()

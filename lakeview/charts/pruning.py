@@ -187,7 +187,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
         color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
         said=pl.Series([say(n) for n in told[measure]], dtype=pl.String),
         percent=pl.Series([format_percent(s) for s in told["share"]], dtype=pl.String),
-    ).with_columns(text=pl.format("{} {}", "word", "said"))
+    ).with_columns(text=pl.concat_str("word", "said", separator=" "))
     versions = rows["version"].unique(maintain_order=True).to_list()
     y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=90), scale=alt.Scale(domain=versions))
     axis = alt.Axis(title=None, labels=False, domain=False, grid=False)

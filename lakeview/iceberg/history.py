@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from lakeview.errors import CorruptTableError, LakeviewError, StoreUnavailableError, VersionNotFoundError
-from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, moments
+from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, formatted, moments
 from lakeview.iceberg.delete_index import FILE_PATH_ID
 from lakeview.iceberg.delete_spans import stays
 from lakeview.iceberg.locations import Locations
@@ -309,7 +309,7 @@ def _actions(entries: pl.DataFrame) -> pl.DataFrame:
     ]
     kinds = {f"{status} {content}": kind for (status, content), kind in _KINDS.items()}
     kind = (
-        pl.format("{} {}", "status", "content")
+        formatted("{} {}", "status", "content")
         .replace_strict(kinds, default="entry", return_dtype=pl.String)
         .fill_null("entry")
     )

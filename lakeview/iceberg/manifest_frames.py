@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.frames import MANIFESTS
+from lakeview.frames import MANIFESTS, formatted
 from lakeview.iceberg.metadata import Metadata
 from lakeview.iceberg.partitions import PartitionColumn, readable
 from lakeview.iceberg.single_values import decoded_bounds
@@ -84,7 +84,7 @@ def _text(ranges: Sequence[_Range], height: int) -> pl.Series:
             pl.when(pl.col("low") == pl.col("high"))
             .then(pl.col("low"))
             .when(pl.col("low").is_not_null())
-            .then(pl.format("{} to {}", "low", "high"))
+            .then(formatted("{} to {}", "low", "high"))
             .when("nulls")
             .then(pl.lit("null"))
         )

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.frames import formatted
 from lakeview.iceberg.metadata import Metadata, PartitionField
 from lakeview.iceberg.single_values import in_calendar, text_values
 from lakeview.iceberg.types import struct_fields
@@ -191,16 +192,16 @@ def readable(column: PartitionColumn, values: pl.Series) -> pl.Series:
             text = year.cast(pl.String).str.zfill(4) + "-" + month.cast(pl.String).str.zfill(2)
         case "hour":
             moment = pl.when(v.abs() < _FARTHEST_HOUR).then(v.cast(pl.Int64) * 3_600_000).cast(pl.Datetime("ms"))
-            text = pl.coalesce(moment.dt.strftime("%Y-%m-%d-%H"), pl.format("hour {}", v))
+            text = pl.coalesce(moment.dt.strftime("%Y-%m-%d-%H"), formatted("hour {}", v))
         case "bucket":
             text = pl.lit("bucket ") + v.cast(pl.String) + pl.lit(f" of {transform.width}")
         case _ if isinstance(values.dtype, pl.Binary):
             return _mapped(values, lambda b: base64.b64encode(b).decode(), pl.String())
         case _ if isinstance(values.dtype, pl.Datetime):
             told = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
-            text = pl.coalesce(told, pl.format("microsecond {}", number))
+            text = pl.coalesce(told, formatted("microsecond {}", number))
         case _ if isinstance(values.dtype, pl.Date):
-            text = pl.coalesce(v.cast(pl.String), pl.format("day {}", number))
+            text = pl.coalesce(v.cast(pl.String), formatted("day {}", number))
         case _:
             text = v.cast(pl.String)
     return frame.select(text.alias(values.name)).to_series()

@@ -237,7 +237,7 @@ def null_table(shares: pl.DataFrame) -> None:
         "null_count",
         "records",
         null=pl.col("null_share") * 100,
-        told=pl.format("{} of {}", "files_known", "files"),
+        told=pl.concat_str("files_known", "files", separator=" of "),
     )
     frame(
         rows,

@@ -53,7 +53,9 @@ def _table(told: pl.DataFrame) -> None:
         "engine": told.select(pl.concat_str("engine", "version", separator=" ")).to_series(),
         "read": _together(told["read"].replace_strict(_ANSWERS["read"])),
         "write": _together(told["write"].replace_strict(_ANSWERS["write"])),
-        "because of": _days(told.select(pl.format("{} ({})", "blame", views.turned_on())).to_series()),
+        "because of": _days(
+            told.select(pl.concat_str("blame", pl.lit(" ("), views.turned_on(), pl.lit(")"))).to_series()
+        ),
         "in words": told["because"],
     }
     cells = {
@@ -77,6 +79,6 @@ def _days(texts: pl.Series) -> pl.Series:
 
 def _asked(words: str, needed: pl.DataFrame) -> None:
     """What is asked for, each with the version that turned it on."""
-    told = needed.select(pl.format("{} ({})", "feature", views.turned_on(brief=True))).to_series()
+    told = needed.select(pl.concat_str("feature", pl.lit(" ("), views.turned_on(brief=True), pl.lit(")"))).to_series()
     asked = ", ".join(told.to_list()) or "nothing beyond the first protocol"
     st.markdown(f":small[:gray[{words}: {escape(asked)}.]]")

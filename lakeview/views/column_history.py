@@ -9,7 +9,7 @@ from itertools import islice
 
 import polars as pl
 
-from lakeview.frames import UTC_MILLIS
+from lakeview.frames import UTC_MILLIS, formatted
 from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
 from lakeview.views.schema_diff import Path, field_changes
 
@@ -152,11 +152,11 @@ def _parts(type_: DataType) -> list[tuple[str, DataType]]:
 
 
 def _in_words() -> pl.Expr:
-    arrow = pl.format("{} {} \N{RIGHTWARDS ARROW} {}", "change", "before", "after")
+    arrow = formatted("{} {} \N{RIGHTWARDS ARROW} {}", "change", "before", "after")
     return (
         pl.when(pl.col("change").is_in(["born", "dropped"]))
         .then("change")
         .when(pl.col("change") == "renamed")
-        .then(pl.format("renamed from {}", "before"))
+        .then(formatted("renamed from {}", "before"))
         .otherwise(pl.coalesce(arrow, "change"))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.frames import formatted
 from lakeview.views.lives import continued
 from lakeview.views.sums import total
 from lakeview.views.units import version_label
@@ -111,8 +112,8 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
 
 
 def _note() -> pl.Expr:
-    times = pl.format("{} times the usual {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
-    back = pl.format(
+    times = formatted("{} times the usual {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
+    back = formatted(
         "taken back by {} after {}",
         version_label("taken_back_by"),
         elapsed(pl.col("taken_back_at") - pl.col("timestamp")),
@@ -126,7 +127,7 @@ def elapsed(span: pl.Expr) -> pl.Expr:
     days, hours = minutes / 1440, minutes / 60
 
     def whole(value: pl.Expr, unit: str) -> pl.Expr:
-        return pl.format(f"{{}} {unit}", value.round(0).cast(pl.Int64))
+        return formatted(f"{{}} {unit}", value.round(0).cast(pl.Int64))
 
     return (
         pl.when(days >= 1.5)
@@ -140,8 +141,8 @@ def elapsed(span: pl.Expr) -> pl.Expr:
 def _in_figures(rows: pl.Expr) -> pl.Expr:
     return (
         pl.when(rows >= 1e6)
-        .then(pl.format("{} M", (rows / 1e6).round(2)))
+        .then(formatted("{} M", (rows / 1e6).round(2)))
         .when(rows >= 1e4)
-        .then(pl.format("{} k", (rows / 1e3).round(1)))
-        .otherwise(pl.format("{}", rows.round(0).cast(pl.Int64)))
+        .then(formatted("{} k", (rows / 1e3).round(1)))
+        .otherwise(formatted("{}", rows.round(0).cast(pl.Int64)))
     )

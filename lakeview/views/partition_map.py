@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
+from lakeview.frames import formatted
 from lakeview.snapshot import Snapshot
 from lakeview.views.partition_keys import Grain, partition_keys, time_key, whole_sequence
 from lakeview.views.partitions import LATE_TIMES, PARTITION_SIZES
@@ -88,7 +89,7 @@ def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.
     joined = every.join(told.drop("label"), on="start", how="left", maintain_order="left")
     found = joined.with_columns(
         missing=pl.col("partition_text").is_null(),
-        partition_text=pl.coalesce("partition_text", pl.format("{}={}", pl.lit(names[0]), "label")),
+        partition_text=pl.coalesce("partition_text", formatted("{}={}", pl.lit(names[0]), "label")),
         records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
         bytes=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("bytes"),
     ).with_columns(pl.col("files").fill_null(0))
@@ -212,7 +213,7 @@ def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
         small.with_columns(group=pl.when(pl.col("group").is_in(list(kept))).then("group").otherwise(pl.lit("other")))
         .group_by("group")
         .agg(pl.col("files", "bytes", "partitions").sum())
-        .with_columns(label=pl.format("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
+        .with_columns(label=formatted("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
     )
     return pl.concat([ordered.head(MOST_RECTS), others.select(ordered.columns)])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.frames import UTC_MILLIS, live_records
+from lakeview.frames import UTC_MILLIS, formatted, live_records
 from lakeview.snapshot import Snapshot
 from lakeview.views.lives import continued
 from lakeview.views.loads import elapsed
@@ -243,7 +243,7 @@ def partition_arrivals(
     return (
         ordered.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)
-        .with_columns(note=pl.when("late").then(pl.format("{} late", elapsed(pl.col("lag")))))
+        .with_columns(note=pl.when("late").then(formatted("{} late", elapsed(pl.col("lag")))))
         .select(PARTITION_ARRIVALS.names())
         .cast(PARTITION_ARRIVALS)
     )
@@ -255,7 +255,7 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     judged = "suspicious" in commits.columns
     suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
     note = (
-        pl.when("suspicious").then(pl.format("{}, {}", "label", version_label("version")))
+        pl.when("suspicious").then(formatted("{}, {}", "label", version_label("version")))
         if judged
         else pl.lit(None, pl.String)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.frames import formatted
 from lakeview.snapshot import Snapshot
 from lakeview.table import PhysicalFile
 from lakeview.views.units import format_bytes, format_moment, format_version
@@ -53,7 +54,7 @@ def column_chunks(found: PhysicalFile) -> pl.DataFrame:
     type_ = (
         pl.when(pl.col("logical_type").is_null())
         .then("physical_type")
-        .otherwise(pl.format("{} ({})", "logical_type", "physical_type"))
+        .otherwise(formatted("{} ({})", "logical_type", "physical_type"))
     )
     every = ("dictionary", "page_index", "bloom_filter")
     grouped = found.chunks.group_by("column", "stored_as", maintain_order=True).agg(

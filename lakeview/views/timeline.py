@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.frames import UTC_MILLIS
+from lakeview.frames import UTC_MILLIS, formatted
 from lakeview.views.loads import mark_loads
 
 TIMELINE = pl.Schema(
@@ -118,8 +118,8 @@ def _late_loads(arrivals: pl.DataFrame | None) -> pl.DataFrame:
         arrivals.filter("late")
         .group_by(pl.col("first_version").alias("version"))
         .agg(
-            late=pl.format("late {}", pl.col("partition_text").first()),
-            late_note=pl.format("{} arrived {}", pl.col("partition_text").first(), pl.col("note").first()),
+            late=formatted("late {}", pl.col("partition_text").first()),
+            late_note=formatted("{} arrived {}", pl.col("partition_text").first(), pl.col("note").first()),
         )
     )
 

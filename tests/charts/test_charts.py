@@ -12,7 +12,7 @@ import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.theme import DARK, LIGHT, AnyChart, byte_unit, count_unit, palette, time_domain
-from lakeview.frames import COMMITS, FILES, VERSIONS
+from lakeview.frames import COMMITS, FILES, VERSIONS, formatted
 from lakeview.schema import Field, PrimitiveType, Schema
 from tests.views.story import START, Story, flights
 
@@ -290,7 +290,7 @@ def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
         pl.DataFrame(schema=views.PARTITION_SIZES)
         .clear(many)
         .with_columns(
-            partition_text=pl.format("day={}", pl.int_range(many)),
+            partition_text=formatted("day={}", pl.int_range(many)),
             files=pl.lit(1, pl.Int64),
             bytes=pl.int_range(many),
             records=pl.int_range(many),

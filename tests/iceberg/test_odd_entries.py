@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import lakeview as lv
 from lakeview.errors import CorruptTableError
 from lakeview.findings import Severity
+from lakeview.iceberg import tree
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
@@ -100,3 +102,15 @@ def test_fewer_records_than_none_are_unknown(tmp_path: Path) -> None:
     assert table.snapshot().files["records"].to_list() == [None]
     assert table.snapshot().num_records is None
     assert table.scan().collect().rows() == [(1,)]
+
+
+def test_days_are_told_where_the_first_manifest_has_nothing_but_removed_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "_CHUNK_BYTES", 1)  # as manifests of megabytes are, each decoded by itself
+    days: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "date"}]
+    history = IcebergHistory(tmp_path / "t", days, [(1, "day", "day")])
+    history.remove(history.append("a", [{"id": date(2024, 1, 1)}]))
+    for day in (2, 3):
+        history.append(f"b{day}", [{"id": date(2024, 1, day)}])
+    assert lv.open_table(history.address).files()["partition_text"].to_list() == ["day=2024-01-02", "day=2024-01-03"]

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import FILES, LIFETIMES
+from lakeview.frames import FILES, LIFETIMES, formatted
 from tests.views.story import MIB, Story, flights
 from tests.views.test_columns import statistics
 
@@ -128,9 +128,9 @@ def test_a_million_files_fit() -> None:
         pl.DataFrame(schema=FILES)
         .clear(n)
         .with_columns(
-            path=pl.format("part-{}", pl.int_range(n)),
+            path=formatted("part-{}", pl.int_range(n)),
             size=pl.int_range(n, dtype=pl.Int64) * 1000,
-            partition_text=pl.format("day={}", pl.int_range(n) % 400),
+            partition_text=formatted("day={}", pl.int_range(n) % 400),
         )
     )
     assert views.file_sizes(files)["files"].sum() == n

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import COMMITS, LIFETIMES, VERSIONS
+from lakeview.frames import COMMITS, LIFETIMES, VERSIONS, formatted
 from lakeview.schema import Field, PrimitiveType, Schema
 from tests.views.story import START, Story, flights
 
@@ -293,7 +293,7 @@ def test_a_long_history_takes_no_long_time() -> None:
     frame = frame.cast({"timestamp": COMMITS["timestamp"]})
     frame = pl.concat([pl.DataFrame(schema=COMMITS), frame], how="diagonal_relaxed")
     files = pl.DataFrame({"n": pl.int_range(versions * 50, eager=True)}).select(
-        path=pl.format("f{}", "n"),
+        path=formatted("f{}", "n"),
         added=pl.col("n") // 50,
         size=pl.lit(1000),
         records=pl.lit(20),

@@ -13,6 +13,7 @@ from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, w
 from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.record_counts import MOST_ROWS, records
 from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.frames import formatted
 
 _ADD_LEAVES = {
     "path": "path",
@@ -228,7 +229,7 @@ class _Columns:
             pl.concat_str(
                 "storage_type",
                 "path_or_inline_dv",
-                pl.when(pl.col("offset").is_null()).then(pl.lit("")).otherwise(pl.format("@{}", "offset")),
+                pl.when(pl.col("offset").is_null()).then(pl.lit("")).otherwise(formatted("@{}", "offset")),
             ).alias("deletion_vector"),
             pl.col("cardinality").fill_null(0).alias("deleted_records"),
         ).get_columns()
