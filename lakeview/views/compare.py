@@ -191,9 +191,10 @@ def _by(timeline: pl.DataFrame, first: int, last: int) -> str:
 
 
 def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
-    """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is not told."""
+    """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is not told,
+    or lies aside of the line told: of two branches no commits lead from one to the other."""
     places = [timeline["version"].index_of(version) for version in (first, last)]
-    if None in places:
+    if None in places or "aside" in (timeline["lane"][place] for place in places if place is not None):
         return timeline.clear()
     low, high = sorted(place for place in places if place is not None)
     return timeline.slice(low + 1, high - low).filter(pl.col("lane") != "aside")
