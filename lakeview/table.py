@@ -194,6 +194,13 @@ class OneLine:
         return pl.DataFrame(schema=LOG_FILES)
 
 
+def as_declared(table: Table, version: int) -> int | None:
+    """What to ask a table for to get a version with the columns it has now: None for the newest one of a table with
+    branches, whose columns may have changed since it was written; else the version."""
+    newest = not table.refs().is_empty() and version == table.latest_version
+    return None if newest else version
+
+
 def _no_ref(ref: str) -> VersionNotFoundError:
     return VersionNotFoundError(
         f"there is no branch or tag {ref}: this table has one line of versions", fix="leave the ref out"

@@ -19,7 +19,7 @@ import lakeview as lv
 from lakeview.errors import CorruptTableError, LakeviewError
 from lakeview.server.following import ANOTHER_TABLE, look_again
 from lakeview.snapshot import Snapshot
-from lakeview.table import Table
+from lakeview.table import Table, as_declared
 from lakeview.ui.kept import kept, memory
 
 
@@ -122,7 +122,8 @@ def made_anew(address: str) -> bool:
 @kept(64)
 def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
     """The table at a version; with a branch or tag as it is now: its schema may be one nothing is written with yet."""
-    return table(address).snapshot(version) if branch is None else table(address).snapshot(ref=branch)
+    opened = table(address)
+    return opened.snapshot(as_declared(opened, version)) if branch is None else opened.snapshot(ref=branch)
 
 
 @kept(64)
@@ -196,13 +197,15 @@ def commit(address: str, version: int) -> pl.DataFrame:
 @kept(64)
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
-    return table(address).statistics(version, columns)
+    opened = table(address)
+    return opened.statistics(as_declared(opened, version), columns)
 
 
 @kept(64)
 def plan(address: str, version: int, where: str) -> pl.DataFrame:
     """PLAN: what a filter would read."""
-    return table(address).plan(where, version)
+    opened = table(address)
+    return opened.plan(where, as_declared(opened, version))
 
 
 @st.cache_data(ttl=60, max_entries=32, show_spinner=False)

@@ -13,6 +13,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import PrimitiveType, leaf_name
+from lakeview.table import as_declared
 from lakeview.ui import budget, cache, querying, rows, selection
 from lakeview.ui.budget import Cost
 from lakeview.ui.components import escape, frame, link, nothing
@@ -198,7 +199,8 @@ def found_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataF
 
 @kept(8)
 def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
-    scan = cache.table(address).scan(version)
+    table = cache.table(address)
+    scan = table.scan(as_declared(table, version))
     if unreadable := cache.snapshot(address, version).schema.unreadable:
         scan = scan.drop(unreadable)
     return scan.head(limit).collect()

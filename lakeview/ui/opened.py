@@ -55,7 +55,7 @@ class Opened:
     @property
     def base_snapshot(self) -> Snapshot | None:
         """The table at the version compared with, None without a comparison."""
-        return None if self.base is None else cache.snapshot(self.address, self.base)
+        return None if self.base is None else replace(self, version=self.base).snapshot
 
     @property
     def history(self) -> pl.DataFrame:

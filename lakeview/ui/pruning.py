@@ -12,6 +12,7 @@ from lakeview import charts, views
 from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, conjuncts
+from lakeview.table import as_declared
 from lakeview.ui import cache, clustering, downloads, errors
 from lakeview.ui.components import byte_unit, dark, escape, frame, grid, nothing, stack, tile
 from lakeview.ui.held import held
@@ -92,7 +93,8 @@ def _verdicts(address: str, version: int, where: str, part: int | None = None) -
     views.check_condition(asked, snapshot.schema)
     if part is not None:
         asked = conjuncts(asked)[part]
-    plan = cache.plan(address, version, where) if part is None else cache.table(address).plan(asked, version)
+    table = cache.table(address)
+    plan = cache.plan(address, version, where) if part is None else table.plan(asked, as_declared(table, version))
     statistics = cache.statistics(address, version, tuple(views.filter_columns(asked, snapshot.schema)))
     return views.file_verdicts(plan, asked, statistics, snapshot.files)
 

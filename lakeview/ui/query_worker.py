@@ -23,6 +23,7 @@ import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import errors, views
+from lakeview.table import as_declared
 
 MARK = "\x01"
 MAX_RESULT_BYTES = 256 << 20
@@ -110,8 +111,9 @@ def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -
     if request.start is not None:
         lazy = _counted(table.changes(request.start, request.version), on_read)
     else:
-        scan = table.scan(request.version)
-        if unreadable := table.snapshot(request.version).schema.unreadable:
+        version = as_declared(table, request.version)
+        scan = table.scan(version)
+        if unreadable := table.snapshot(version).schema.unreadable:
             scan = scan.drop(unreadable)
         lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
     return lazy.head(request.limit).collect(engine="streaming")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import lakeview as lv
 from lakeview import views
 from lakeview.ui import viewed
 from lakeview.ui.opened import Opened, look_at
@@ -189,6 +190,28 @@ def test_the_schema_page_follows_the_branch_told(tmp_path: Path) -> None:
     assert "more" in table_with(open_page("schema", history.address, tab="Since when"), "since")["column"].to_list()
     older = open_page("schema", history.address, tab="Since when", ref="audit")
     assert "more" not in table_with(older, "since")["column"].to_list()
+
+
+def test_a_column_renamed_since_the_newest_version_is_filtered_read_and_compared_by_its_name(tmp_path: Path) -> None:
+    history = BranchedHistory(tmp_path / "t", FIELDS)
+    for name, number, note in (("a", 1, "x"), ("b", 2, "y")):
+        history.append(name, [{"id": number, "day": None, "note": note}])
+    history.evolve([{**field, "name": "remark"} if field["name"] == "note" else field for field in FIELDS])
+    app = open_page("pruning", history.address, where="remark = 'x'")
+    assert "there is no column" not in text(app)
+    told = table_with(app, "most").set_index("column")
+    assert told.loc["remark", "ranges"] == 100
+    app = open_page("data", history.address, where="remark = 'x'")
+    app.button(key="read").click().run()
+    assert "remark" in app.dataframe[0].value.columns
+    newest, first = lv.open_table(history.address).history()["version"]
+    for version, base in ((newest, first), (first, newest)):
+        assert "1 column renamed" in sentence(history.address, version, base)
+
+
+def sentence(address: str, version: int, base: int) -> str:
+    """What Compare says of two versions."""
+    return str(open_page("compare", address, version=str(version), base=str(base)).code[0].value)
 
 
 def test_the_newest_version_has_the_columns_that_are_declared_and_older_ones_their_own(branched: str) -> None:
