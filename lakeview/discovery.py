@@ -31,9 +31,15 @@ if TYPE_CHECKING:
 TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.String()})
 """One row a table; `name` is its path below the root. A folder with the logs of both formats is a Delta table."""
 
+_LOGS = {
+    LOG_FOLDER: re.compile(r"[0-9]{20}\.(?:json|checkpoint\..*parquet)$"),
+    METADATA_FOLDER: re.compile(r"[^/]*\.metadata\.json(?:\.gz)?$"),
+}
+"""The folder that every table of a format has, and what is in it."""
+
 _MARKS = {
-    "delta": rf"^(?:(.+)/)?{LOG_FOLDER}/[0-9]{{20}}\.(?:json|checkpoint\..*parquet)$",
-    "iceberg": rf"^(?:(.+)/)?{METADATA_FOLDER}/[^/]*\.metadata\.json(?:\.gz)?$",
+    format_: rf"^(?:(.+)/)?{folder}/{name.pattern}"
+    for format_, (folder, name) in zip(("delta", "iceberg"), _LOGS.items(), strict=True)
 }
 """What is below every table of a format; the first group is the table's folder."""
 
@@ -172,7 +178,8 @@ def find_tables(
     config: Config | None = None,
     catalog: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """TABLES below a root, by name; one recursive listing. Empty if there is none.
+    """TABLES below a root, by name; one recursive listing. Empty if there is none. On a disk the partitions' folders
+    (`day=1`) of the tables found are not looked through.
 
     The root may be a configured Iceberg catalog, `catalog://<catalog>/`, or a namespace in one; it is asked for names
     and no table is opened. `catalog`: its properties, over what is configured.
@@ -183,7 +190,7 @@ def find_tables(
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     _refuse_catalog(catalog)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
-    names = storage.walk()["name"]
+    names = storage.names(_LOGS)
     found = [
         names.to_frame("name")
         .filter(pl.col("name").str.contains(pattern))

@@ -119,7 +119,7 @@ class TreeHistory:
 
         Files outside the folder are taken to be there.
         """
-        listing = set(self._storage.walk()["name"])
+        listing = set(self._storage.names())
         rows = []
         gone: dict[str, str | None] = {}
         for snapshot in reversed(in_order(self._metadata)):

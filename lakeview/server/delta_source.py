@@ -101,7 +101,7 @@ class DeltaSource:
         if doubtful.len() <= 16:
             gone = not all(self.storage.exists(path) for path in doubtful)
         else:
-            gone = not doubtful.is_in(self.storage.walk()["name"].implode()).all()
+            gone = not doubtful.is_in(self.storage.names().implode()).all()
         if gone:
             raise bad_parameter(f"table files missing: files of version {version} were removed by a clean-up")
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import posixpath
 import random
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TypeAlias
 
 import polars as pl
@@ -67,6 +68,14 @@ class Storage(ABC):
     @abstractmethod
     def walk(self) -> pl.DataFrame:
         """LISTING of every file below the root, names relative to it."""
+
+    def names(self, tables: Mapping[str, re.Pattern[str]] | None = None) -> pl.Series:  # noqa: ARG002 (see LocalStorage)
+        """The names of every file below the root, relative to it, in any order; sizes and times may cost far more.
+
+        `tables`: a folder is a table where a folder of such a name in it holds a file of such a name. Folders of
+        partitions (`day=1`) inside a table may be left out: they hold its data alone, and may be most of a store.
+        """
+        return self.walk()["name"]
 
     @abstractmethod
     def holds_files(self) -> bool:

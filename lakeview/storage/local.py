@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from stat import S_ISREG
@@ -116,6 +117,31 @@ class LocalStorage(Storage):
                         times.append(stat.st_mtime_ns // 1_000_000)
         return listing(names, sizes, times)
 
+    def names(self, tables: Mapping[str, re.Pattern[str]] | None = None) -> pl.Series:
+        self.count("list")
+        names: list[str] = []
+        left = [(self.resolve(""), "", False)]
+        while left:
+            folder, prefix, inside = left.pop()
+            folders: list[str] = []
+            with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read holds nothing for us
+                for entry in entries:  # nothing is asked of a file itself: of a million that takes many seconds
+                    if entry.is_symlink() and not os.path.isfile(entry.path):
+                        continue  # a dangling link is no file, and links to folders are not followed
+                    if entry.is_dir():
+                        folders.append(entry.name)
+                    else:
+                        names.append(prefix + entry.name)
+            marks = [name for name in folders if tables and name in tables]
+            inside = inside or any(_holds(f"{folder}/{name}", tables[name]) for name in marks if tables)
+            left += [
+                (f"{folder}/{name}", f"{prefix}{name}/", inside) for name in folders if not (inside and "=" in name)
+            ]
+        try:
+            return pl.Series("name", names, pl.String())
+        except UnicodeEncodeError:
+            return pl.Series("name", list(map(_printable, names)), pl.String())
+
     def holds_files(self) -> bool:
         self.count("list")
         return any(files for _, _, files in islice(os.walk(self.resolve("")), FIRST_FOLDERS))
@@ -180,6 +206,12 @@ class LocalStorage(Storage):
         self.count("delete")
         with Translated(path), suppress(FileNotFoundError):
             os.unlink(self.resolve(path))
+
+
+def _holds(folder: str, name: re.Pattern[str]) -> bool:
+    with suppress(OSError):
+        return any(map(name.match, os.listdir(folder)))
+    return False
 
 
 def _printable(name: str) -> str:

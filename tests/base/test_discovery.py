@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,22 @@ def test_an_iceberg_table_is_found_by_any_name_of_its_metadata(tmp_path: Path, n
     found = lv.find_tables(tmp_path)
     assert found.rows() == [(f"{tmp_path}/a/t", "iceberg", "a/t")]
     assert lv.open_table(found["address"][0]).format == "iceberg"
+
+
+def test_partitions_of_a_table_are_not_looked_through_for_tables_and_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DeltaHistory(tmp_path / "year=2026/outer").create()
+    iceberg(tmp_path / "year=2026/ice")
+    for place in ("year=2026/outer/day=1", "year=2026/ice/data/day=1", "year=2026/outer/plain"):
+        DeltaHistory(tmp_path / place / "t").create()
+    (tmp_path / "metadata").mkdir()  # of no table
+    looked: list[str] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: (looked.append(str(folder)), scan(folder))[1])
+    found = lv.find_tables(tmp_path)
+    assert found["name"].to_list() == ["year=2026/ice", "year=2026/outer", "year=2026/outer/plain/t"]
+    assert not [folder for folder in looked if "day=1" in folder]
 
 
 def test_tables_inside_the_folders_of_others_are_found(tmp_path: Path) -> None:

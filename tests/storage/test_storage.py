@@ -132,6 +132,7 @@ def test_a_file_is_put_read_listed_and_deleted(store: Storage) -> None:
     assert store.list_from("log", "bb")["name"].to_list() == ["c"]
     assert store.walk()["name"].to_list() == ["log/a", "log/b", "log/c", "log/inner/d", "top"]
     assert store.walk()["size"].to_list() == [5, 5, 5, 11, 3]
+    assert sorted(store.names()) == store.walk()["name"].to_list()
     assert store.list_from("log")["modified"].null_count() == 0
     assert store.read("log/a") == b"log/a"
     with store.open("log/a") as file:
@@ -293,7 +294,7 @@ def test_a_dangling_link_and_a_folder_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     store = open_storage(str(tmp_path))
     assert store.list_from("")["name"].to_list() == []
-    assert store.walk()["name"].to_list() == []
+    assert store.walk()["name"].to_list() == store.names().to_list() == []
     for what in (store.read, store.open):
         with pytest.raises(FileNotFoundError, match="no regular file"):
             what("folder")

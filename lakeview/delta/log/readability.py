@@ -129,9 +129,9 @@ def _missing_files(log: TableLog, lives: pl.DataFrame, versions: list[int]) -> d
     outside = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
     keep = ~outside.scatter(maybe, pl.Series(places, dtype=pl.Boolean))
     inside = lives.filter(keep)
-    present = log.storage.walk().select(path="name")
+    present = log.storage.names().to_frame("key")
     keyed = inside.with_columns(keys.filter(keep).alias("key"))
-    gone = keyed.join(present.rename({"path": "key"}), on="key", how="anti")
+    gone = keyed.join(present, on="key", how="anti")
     if not gone.height:
         return {}
     masked = gone.join(vectors, on="path", how="semi").height > 0
