@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -26,6 +28,8 @@ from lakeview.storage import Storage
 
 _OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")
 _ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
+_PATHS_AT_ONCE = 2_000_000
+"""Looked up together among the names of a folder, which are made a table to look up for each part."""
 
 
 def in_order(metadata: Metadata) -> list[SnapshotEntry]:
@@ -90,12 +94,12 @@ class _Listed:
         return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
 
 
-def _together(listed: Iterable[_Listed]) -> Iterator[list[_Listed]]:
+def _together(listed: Iterable[_Listed], most: int | None = None) -> Iterator[list[_Listed]]:
     """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
     chunk: list[_Listed] = []
     size = 0
     for manifest in listed:
-        if chunk and size + manifest.entries > _ENTRIES_AT_ONCE:
+        if chunk and size + manifest.entries > (most or _ENTRIES_AT_ONCE):
             yield chunk
             chunk, size = [], 0
         chunk.append(manifest)
@@ -119,38 +123,68 @@ class TreeHistory:
 
         Files outside the folder are taken to be there.
         """
-        listing = set(self._storage.names())
+        names = self._storage.names()
         rows = []
         gone: dict[str, str | None] = {}
         for snapshot in reversed(in_order(self._metadata)):
-            reason = self._trouble(snapshot, listing, gone)
+            reason = self._trouble(snapshot, names, gone)
             rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, reason is None, reason))
         plain = pl.Schema({**VERSIONS, "timestamp": pl.Int64()})
         return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(VERSIONS)
 
-    def _trouble(self, snapshot: SnapshotEntry, listing: set[str], gone: dict[str, str | None]) -> str | None:
-        """Why a snapshot cannot be read, None if it can. `gone`: what is known of manifests already."""
+    def _trouble(self, snapshot: SnapshotEntry, names: pl.Series, gone: dict[str, str | None]) -> str | None:
+        """Why a snapshot cannot be read, None if it can. `gone`: a file that each manifest misses, for those known."""
         try:
             manifests = self._tree.manifests(snapshot)
-            for i, path in enumerate(manifests["manifest_path"]):
-                if path not in gone:
-                    entries = self._tree.entries(manifests[i]).filter(pl.col("status") != 2)
-                    gone[path] = self._missing(entries["path"], listing)
-                if (missing := gone[path]) is not None:
-                    return f"the file {missing} is not in the store"
+            unknown = manifests.filter(~pl.col("manifest_path").is_in(list(gone)))
+            listed = [_Listed(row, 0, 0) for row in unknown.iter_rows(named=True)]
+            # where anything is gone most often all is: the first manifest tells
+            for part in (listed[:1], *_together(listed[1:], _PATHS_AT_ONCE)):
+                if any(gone.get(path) for path in manifests["manifest_path"]):
+                    break
+                self._look(part, names, gone)
+            missing = next(filter(None, map(gone.get, manifests["manifest_path"])), None)
         except LakeviewError as error:
             return error.message
-        return None
+        return None if missing is None else f"the file {missing} is not in the store"
 
-    def _missing(self, paths: pl.Series, listing: set[str]) -> str | None:
+    def _look(self, listed: Sequence[_Listed], names: pl.Series, gone: dict[str, str | None]) -> None:
+        """Adds to `gone` what these manifests miss among the names of files."""
+        rows = pl.DataFrame([manifest.row for manifest in listed], schema=self._schema)
+        try:
+            entries, counts = self._tree.counted_entries(rows)
+        except LakeviewError:
+            if len(listed) < 2:
+                raise
+            for manifest in listed:  # what is missing before a manifest that is broken is told first
+                self._look([manifest], names, gone)
+                if gone[str(manifest.row["manifest_path"])] is not None:
+                    break
+            return
+        absent = (entries["status"] != 2) & self._absent(entries["path"], names)
+        gone |= {str(manifest.row["manifest_path"]): None for manifest in listed}
+        if absent.any():
+            starts = accumulate(counts, initial=0)
+            for manifest, start, count in zip(listed, starts, counts, strict=False):
+                missing = entries["path"].slice(start, count).filter(absent.slice(start, count))
+                gone[str(manifest.row["manifest_path"])] = next(iter(missing), None)
+
+    def _absent(self, paths: pl.Series, names: pl.Series) -> pl.Series:
+        """Which recorded paths lie in the table's folder and are not among the names there, or name no place at all."""
+        try:
+            places = self._locations.resolve_all(paths)
+        except CorruptTableError:
+            told = [self._place(path) for path in paths]
+            places = pl.Series([place or "" for place in told], dtype=pl.String)
         root = self._storage.root.rstrip("/") + "/"
-        for path in paths.unique(maintain_order=True):
-            try:
-                where = self._locations.resolve(path)
-            except CorruptTableError:
-                return str(path)
-            if where.startswith(root) and where[len(root) :] not in listing:
-                return str(path)
+        keys = pl.DataFrame({"key": places.str.strip_prefix(root)}).with_row_index("at")
+        inside = keys.filter(places.str.starts_with(root))
+        found = inside.join(names.to_frame("key"), on="key", how="anti")["at"]
+        return (places == "").scatter(found, True)
+
+    def _place(self, path: str) -> str | None:
+        with suppress(CorruptTableError):
+            return self._locations.resolve(path)
         return None
 
     def lifetimes(self, head: int, leaves: Sequence[Leaf] | None = None) -> pl.DataFrame:

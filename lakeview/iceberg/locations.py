@@ -62,14 +62,13 @@ class Locations:
         spelled = _by_rules(canonical(path), self._rules)
         return spelled if is_absolute(spelled) else f"{self._root}/{spelled}"
 
-    def resolve_all(self, paths: pl.Series) -> list[str]:
+    def resolve_all(self, paths: pl.Series) -> pl.Series:
         """`resolve` of each path of a column; those that begin as the table's own do are settled at once."""
         old, new = self._rules[0] if self._rules else ("", "")
         own = paths.str.starts_with(old + "/") & ~paths.str.contains(r"\.\.|\\|\x00")
         if not old or not is_absolute(new) or not own.all():
-            return [self.resolve(path) for path in paths]
-        places: list[str] = (new + "/" + paths.str.strip_prefix(old + "/").str.strip_chars_start("/")).to_list()
-        return places
+            return pl.Series([self.resolve(path) for path in paths], dtype=pl.String)
+        return new + "/" + paths.str.strip_prefix(old + "/").str.strip_chars_start("/")
 
 
 def relocated(path: str, relocate: Mapping[str, str]) -> str:

@@ -94,7 +94,7 @@ class Scan:
         applied = self._deletes(entries, deletes, equality)
         made = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
         sizes, records = entries["size"].fill_null(0).to_list(), entries["records"].to_list()
-        columns = (self._locations.resolve_all(entries["path"]), sizes, records, self._sources(entries))
+        columns = (self._locations.resolve_all(entries["path"]).to_list(), sizes, records, self._sources(entries))
         none: dict[
             str, Any
         ] = {}  # one for all of them: half of a plan's time went into objects, and into counting them

@@ -126,11 +126,11 @@ class LocalStorage(Storage):
             folders: list[str] = []
             with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read holds nothing for us
                 for entry in entries:  # nothing is asked of a file itself: of a million that takes many seconds
-                    if entry.is_symlink() and not os.path.isfile(entry.path):
-                        continue  # a dangling link is no file, and links to folders are not followed
-                    if entry.is_dir():
+                    if entry.is_file(follow_symlinks=False):
+                        names.append(prefix + entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
-                    else:
+                    elif os.path.isfile(entry.path):  # a link to one; those to folders are not followed
                         names.append(prefix + entry.name)
             marks = [name for name in folders if tables and name in tables]
             inside = inside or any(_holds(f"{folder}/{name}", tables[name]) for name in marks if tables)

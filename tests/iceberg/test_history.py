@@ -88,6 +88,52 @@ def test_a_snapshot_whose_files_are_gone_says_which(tmp_path: Path) -> None:
     assert "snap-1001.avro" in versions["reason"][2]
 
 
+GONE: dict[str, tuple[list[str], list[str]]] = {
+    "nothing": ([], []),
+    "a file that all have": (["f0"], []),
+    "a file that was removed since": (["f1"], []),
+    "the newest file": (["f4"], []),
+    "every file": (["f0", "f1", "f2", "f3", "f4"], []),
+    "a manifest in the middle": ([], ["f2"]),
+    "a file and a manifest behind it": (["f0"], ["f3"]),
+    "a file behind a manifest": (["f3"], ["f0"]),
+}
+
+
+@pytest.mark.parametrize("at_once", [2, 2_000_000])
+@pytest.mark.parametrize("case", GONE)
+def test_a_snapshot_is_readable_if_each_of_its_files_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, at_once: int
+) -> None:
+    monkeypatch.setattr("lakeview.iceberg.history._PATHS_AT_ONCE", at_once)
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    for number in range(4):
+        history.append(f"f{number}", [{"id": number}])
+    history.remove(f"{history.location}/data/f1")
+    history.append("f4", [{"id": 4}])
+    table = open_iceberg(history.address)
+    own = {version: table._state.tree.manifests(entry) for version, entry in table.metadata.snapshots.items()}
+    appended = own[sorted(own)[3]]  # a manifest for each file; what follows writes them anew
+    files = {v: open_iceberg(history.address).files(v)["path"].str.extract("([^/]+)$").to_list() for v in own}
+    gone, broken = GONE[case]
+    for name in gone:
+        (history.root / "data" / name).unlink()
+    holding = {
+        table._state.tree.entries(appended[i])["path"][0]: path for i, path in enumerate(appended["manifest_path"])
+    }
+    lost = {holding[f"{history.location}/data/{name}"] for name in broken}
+    for path in lost:
+        (history.root / path.removeprefix(f"{history.location}/")).write_bytes(b"no Avro")
+    expected = {
+        version: not ({*gone} & {*files[version]}) and not (lost & {*own[version]["manifest_path"]}) for version in own
+    }
+    versions = open_iceberg(history.address).versions()
+    assert dict(versions.select("version", "readable").iter_rows()) == expected
+    for version, reason in versions.filter(~pl.col("readable")).select("version", "reason").iter_rows():
+        told = [name for name in (*gone, "cannot be read") if f"/{name} " in f"{reason} " or name in reason]
+        assert told, (version, reason)
+
+
 # -- time travel
 
 
