@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -172,7 +173,12 @@ def test_partitions_of_a_table_are_not_looked_through_for_tables_and_others_are(
     (tmp_path / "metadata").mkdir()  # of no table
     looked: list[str] = []
     scan = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: (looked.append(str(folder)), scan(folder))[1])
+
+    def noted(folder: str) -> Any:
+        looked.append(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", noted)
     found = lv.find_tables(tmp_path)
     assert found["name"].to_list() == ["year=2026/ice", "year=2026/outer", "year=2026/outer/plain/t"]
     assert not [folder for folder in looked if "day=1" in folder]
