@@ -59,12 +59,18 @@ def request(now: Opened) -> Request:
     typed = st.text_input(
         "Where, in SQL",
         key=held("where"),
-        placeholder="month = 3 AND dep_delay > 60",
+        placeholder=_example(now),
         help="A condition on the columns. Partition values and statistics decide which files must be read.",
     )
     parts = [part for part in (typed, simple) if part]
     where = parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
     return Request(version, where or None, int(limit))
+
+
+def _example(now: Opened) -> str:
+    """A condition that this table understands."""
+    names = [field.name for field in now.snapshot.schema.fields if field.name.isidentifier()]
+    return f"{names[0]} IS NOT NULL" if names else "as after WHERE"
 
 
 def _moment_input(now: Opened) -> datetime | None:

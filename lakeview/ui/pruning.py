@@ -48,7 +48,7 @@ def typed_filter(now: Opened) -> str:
     where = st.text_input(
         "Where, in SQL",
         key=held(WHERE),
-        placeholder=examples[0] if examples else "month = 3 AND dep_delay > 60",
+        placeholder=examples[0] if examples else "as after WHERE",
         help="A condition on the columns, as after WHERE.",
     )
     if examples:

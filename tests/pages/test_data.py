@@ -16,6 +16,10 @@ from tests.pages import tables
 from tests.pages.app import open_page, text
 
 
+def test_the_filter_that_is_suggested_is_one_of_this_table(good: Path) -> None:
+    assert open_page("data", good).text_input(key="where").placeholder == "month IS NOT NULL"
+
+
 def test_nothing_is_read_before_somebody_asks(good: Path) -> None:
     app = open_page("data", good)
     assert app.button(key="read").label.startswith("Read rows: reads at most 3 files, ")
