@@ -9,7 +9,7 @@ import polars as pl
 
 class Metrics:
     """The metrics of ENTRIES. Writers list the same columns in the same order for file after file, as a rule: a column
-    is then every so manieth value, and only else looked for in each file."""
+    is then one value of every so many, and only else looked for in each file."""
 
     def __init__(self, entries: pl.DataFrame) -> None:
         self.height = entries.height

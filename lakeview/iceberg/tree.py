@@ -206,7 +206,8 @@ class Tree:
     def _bare(self, keys: Sequence[_Key]) -> pl.DataFrame | None:
         """Entries of these manifests without metrics, if all of them are held."""
         with self._lock:
-            found = [p for key in keys for p in [q for q in self._places.get(key, ()) if not q.held.metrics][:1]]
+            each = [next((p for p in self._places.get(key, ()) if not p.held.metrics), None) for key in keys]
+        found = [place for place in each if place is not None]
         return pl.concat(_slices(found)) if len(found) == len(keys) else None
 
     def _keep(
