@@ -1,7 +1,7 @@
 """Every page in a real browser on huge tables: seconds cold and warm, marks, rows, requests and the server's memory.
 
 Usage: python benches/bench_pages.py [--files 1000000] [--iceberg 1000000] [--commits 20000] [--pages overview ...]
-                                     [--sessions 8] [--output X]
+                                     [--sessions 8] [--folders] [--output X]
 
 Cold is the first visit of a fresh server by a browser that was never there; warm the second one, a new session in a
 new tab of that browser, which has the app's scripts by then; `other` one more by a browser that was never there. Goals:
@@ -31,6 +31,7 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from benches.make_iceberg import iceberg_files
 from benches.make_tables import commits_table, files_table
+from lakeview import open_table
 from lakeview.ui.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -190,6 +191,15 @@ def together(chromium: str | None, sessions: int) -> str:
     )
 
 
+def fill(table: Path) -> None:
+    """Makes every data file that a table names, with nothing in it: they stay, and are listed from then on."""
+    paths = [table / path for path in open_table(table).snapshot().files["path"]]
+    for folder in {path.parent for path in paths}:
+        folder.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        path.touch()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the report as it grows, and keeps it in a file if one is named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -198,11 +208,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--commits", type=int, nargs="*", default=[20_000])
     parser.add_argument("--pages", nargs="*", default=[name for name, entry in PAGES.items() if entry.of_table])
     parser.add_argument("--sessions", type=int, default=8)
+    parser.add_argument("--folders", action="store_true", help="make the data files too, empty: folders are listed")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args(arguments)
     tables = [files_table(count).path for count in given.files]
     tables += [iceberg_files(count).path for count in given.iceberg]
     tables += [commits_table(count, checkpoints=True).path for count in given.commits]
+    if given.folders:
+        for table in tables:
+            fill(table)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     lines = [HEADER]
     print(HEADER, flush=True)

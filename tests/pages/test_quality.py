@@ -104,7 +104,7 @@ def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> 
     app = open_page("quality", tmp_path / "t")
     assert not app.exception
     drawn = " ".join(chart.proto.spec for chart in app.get("vega_lite_chart"))
-    assert "From newest day to commit beyond the usual 4,900 days, days" in drawn
+    assert "Beyond the usual 4,900 days from newest day to commit, days" in drawn
 
 
 def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
