@@ -148,7 +148,12 @@ def _lag_panel(lags: pl.DataFrame, event: str) -> None:
     if usual is None:
         _panel(lags, title, "days", "lag")
     else:
-        _panel(views.beyond(lags, usual), f"Beyond the usual {usual:,.0f} days from newest {event} to commit", "days", "lag")
+        _panel(
+            views.beyond(lags, usual),
+            f"Beyond the usual {usual:,.0f} days from newest {event} to commit",
+            "days",
+            "lag",
+        )
 
 
 def _panel(trend: pl.DataFrame, title: str, kind: charts.TrendKind, key: str) -> None:
