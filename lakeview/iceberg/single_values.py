@@ -106,7 +106,11 @@ def text_values(values: pl.Series) -> pl.Series:
 
 def own_text(values: pl.Series) -> pl.Series:
     """Texts or bytes in memory of their own: as they come they hold on to all that was decoded with them."""
-    return pl.Series(values.name, values.to_arrow()) if values.dtype in (pl.String, pl.Binary) else values
+    if values.dtype not in (pl.String, pl.Binary):
+        return values
+    found = pl.Series(values.name, values.to_arrow())
+    # where nulls are is told by memory that the way there and back has not copied
+    return found.gather(pl.int_range(found.len(), dtype=pl.UInt32, eager=True)) if found.has_nulls() else found
 
 
 def _utf8(data: bytes) -> str | None:

@@ -196,7 +196,13 @@ def test_entries_without_metrics_are_in_memory_of_their_own() -> None:
         {"f1000": ["a text longer than a view holds"] * 3, "f1001": [b"so many bytes as well"] * 3}
     )
     decoded = pl.DataFrame(
-        {"n": [1, 2, 3], "path": ["s3://bucket/table/data/a.parquet"] * 3, "ids": [[1], None, [2, 3]]}
+        {
+            "n": [1, 2, 3],
+            "path": ["s3://bucket/table/data/a.parquet"] * 3,
+            "key": [None, b"so many bytes as well", None],
+            "text": [None, None, "a text longer than a view holds"],
+            "ids": [[1], None, [2, 3]],
+        }
     )
     decoded = decoded.with_columns(partition.to_struct("partition"))
     own = tree._own(decoded)
