@@ -14,7 +14,7 @@ from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.writer import Clock, system_clock
-from lakeview.errors import AccessDeniedError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
 from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.locate import is_metadata_name
@@ -143,11 +143,9 @@ def _table_above(storage: Storage, options: Mapping[str, Any] | None, config: Co
             return None
         try:
             above = open_storage(folder, options=options, config=config)
-        except AccessDeniedError:
+            listed = [f"{within}/{name}" for within in _LOGS for name in above.list_from(within)["name"]]
+        except LakeviewError:  # outside the allowed roots, or nothing that this reader may list
             return None
-        listed = [
-            f"{within}/{name}" for within in (LOG_FOLDER, METADATA_FOLDER) for name in above.list_from(within)["name"]
-        ]
         if any(re.match(mark, path) for mark in _MARKS.values() for path in listed):
             return above.root
     return None

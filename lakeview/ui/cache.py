@@ -17,6 +17,7 @@ import streamlit as st
 
 import lakeview as lv
 from lakeview.errors import CorruptTableError, LakeviewError
+from lakeview.schema import Schema
 from lakeview.server.following import ANOTHER_TABLE, look_again
 from lakeview.snapshot import Snapshot
 from lakeview.table import Table, as_declared
@@ -51,7 +52,7 @@ def latest(address: str, ref: str | None = None) -> Freshness:
     NotATableError where the table has gone since; one made anew, or whose newest commit was overwritten, is read anew.
     """
     opened = table(address)
-    before = opened.latest_version
+    before, declared = opened.latest_version, _declared(opened)
     there = lv.open_table(address)  # what is open would take an empty listing for no news
     try:
         newer = look_again(opened)
@@ -62,10 +63,18 @@ def latest(address: str, ref: str | None = None) -> Freshness:
         newer, other = False, True
     if other:
         opened = _instead_of(opened, there, address)
-    elif newer and opened.latest_version == before:  # a tag, a schema that nothing is written with yet
-        memory().forget(address)
+    elif newer and (opened.latest_version == before or declared != _declared(opened, before)):
+        memory().forget(address)  # a tag, a schema that nothing is written with yet, or that was so until now
     version = opened.latest_version if ref is None else opened.snapshot(ref=ref).version
     return Freshness(version, now(), _anew()[address])
+
+
+def _declared(opened: Table, version: int | None = None) -> Schema | None:
+    """The columns of a version, or those declared now, where the two may differ: in a table with branches."""
+    try:
+        return None if opened.refs().is_empty() else opened.snapshot(version).schema
+    except LakeviewError:  # the page says what is wrong with it
+        return None
 
 
 def _instead_of(opened: Table, there: Table, address: str) -> Table:

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.ui import viewed
+from lakeview.ui import cache, viewed
 from lakeview.ui.opened import Opened, look_at
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
@@ -207,6 +207,22 @@ def test_a_column_renamed_since_the_newest_version_is_filtered_read_and_compared
     newest, first = lv.open_table(history.address).history()["version"]
     for version, base in ((newest, first), (first, newest)):
         assert "1 column renamed" in sentence(history.address, version, base)
+
+
+def test_a_version_has_its_own_columns_again_once_something_newer_is_written_with_the_declared_ones(
+    tmp_path: Path,
+) -> None:
+    history = BranchedHistory(tmp_path / "t", FIELDS)
+    history.append("a", [{"id": 1, "day": None, "note": "x"}])
+    (first,) = lv.open_table(history.address).history()["version"]
+    history.evolve([{**field, "name": "remark"} if field["name"] == "note" else field for field in FIELDS])
+    assert table_with(open_page("pruning", history.address), "most").set_index("column").loc["remark", "ranges"] == 100
+    history.append("b", [{"id": 2, "day": None, "note": "y"}])
+    cache.latest.clear()
+    told = table_with(open_page("pruning", history.address), "most").set_index("column")
+    assert told.loc["remark", "ranges"] == 100
+    older = table_with(open_page("pruning", history.address, version=str(first)), "most").set_index("column")
+    assert ("remark" in older.index, older.loc["note", "ranges"]) == (False, 100)
 
 
 def sentence(address: str, version: int, base: int) -> str:
