@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 
@@ -11,12 +12,22 @@ from lakeview.errors import LakeviewError
 from lakeview.ui import downloads, errors, header, held, opened, selection, sidebar, viewed
 from lakeview.ui.components import dark, nothing, title
 from lakeview.ui.logo import icon_svg, logo_svg
+from lakeview.ui.opened import Opened
 from lakeview.ui.pages import PAGES
 
 SIDEBAR_WIDTH = 212
-_OF_STATISTICS = frozenset({"schema", "pruning", "data"})
-"""Pages that first show what all statistics tell. Read first they count rows as well, for all that is drawn above the
-page; of a million files they are not read twice."""
+
+
+def _loads(found: Opened) -> object:
+    return import_module("lakeview.ui.quality").told(found)  # only now: it brings the charts, which take a while
+
+
+_OF_STATISTICS: Mapping[str, Callable[[Opened], object]] = {
+    **dict.fromkeys(("schema", "pruning", "data"), viewed.told_by_statistics),
+    "quality": _loads,
+}
+"""Pages that first show what statistics tell, and how they are read. Read first they count rows as well, for all that
+is drawn above the page; of a million files they are not read twice."""
 
 # Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
 # session still imports it, another one's chart would fail. Here the others wait.
@@ -64,7 +75,7 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
             found = opened.open_selected(lambda: waiting.skeleton(height=240))
             if found is not None and name in _OF_STATISTICS and "tab" not in st.query_params:
                 with suppress(LakeviewError):  # the page asks again, and says what is
-                    viewed.told_by_statistics(found)
+                    _OF_STATISTICS[name](found)
         waiting.empty()
     bar.draw()  # a version that was not named is known now
     with row:
