@@ -32,15 +32,12 @@ TABLES = pl.Schema({"address": pl.String(), "format": pl.String(), "name": pl.St
 """One row a table; `name` is its path below the root. A folder with the logs of both formats is a Delta table."""
 
 _LOGS = {
-    LOG_FOLDER: re.compile(r"[0-9]{20}\.(?:json|checkpoint\..*parquet)$"),
-    METADATA_FOLDER: re.compile(r"[^/]*\.metadata\.json(?:\.gz)?$"),
+    "delta": (LOG_FOLDER, re.compile(r"[0-9]{20}\.(?:json|checkpoint\..*parquet)$")),
+    "iceberg": (METADATA_FOLDER, re.compile(r"[^/]*\.metadata\.json(?:\.gz)?$")),
 }
-"""The folder that every table of a format has, and what is in it."""
+"""The folder that every table of a format has, and the names in it."""
 
-_MARKS = {
-    format_: rf"^(?:(.+)/)?{folder}/{name.pattern}"
-    for format_, (folder, name) in zip(("delta", "iceberg"), _LOGS.items(), strict=True)
-}
+_MARKS = {format_: rf"^(?:(.+)/)?{folder}/{name.pattern}" for format_, (folder, name) in _LOGS.items()}
 """What is below every table of a format; the first group is the table's folder."""
 
 MOST_ABOVE = 12
@@ -143,7 +140,7 @@ def _table_above(storage: Storage, options: Mapping[str, Any] | None, config: Co
             return None
         try:
             above = open_storage(folder, options=options, config=config)
-            listed = [f"{within}/{name}" for within in _LOGS for name in above.list_from(within)["name"]]
+            listed = [f"{within}/{name}" for within, _ in _LOGS.values() for name in above.list_from(within)["name"]]
         except LakeviewError:  # outside the allowed roots, or nothing that this reader may list
             return None
         if any(re.match(mark, path) for mark in _MARKS.values() for path in listed):
@@ -188,7 +185,7 @@ def find_tables(
         return pl.DataFrame([(address, "iceberg", name) for address, name in named], schema=TABLES, orient="row")
     _refuse_catalog(catalog)
     storage = open_storage(root, options=storage_options, config=config, decode=True)
-    names = storage.names(_LOGS)
+    names = storage.names(dict(_LOGS.values()))
     found = [
         names.to_frame("name")
         .filter(pl.col("name").str.contains(pattern))

@@ -192,9 +192,8 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
             .encode(x=x, y=y),
         ]
     elif plot.kind == "flows":
-        nothing = not _largest(
-            plot.rows["value"].abs()
-        )  # a scale from zero to zero has no steps, and names it to six places
+        # a scale from zero to zero has no steps, and names it to six places
+        nothing = not _largest(plot.rows["value"].abs())
         y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3))
         zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
         bars = base.mark_rule(strokeWidth=plot.thickness).encode(

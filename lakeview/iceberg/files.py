@@ -103,8 +103,9 @@ class IcebergFiles:
         """
         recorded = {} if self._snapshot is None else self._snapshot.summary
         summary = {k: v for k, v in recorded.items() if isinstance(v, str)}
-        told = {name: whole(summary.get(f"total-{name}"), None) for name in ("data-files", "records", "files-size")}
-        count, rows, size = told.values()
+        count, rows, size = (
+            whole(summary.get(f"total-{name}"), None) for name in ("data-files", "records", "files-size")
+        )
         if count is None or rows is None or whole(summary.get("total-delete-files"), 0) != 0:
             return {}
         manifests = self.manifests()
