@@ -106,7 +106,8 @@ COMMITS = pl.Schema(
 wrote; `parameters` and `metrics` are JSON text. Counts are null where the log does not know."""
 
 VERSIONS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "readable": pl.Boolean(), "reason": pl.String()})
-"""One row a version, newest first; `reason` says why it cannot be read, null when it can."""
+"""One row a version, newest first; `reason` says why it cannot be read, null when it can. `readable` is null where
+nobody looked."""
 
 LIFETIMES = pl.Schema(
     {

@@ -64,8 +64,9 @@ class Table(Protocol):
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: at most `limit` of them, of versions below `before`."""
 
-    def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first: which can still be read, and why not."""
+    def versions(self, *, look: bool = True) -> pl.DataFrame:
+        """VERSIONS, newest first: which can still be read, and why not. With `look=False` nothing is looked up for it,
+        and `readable` is null: it costs what the log costs, however many files there are."""
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS: one row for each version that changed the schema, oldest first."""

@@ -29,7 +29,7 @@ from lakeview.delta.log.history import History
 from lakeview.delta.log.log_listing import listed_log
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.paths import commit_name
-from lakeview.delta.log.readability import readable_versions
+from lakeview.delta.log.readability import listed_versions, readable_versions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
@@ -98,10 +98,11 @@ class DeltaTable(OneLine):
         """
         return self._history.commits(limit, before)
 
-    def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first; one listing of the table's folder tells which data files are gone."""
+    def versions(self, *, look: bool = True) -> pl.DataFrame:
+        """VERSIONS, newest first; one listing of the table's folder tells which data files are gone. With `look=False`
+        `readable` is null, and nothing but the log's folder is listed."""
         times = self._history.times()
-        return readable_versions(self._log, self._history, times)
+        return readable_versions(self._log, self._history, times) if look else listed_versions(self._log, times)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import attrgetter
 from typing import Any
 
@@ -31,10 +32,23 @@ _ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
 _PATHS_AT_ONCE = 2_000_000
 """Looked up together among the names of a folder, which are made a table to look up for each part."""
 
+_Version = tuple[int, int, bool | None, str | None]
+"""A row of VERSIONS, its time in milliseconds."""
+
 
 def in_order(metadata: Metadata) -> list[SnapshotEntry]:
     """All snapshots, oldest first: by sequence number, which version 1 has not, then by time, then as recorded."""
     return sorted(metadata.snapshots.values(), key=attrgetter("sequence_number", "timestamp_ms"))
+
+
+def listed_versions(metadata: Metadata) -> pl.DataFrame:
+    """VERSIONS, newest first, of which nobody looked whether they can be read."""
+    return _versions([(s.snapshot_id, s.timestamp_ms, None, None) for s in reversed(in_order(metadata))])
+
+
+def _versions(rows: Sequence[_Version]) -> pl.DataFrame:
+    plain = pl.Schema({**VERSIONS, "timestamp": pl.Int64()})
+    return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(VERSIONS)
 
 
 def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
@@ -123,14 +137,29 @@ class TreeHistory:
 
         Files outside the folder are taken to be there.
         """
-        names = self._storage.names()
-        rows = []
+        newest_first = list(reversed(in_order(self._metadata)))
+        with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as beside:
+            listed = beside.submit(self._storage.names)
+            self._read(newest_first[:1])
+            names = listed.result()
+        rows: list[_Version] = []
         gone: dict[str, str | None] = {}
-        for snapshot in reversed(in_order(self._metadata)):
+        for snapshot in newest_first:
             reason = self._trouble(snapshot, names, gone)
             rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, reason is None, reason))
-        plain = pl.Schema({**VERSIONS, "timestamp": pl.Int64()})
-        return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(VERSIONS)
+        return _versions(rows)
+
+    def _read(self, snapshots: Sequence[SnapshotEntry]) -> None:
+        """Reads the first manifests of these snapshots, which are looked at in any case; whoever does tells of errors.
+
+        Of a million files that takes seconds, as listing them does.
+        """
+        for snapshot in snapshots:
+            with suppress(LakeviewError):
+                manifests = self._tree.manifests(snapshot)
+                listed = (_Listed(row, 0, 0) for row in manifests.iter_rows(named=True))
+                for part in islice(_together(listed, _PATHS_AT_ONCE), 1):
+                    self._tree.entries(pl.DataFrame([manifest.row for manifest in part], schema=self._schema))
 
     def _trouble(self, snapshot: SnapshotEntry, names: pl.Series, gone: dict[str, str | None]) -> str | None:
         """Why a snapshot cannot be read, None if it can. `gone`: a file that each manifest misses, for those known."""

@@ -137,9 +137,11 @@ class IcebergTable:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
         return commits(self._state.metadata, limit, before)
 
-    def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first; one listing of the table's folder tells which files are gone."""
-        return self._state.history.versions()
+    def versions(self, *, look: bool = True) -> pl.DataFrame:
+        """VERSIONS, newest first; one listing of the table's folder tells which files are gone. With `look=False`
+        `readable` is null, and neither a folder nor a manifest is looked at."""
+        state = self._state
+        return state.history.versions() if look else history.listed_versions(state.metadata)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the main branch, oldest first."""

@@ -22,11 +22,13 @@ class SharedPast:
         self._client = client
         self._table = table
 
-    def versions(self, latest: int) -> pl.DataFrame:
+    def versions(self, latest: int, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first, at most a thousand; when they were committed is not told."""
+        numbers = range(latest, max(-1, latest - _MOST_VERSIONS), -1)
+        if not look:
+            return pl.DataFrame([(v, None, None, None) for v in numbers], schema=VERSIONS, orient="row")
         shared, reason = self.first(latest)
         first = latest if shared is None else shared
-        numbers = range(latest, max(-1, latest - _MOST_VERSIONS), -1)
         rows = [(v, None, v >= first, None if v >= first else reason) for v in numbers]
         return pl.DataFrame(rows, schema=VERSIONS, orient="row")
 

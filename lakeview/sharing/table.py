@@ -126,12 +126,13 @@ class SharedTable(OneLine):
         """COMMITS, empty: a share tells nothing of commits."""
         return pl.DataFrame(schema=COMMITS)
 
-    def versions(self) -> pl.DataFrame:
+    def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first, at most a thousand; when they were committed is not told.
 
-        Whether earlier ones may be read is asked of the server: about ten requests, one where it shares no history.
+        Whether earlier ones may be read is asked of the server: about ten requests, one where it shares no history;
+        with `look=False` none, and `readable` is null.
         """
-        return self._past.versions(self._latest)
+        return self._past.versions(self._latest, look=look)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS: the one of the latest version, at that version; since when it holds is not told."""

@@ -122,7 +122,7 @@ def made_anew(address: str) -> bool:
     """
     held, there = table(address).latest_version, lv.open_table(address)
     newest = _newest(there)
-    if held not in there.versions()["version"]:
+    if held not in there.versions(look=False)["version"]:
         return there.latest_version != held
     known = logged("history", address, held).head(1).drop(_OF_THE_STORE)
     return held == there.latest_version and not newest.equals(known)
@@ -143,7 +143,8 @@ def snapshot_at(address: str, moment: datetime) -> Snapshot:
 
 _LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
     "history": lambda opened: opened.history(),
-    "versions": lambda opened: opened.versions(),
+    "versions": lambda opened: opened.versions(look=False),
+    "readable versions": lambda opened: opened.versions(),
     "schemas": lambda opened: opened.schemas(),
     "lifetimes": lambda opened: opened.lifetimes(),
     "refs": lambda opened: opened.refs(),
@@ -157,9 +158,9 @@ _LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
 
 @kept(128, address=1)
 def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions`, `schemas`, `lifetimes`, and
-    what a table says beside its versions: `refs`, `snapshot log`, `partition specs`, `format versions`, `sort orders`,
-    `statistics files`.
+    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions` (nobody looks whether they
+    can be read), `readable versions`, `schemas`, `lifetimes`, and what a table says beside its versions: `refs`,
+    `snapshot log`, `partition specs`, `format versions`, `sort orders`, `statistics files`.
     """
     return _LOGGED[what](table(address))
 

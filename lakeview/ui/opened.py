@@ -64,7 +64,7 @@ class Opened:
 
     @property
     def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first."""
+        """VERSIONS, newest first, of which nobody looks whether they can be read."""
         return cache.logged("versions", self.address, self.latest)
 
     @property

@@ -84,7 +84,7 @@ def findings(now: Opened, found: Told) -> list[Finding]:
     """The table's own rules that are broken, the loads that are not normal, whether new data is on time."""
     rules = views.rule_findings(viewed.kept_rules(now.address, now.version, now.branch))
     own = views.quality_findings(found.changes, viewed.timeline(now))
-    return [*rules, *own, *views.freshness(viewed.findings(now))]
+    return [*rules, *own, *views.freshness(viewed.present_findings(now))]
 
 
 def alerts(found: list[Finding]) -> None:

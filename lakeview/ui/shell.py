@@ -22,12 +22,14 @@ def _loads(found: Opened) -> object:
     return import_module("lakeview.ui.quality").told(found)  # only now: it brings the charts, which take a while
 
 
-_OF_STATISTICS: Mapping[str, Callable[[Opened], object]] = {
+_FIRST: Mapping[str, Callable[[Opened], object]] = {
+    **dict.fromkeys(("overview", "timeline", "health"), viewed.ribbon),
     **dict.fromkeys(("schema", "pruning", "data"), viewed.told_by_statistics),
     "quality": _loads,
 }
-"""Pages that first show what statistics tell, and how they are read. Read first they count rows as well, for all that
-is drawn above the page; of a million files they are not read twice."""
+"""What takes longest on a page, where it spares others work if it is read first. Statistics count rows as well, for all
+that is drawn above the page: of a million files they are not read twice. To see which versions can be read the folder
+is listed, and the log read meanwhile."""
 
 # Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
 # session still imports it, another one's chart would fail. Here the others wait.
@@ -73,9 +75,9 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
         waiting = st.empty()
         with errors.shown(here=name, caught=failed):
             found = opened.open_selected(lambda: waiting.skeleton(height=240))
-            if found is not None and name in _OF_STATISTICS and "tab" not in st.query_params:
+            if found is not None and name in _FIRST and "tab" not in st.query_params:
                 with suppress(LakeviewError):  # the page asks again, and says what is
-                    _OF_STATISTICS[name](found)
+                    _FIRST[name](found)
         waiting.empty()
     bar.draw()  # a version that was not named is known now
     with row:

@@ -33,7 +33,7 @@ def retention_of(address: str, latest: int) -> views.Retention:
     refs = cache.logged("refs", address, latest)
     snapshot = cache.snapshot(address, latest)
     return views.retention(
-        cache.logged("versions", address, latest),
+        cache.logged("readable versions", address, latest),
         cache.logged("lifetimes", address, latest),
         views.retention_policy(snapshot.properties, refs),
         commits=cache.logged("history", address, latest),

@@ -101,7 +101,7 @@ def events(now: Opened) -> pl.DataFrame:
 
 
 def versions(now: Opened) -> pl.DataFrame:
-    """VERSIONS of the line that is told, newest first."""
+    """VERSIONS of the line that is told, newest first, of which nobody looks whether they can be read."""
     return _of_line(now.versions, now.address, now.latest)
 
 
@@ -112,7 +112,7 @@ def ribbon(now: Opened) -> pl.DataFrame:
 
 @kept(32, 60)
 def _ribbon(address: str, latest: int) -> pl.DataFrame:
-    told = views.readability(_of_line(cache.logged("versions", address, latest), address, latest))
+    told = views.readability(_of_line(cache.logged("readable versions", address, latest), address, latest))
     if told.is_empty():
         return told
     try:
@@ -155,21 +155,36 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
 
 def findings(now: Opened) -> list[Finding]:
     """What somebody should know about the version shown, worst first."""
-    return list(_findings(now.address, now.version, now.latest, now.ref, now.branch))
+    return views.worst_first([*_past_findings(now.address, now.version, now.latest), *present_findings(now)])
+
+
+def present_findings(now: Opened) -> list[Finding]:
+    """Those of `findings` that need no look whether the files of all versions are there."""
+    return list(_present_findings(now.address, now.version, now.latest, now.ref, now.branch))
 
 
 @kept(32, 60)
-def _findings(address: str, version: int, latest: int, ref: str | None, branch: str | None) -> list[Finding]:
+def _past_findings(address: str, version: int, latest: int) -> list[Finding]:
+    commits = cache.logged("history", address, latest)
+    return views.past_findings(
+        cache.snapshot(address, version),
+        versions=cache.logged("readable versions", address, latest),
+        retention=upkept.retention_of(address, latest),  # of the whole table, whichever ref is looked at
+        commits=views.of_line(commits, cache.logged("refs", address, latest), latest),
+        now=cache.now(),
+    )
+
+
+@kept(32, 60)
+def _present_findings(address: str, version: int, latest: int, ref: str | None, branch: str | None) -> list[Finding]:
     snapshot = cache.snapshot(address, version)
     few = snapshot.num_files <= MOST_FILES_AT_A_GLANCE
     commits = cache.logged("history", address, latest)
     return views.findings(
         snapshot,
-        versions=cache.logged("versions", address, latest),
         commits=views.of_line(commits, cache.logged("refs", address, latest), latest),
         statistics=_told_by_statistics(address, version, branch).silent if few else None,
         lifetimes=cache.lifetimes(address, latest, ref),
-        retention=upkept.retention_of(address, latest),  # of the whole table, whichever ref is looked at
         log=upkept.log_files(address, latest),
         rules=kept_rules(address, version, branch),
         arrivals=_arrivals(address, version, latest, ref) if snapshot.partition_columns else None,
@@ -188,9 +203,9 @@ def kept_rules(address: str, version: int, branch: str | None) -> views.KeptRule
     return views.kept_rules(snapshot, rules, statistics, most)
 
 
-def findings_for(now: Opened, page: str) -> list[Finding]:
-    """The findings that a page shows best."""
-    return [finding for finding in findings(now) if finding.page == page]
+def layout_findings(now: Opened, page: str) -> list[Finding]:
+    """What should be known of how the files lie, the findings that this page shows best."""
+    return [finding for finding in present_findings(now) if finding.page == page]
 
 
 @dataclass(frozen=True, slots=True)

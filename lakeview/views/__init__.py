@@ -73,7 +73,7 @@ from lakeview.views.files import (
     file_sizes,
     files_in_bin,
 )
-from lakeview.views.findings import findings, rule_findings, verdict
+from lakeview.views.findings import findings, past_findings, rule_findings, verdict, worst_first
 from lakeview.views.kept_rules import (
     BROKEN_FILES,
     BROKEN_SINCE,
@@ -436,6 +436,7 @@ __all__ = [
     "partition_sizes",
     "partition_skew",
     "partition_writes",
+    "past_findings",
     "profile",
     "protocol_origins",
     "quality_findings",
@@ -487,6 +488,7 @@ __all__ = [
     "versions_behind",
     "where_text",
     "with_gaps",
+    "worst_first",
     "write_amplification",
     "writer_marks",
     "writers",

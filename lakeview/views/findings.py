@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import polars as pl
@@ -28,7 +28,7 @@ from lakeview.views.units import (
     format_percent,
     format_version,
 )
-from lakeview.views.upkeep import upkeep
+from lakeview.views.upkeep import past_upkeep, upkeep
 
 ON_TIME = "The last commit is on time"
 UNREADABLE = "This version cannot be read"
@@ -66,17 +66,36 @@ def findings(
 ) -> list[Finding]:
     """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES, Retention, LOG_FILES,
     KeptRules) is not judged. PARTITION_ARRIVALS are worked out unless they are given."""
-    found = [*_files(snapshot), *_statistics(snapshot, statistics), *_partitions(snapshot)]
-    found += upkeep(snapshot, retention=retention, log=log, commits=commits, now=now)
+    found = past_findings(snapshot, versions=versions, retention=retention, commits=commits, now=now)
+    found += [*_files(snapshot), *_statistics(snapshot, statistics), *_partitions(snapshot)]
+    found += upkeep(snapshot, log=log)
     if rules is not None:
         found += rule_findings(rules)
-    if versions is not None:
-        found += _versions(versions, snapshot.version)
     if commits is not None:
         found += _cadence(commits, now)
         arrivals = _arrivals(snapshot, lifetimes, commits, arrivals)
         found += _late(arrivals)
         found += _loads(make_timeline(commits, lifetimes, arrivals=arrivals))
+    return worst_first(found)
+
+
+def past_findings(
+    snapshot: Snapshot,
+    *,
+    versions: pl.DataFrame | None = None,
+    retention: Retention | None = None,
+    commits: pl.DataFrame | None = None,
+    now: datetime,
+) -> list[Finding]:
+    """Those of `findings` that say what of the past is there (VERSIONS) and what keeping it costs (Retention)."""
+    found = [] if versions is None else _versions(versions, snapshot.version)
+    if retention is not None:
+        found += past_upkeep(snapshot, retention, commits, now)
+    return worst_first(found)
+
+
+def worst_first(found: Iterable[Finding]) -> list[Finding]:
+    """Findings by their severity; of the same one as they come."""
     return sorted(found, key=lambda f: ORDER.index(f.severity))
 
 

@@ -36,21 +36,19 @@ DELETE_FILES_AT_LEAST = 20
 """Files that only delete rows pile up from so many a data file, and this number on."""
 
 
-def upkeep(
-    snapshot: Snapshot,
-    *,
-    retention: Retention | None = None,
-    log: pl.DataFrame | None = None,
-    commits: pl.DataFrame | None = None,
-    now: datetime,
-) -> list[Finding]:
-    """Findings of upkeep, in no order; what is not given (Retention, LOG_FILES, COMMITS) is not judged."""
+def upkeep(snapshot: Snapshot, *, log: pl.DataFrame | None = None) -> list[Finding]:
+    """What waits for a rewrite or a checkpoint, in no order; LOG_FILES are not judged unless they are given."""
     found = [*_tombstones(snapshot), *_delete_files(snapshot)]
-    if retention is not None and not retention.versions.is_empty() and not retention.undated:
-        found += [*_history(snapshot, retention, now), *_retention(snapshot, retention, commits, now)]
     if log is not None and not log.is_empty():
         found += [*_checkpoint(snapshot, log), *_log_size(snapshot, log)]
     return found
+
+
+def past_upkeep(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime) -> list[Finding]:
+    """What the past costs, and what the next clean-up takes of it, in no order; COMMITS tell how often they come."""
+    if retention.versions.is_empty() or retention.undated:
+        return []
+    return [*_history(snapshot, retention, now), *_retention(snapshot, retention, commits, now)]
 
 
 def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Finding]:

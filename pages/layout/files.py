@@ -18,7 +18,7 @@ if live.is_empty():
             "See what happened",
         )
 else:
-    here = viewed.findings_for(now, "files")
+    here = viewed.layout_findings(now, "files")
     if here:
         with card(key="files-findings"):
             finding_lines(here, here="files")

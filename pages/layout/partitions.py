@@ -28,7 +28,7 @@ elif snapshot.num_files == 0:
 else:
     sizes = views.partition_sizes(snapshot)
     downloads.offer("partitions", sizes)
-    here = viewed.findings_for(now, "partitions")
+    here = viewed.layout_findings(now, "partitions")
     if here:
         with card(key="partition-findings"):
             finding_lines(here, here="partitions")

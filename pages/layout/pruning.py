@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.errors import InvalidRequestError
-from lakeview.ui import clustering, downloads, errors, opened, pruning, viewed
-from lakeview.ui.components import card, dark, finding_lines, grid, nothing, stack
+from lakeview.ui import clustering, downloads, errors, opened, pruning
+from lakeview.ui.components import card, dark, grid, nothing, stack
 
 now = opened.current()
 snapshot = now.snapshot
@@ -19,10 +19,6 @@ if snapshot.num_files == 0:
             "See what happened",
         )
 else:
-    here = viewed.findings_for(now, "pruning")
-    if here:
-        with card(key="pruning-findings"):
-            finding_lines(here, here="pruning")
     columns = clustering.columns(now)
     downloads.offer("columns", columns)
     with card("What would this filter read?", pruning.FILTER_NOTE, key="explain"), errors.shown(here="pruning"):

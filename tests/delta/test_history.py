@@ -168,6 +168,20 @@ def test_every_reason_why_a_version_cannot_be_read(history: DeltaHistory) -> Non
     assert told[2] is None
 
 
+def test_versions_are_told_without_a_look_at_the_files(history: DeltaHistory) -> None:
+    story(history).checkpoint(2).without(0, 1, 2, 4)
+    table = lv.open_table(history.address)
+    listed = table.storage.requests["list"]
+    told = table.versions(look=False)
+    assert table.storage.requests["list"] == listed
+    looked = table.versions()
+    assert table.storage.requests["list"] == listed + 1
+    assert told["version"].to_list() == [5, 3, 2]
+    assert told.schema == looked.schema
+    assert told.select("version", "timestamp").equals(looked.select("version", "timestamp"))
+    assert told.select("readable", "reason").null_count().row(0) == (3, 3)
+
+
 @pytest.mark.parametrize("version", range(6))
 def test_what_is_said_to_be_readable_is_and_the_rest_is_not(history: DeltaHistory, version: int) -> None:
     story(history).checkpoint(2).without(1, 4)

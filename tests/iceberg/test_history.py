@@ -88,6 +88,17 @@ def test_a_snapshot_whose_files_are_gone_says_which(tmp_path: Path) -> None:
     assert "snap-1001.avro" in versions["reason"][2]
 
 
+def test_versions_are_told_without_a_look_at_the_files(tmp_path: Path) -> None:
+    table = open_iceberg(grown(tmp_path).address)
+    before = dict(table.storage.requests)
+    told = table.versions(look=False)
+    assert dict(table.storage.requests) == before
+    looked = table.versions()
+    assert told.schema == looked.schema
+    assert told.select("version", "timestamp").equals(looked.select("version", "timestamp"))
+    assert told.select("readable", "reason").null_count().row(0) == (3, 3)
+
+
 GONE: dict[str, tuple[list[str], list[str]]] = {
     "nothing": ([], []),
     "a file that all have": (["f0"], []),

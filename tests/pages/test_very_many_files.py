@@ -8,6 +8,7 @@ import pytest
 
 from lakeview.delta.table import DeltaTable
 from lakeview.ui import viewed
+from lakeview.ui.pages import PAGES
 from tests.pages.app import open_page
 
 pytestmark = pytest.mark.app
@@ -62,3 +63,25 @@ def test_the_files_page_reads_those_of_the_column_that_is_chosen(good: Path, sta
     app = open_page("files", good, **{"statistics-of": "carrier"})
     assert not app.exception
     assert statistics_asked == [("carrier",)]
+
+
+LISTS_FILES = {"overview", "timeline", "health"}
+
+
+@pytest.mark.parametrize("page", [name for name, entry in PAGES.items() if entry.of_table])
+def test_the_folder_is_listed_where_it_is_shown_what_can_be_read(
+    good: Path, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listing a million files takes as long as reading their statistics."""
+    looked = []
+    own = DeltaTable.versions
+
+    def watched(self: DeltaTable, *, look: bool = True) -> object:
+        looked.append(look)
+        return own(self, look=look)
+
+    monkeypatch.setattr(DeltaTable, "versions", watched)
+    app = open_page(page, good, version=3, base=2)
+    assert not app.exception
+    assert (True in looked) == (page in LISTS_FILES)
+    assert len(app.selectbox(key="pick_version").options) > 3

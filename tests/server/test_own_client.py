@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 import lakeview as lv
 from lakeview.errors import AccessDeniedError, NotATableError, SharingError, VersionNotFoundError
 from lakeview.sharing.client import SharingClient
+from lakeview.sharing.past import SharedPast
 from lakeview.sharing.profile import read_profile
 from lakeview.sharing.table import SharedTable, open_shared
 from tests.server.conftest import RunningServer
@@ -68,6 +69,12 @@ def test_time_travel_and_versions(running: RunningServer) -> None:
     assert closed.versions()["readable"].to_list() == [True, False]
     with pytest.raises(VersionNotFoundError, match="not given as it was at version 0"):
         closed.snapshot(0)
+
+
+def test_versions_are_listed_without_asking_for_each(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = shared(running, "mapped")
+    monkeypatch.delattr(SharedPast, "first")
+    assert table.versions(look=False).rows() == [(1, None, None, None), (0, None, None, None)]
 
 
 def test_changes_are_those_of_the_table(running: RunningServer) -> None:

@@ -13,7 +13,7 @@ from lakeview.findings import Finding, Severity
 from lakeview.frames import FILES, LOG_FILES, TOMBSTONES
 from lakeview.snapshot import Snapshot, TableMetadata
 from lakeview.views.remedies import clean_up_command, command, keep_longer_command
-from lakeview.views.upkeep import upkeep
+from lakeview.views.upkeep import past_upkeep, upkeep
 from tests.views.story import FLIGHTS, MIB, Story
 
 NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
 def judged(told: Story, properties: dict[str, str] | None = None) -> dict[str, Finding]:
     policy = views.retention_policy(properties or {})
     found = views.retention(told.versions(), told.lifetimes(), policy, now=told.now)
-    judged = upkeep(told.snapshot(), retention=found, commits=told.frame(), now=told.now)
+    judged = past_upkeep(told.snapshot(), found, told.frame(), told.now)
     return {f.claim: f for f in judged}
 
 
@@ -105,7 +105,7 @@ def log(commits: int, checkpoint: int | None, size: int = 100) -> pl.DataFrame:
     ],
 )
 def test_the_log_is_weighed(listed: pl.DataFrame, claim: str, evidence: str) -> None:
-    assert {f.claim: f.evidence for f in upkeep(made(), log=listed, now=NOW)}[claim] == evidence
+    assert {f.claim: f.evidence for f in upkeep(made(), log=listed)}[claim] == evidence
 
 
 def test_tombstones_and_delete_files_that_pile_up_are_counted() -> None:
@@ -114,7 +114,7 @@ def test_tombstones_and_delete_files_that_pile_up_are_counted() -> None:
     )
     deletes = pl.DataFrame([{"path": f"d{i}", "size": MIB} for i in range(25)], schema=FILES)
     files = pl.DataFrame([{"path": f"f{i}", "size": MIB} for i in range(40)], schema=FILES)
-    claims = [f.claim for f in upkeep(made(tombstones=gone, delete_files=deletes, files=files), now=NOW)]
+    claims = [f.claim for f in upkeep(made(tombstones=gone, delete_files=deletes, files=files))]
     assert claims == ["The log remembers more removed files than live ones", "25 files only delete rows"]
 
 

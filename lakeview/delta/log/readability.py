@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
@@ -17,6 +18,8 @@ from lakeview.errors import CorruptTableError, LakeviewError
 from lakeview.frames import VERSIONS
 from lakeview.snapshot import TableProtocol
 
+_UNDATED = {name: kind for name, kind in VERSIONS.items() if name != "timestamp"}
+
 
 def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> pl.DataFrame:
     """VERSIONS, newest first.
@@ -27,10 +30,13 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     outside it are taken to be there.
     """
     bases = {c.version for c in log.checkpoints()}
-    every = sorted({*log.versions(), *bases})
+    every = _every(log)
     broken = history.broken()
     troubles = log.broken_checkpoints()
-    lives = history.lifetimes()  # reads the oldest checkpoint whole, and so may find that it cannot be read
+    with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as beside:  # each takes seconds of a million files
+        listed = beside.submit(log.storage.names)
+        lives = history.lifetimes()  # reads the oldest checkpoint whole, and so may find that it cannot be read
+        names = listed.result()
     oldest = history.base_actions()
     if oldest is not None and history.base_trouble is not None:
         troubles.setdefault(oldest[0], history.base_trouble)
@@ -39,14 +45,27 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     reasons = _broken_runs(every, bases, broken)
     for version, reason in _refused(history, every).items():
         reasons.setdefault(version, reason)
-    for version, reason in _missing_files(log, lives, every).items():
+    for version, reason in _missing_files(lives, names, log.storage.root, every).items():
         reasons.setdefault(version, reason)
-    every.reverse()
-    frame = pl.DataFrame(
-        {"version": every, "readable": [v not in reasons for v in every], "reason": [reasons.get(v) for v in every]},
-        schema={"version": pl.Int64(), "readable": pl.Boolean(), "reason": pl.String()},
-    )
-    return frame.join(times, on="version", how="left", maintain_order="left").select(VERSIONS.names())
+    return _told(every, [v not in reasons for v in every], [reasons.get(v) for v in every], times)
+
+
+def listed_versions(log: TableLog, times: pl.DataFrame) -> pl.DataFrame:
+    """VERSIONS, newest first, of which nobody looked whether they can be read."""
+    every = _every(log)
+    return _told(every, [None] * len(every), [None] * len(every), times)
+
+
+def _every(log: TableLog) -> list[int]:
+    """Versions with a commit or a complete checkpoint, oldest first."""
+    return sorted({*log.versions(), *(c.version for c in log.checkpoints())})
+
+
+def _told(
+    versions: list[int], readable: Sequence[bool | None], reasons: Sequence[str | None], times: pl.DataFrame
+) -> pl.DataFrame:
+    frame = pl.DataFrame({"version": versions, "readable": readable, "reason": reasons}, schema=_UNDATED)
+    return frame.reverse().join(times, on="version", how="left", maintain_order="left").select(VERSIONS.names())
 
 
 def _broken_runs(versions: list[int], bases: set[int], broken: Mapping[int, str]) -> dict[int, str]:
@@ -118,20 +137,20 @@ def _vector_files(lives: pl.DataFrame) -> pl.DataFrame:
     ).filter(pl.col("path").is_not_null())
 
 
-def _missing_files(log: TableLog, lives: pl.DataFrame, versions: list[int]) -> dict[int, str]:
-    """Versions that name a data file or a deletion vector which is not in the table's folder, by LIFETIMES."""
+def _missing_files(lives: pl.DataFrame, names: pl.Series, root: str, versions: list[int]) -> dict[int, str]:
+    """Versions that name a data file or a deletion vector which is not in the table's folder, by LIFETIMES and the
+    names of all files there."""
     lives = lives.select("path", "deletion_vector", "added", "removed")
     vectors = _vector_files(lives)
     lives = pl.concat([lives.select(vectors.columns), vectors])
-    keys = canonical(lives["path"], log.storage.root)
+    keys = canonical(lives["path"], root)
     maybe = (keys.str.starts_with("/") | keys.str.contains(":", literal=True)).arg_true()
     places = [is_absolute(key) and names_a_place(key) for key in keys.gather(maybe)]
     outside = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
     keep = ~outside.scatter(maybe, pl.Series(places, dtype=pl.Boolean))
     inside = lives.filter(keep)
-    present = log.storage.names().to_frame("key")
     keyed = inside.with_columns(keys.filter(keep).alias("key"))
-    gone = keyed.join(present, on="key", how="anti")
+    gone = keyed.join(names.to_frame("key"), on="key", how="anti")
     if not gone.height:
         return {}
     masked = gone.join(vectors, on="path", how="semi").height > 0
