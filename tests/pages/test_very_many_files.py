@@ -81,7 +81,7 @@ def test_the_folder_is_listed_where_it_is_shown_what_can_be_read(
         return own(self, look=look)
 
     monkeypatch.setattr(DeltaTable, "versions", watched)
-    app = open_page(page, good, version=3, base=2)
+    app = open_page(page, good, version="3", base="2")
     assert not app.exception
     assert (True in looked) == (page in LISTS_FILES)
     assert len(app.selectbox(key="pick_version").options) > 3

@@ -103,7 +103,7 @@ class Template:
     def read(self, pieces: pl.Series, rows: pl.Series) -> tuple[pl.Series, Columns]:
         """Those of the rows (indices into `pieces`) that have this shape, and their values at its wanted places."""
         width = len(self._pieces) + 1
-        chosen = pieces.gather(rows)
+        chosen = pieces if rows.len() == pieces.len() else pieces.gather(rows)  # most often all
         fitting = chosen.list.len() == width
         if not fitting.all():
             rows, chosen = rows.filter(fitting), chosen.filter(fitting)
