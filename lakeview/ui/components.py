@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import streamlit as st
@@ -166,7 +167,7 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
             name = f"{key}-{position}"
             clickable = on_pick is not None and isinstance(chart.params, list) and bool(chart.params)
             st.altair_chart(
-                _described(chart),
+                cast("Any", _Unchecked(_described(chart))),
                 theme=None,
                 width="stretch",
                 key=name,
@@ -243,6 +244,19 @@ def _described(chart: Any) -> Any:
     if isinstance(chart.description, str) or not isinstance(text, str | list):
         return chart
     return chart.properties(description=" ".join(text) if isinstance(text, list) else text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unchecked:
+    """A chart to the specification that Streamlit sends, without Altair's check of it against its schema, which takes
+    a third of the time of a page that is drawn again, and the other sessions wait. What draws a chart is tested."""
+
+    chart: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification, data and all."""
+        specification: dict[str, Any] = self.chart.to_dict(validate=False)
+        return specification
 
 
 def _details(finding: Finding) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 
+from lakeview.ui import components
 from tests.pages import tables
 
 
@@ -31,6 +32,14 @@ def no_demo_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     st.cache_data.clear()
     st.cache_resource.clear()
     return place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_checked() -> Iterator[None]:
+    """What pages send without a check is checked here, with the data that they have."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(components._Unchecked, "to_dict", lambda drawn: drawn.chart.to_dict())
+        yield
 
 
 @pytest.fixture(autouse=True)
