@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.errors import CorruptTableError
 from tests.builders.actions import add, info, metadata, protocol, remove
 from tests.builders.history import DeltaHistory, log_name, parquet_actions
@@ -171,6 +172,7 @@ def test_every_reason_why_a_version_cannot_be_read(history: DeltaHistory) -> Non
 def test_versions_are_told_without_a_look_at_the_files(history: DeltaHistory) -> None:
     story(history).checkpoint(2).without(0, 1, 2, 4)
     table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
     listed = table.storage.requests["list"]
     told = table.versions(look=False)
     assert table.storage.requests["list"] == listed
