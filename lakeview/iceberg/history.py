@@ -140,7 +140,7 @@ class TreeHistory:
         newest_first = list(reversed(in_order(self._metadata)))
         with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as beside:
             listed = beside.submit(self._storage.names)
-            self._read(newest_first[:1])
+            self._read_first(newest_first[:1])
             names = listed.result()
         rows: list[_Version] = []
         gone: dict[str, str | None] = {}
@@ -149,8 +149,9 @@ class TreeHistory:
             rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, reason is None, reason))
         return _versions(rows)
 
-    def _read(self, snapshots: Sequence[SnapshotEntry]) -> None:
-        """Reads the first manifests of these snapshots, which are looked at in any case; whoever does tells of errors.
+    def _read_first(self, snapshots: Sequence[SnapshotEntry]) -> None:
+        """Reads the first manifests of these snapshots, to be held: all of them are looked at unless a file of the very
+        first is gone. Who looks at them tells of errors.
 
         Of a million files that takes seconds, as listing them does.
         """

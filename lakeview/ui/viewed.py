@@ -155,7 +155,8 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
 
 def findings(now: Opened) -> list[Finding]:
     """What somebody should know about the version shown, worst first."""
-    return views.worst_first([*_past_findings(now.address, now.version, now.latest), *present_findings(now)])
+    present = present_findings(now)  # what is wrong with the version itself is said before what is with its past
+    return views.worst_first([*_past_findings(now.address, now.version, now.latest), *present])
 
 
 def present_findings(now: Opened) -> list[Finding]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from lakeview.errors import CorruptTableError, StoreUnavailableError
+from lakeview.storage.local import LocalStorage
+from lakeview.ui import opened, viewed
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
+from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 SAYS_ON_GOOD = {
@@ -76,6 +81,20 @@ def test_a_page_says_what_is_corrupt(page: str, corrupt: Path) -> None:
     app = open_page(page, corrupt)
     assert not app.exception
     assert "00000000000000000001" in text(app) or "version 1" in text(app)
+
+
+def test_a_broken_version_is_told_before_a_folder_that_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tables.good(tmp_path / "flights")
+    (root / "_delta_log" / f"{6:020}.json").write_text("{", encoding="utf-8")
+
+    def away(self: LocalStorage) -> NoReturn:
+        raise StoreUnavailableError("the store is away", fix="wait")
+
+    monkeypatch.setattr(LocalStorage, "names", away)
+    with pytest.raises(CorruptTableError, match="commit 00000000000000000006"):
+        viewed.findings(opened.look_at(str(root)))
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)

@@ -198,6 +198,13 @@ def test_readability_tells_gone_from_broken(unreadable: list[int], states: str) 
     assert ribbon.schema == views.RIBBON
 
 
+def test_versions_that_nobody_looked_at_are_neither_kept_nor_gone() -> None:
+    story = Story().append(1).append(1)
+    unseen = story.versions().with_columns(readable=pl.lit(None, dtype=pl.Boolean))
+    assert views.readability(unseen)["state"].to_list() == [None, None]
+    assert views.past_findings(story.snapshot(), versions=unseen, now=story.now) == []
+
+
 def test_runs_are_ranges_of_one_state() -> None:
     story = flights()
     ribbon = views.readability(story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"}))
