@@ -95,8 +95,9 @@ def past_findings(
 
 
 def worst_first(found: Iterable[Finding]) -> list[Finding]:
-    """Findings by their severity; of the same one as they come."""
-    return sorted(found, key=lambda f: ORDER.index(f.severity))
+    """Findings by their severity; of the same one those of upkeep come last, the others as they come: that a clean-up
+    ends versions is told of most tables, and where there is room for one line it is for what is this table's own."""
+    return sorted(found, key=lambda f: (ORDER.index(f.severity), f.page == "health"))
 
 
 def verdict(found: Sequence[Finding]) -> str:

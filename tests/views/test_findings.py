@@ -68,7 +68,18 @@ def test_many_medium_files_are_named_by_what_would_do() -> None:
     assert "100 files where 1 would do" in found
 
 
-def test_no_data_for_long_is_late() -> None:
+def test_what_a_clean_up_takes_is_told_after_what_is_wrong_with_the_table() -> None:
+    story = (
+        Story().append(1, size=200 * MIB).overwrite(0, records=1).append(1000, files=100, size=2 * MIB).after(days=30)
+    )
+    policy = views.retention_policy({})
+    retention = views.retention(story.versions(), story.lifetimes(), policy, commits=story.frame(), now=story.now)
+    found = views.findings(story.snapshot(), versions=story.versions(), retention=retention, now=story.now)
+    assert [(f.severity, f.page) for f in found[:2]] == [(Severity.ATTENTION, "files"), (Severity.ATTENTION, "health")]
+    present = views.findings(story.snapshot(), now=story.now)
+    past = views.past_findings(story.snapshot(), versions=story.versions(), retention=retention, now=story.now)
+    assert views.worst_first([*past, *present]) == found
+
     story = Story()
     for _ in range(8):
         story.after(days=1).append(1000)
