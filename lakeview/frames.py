@@ -107,7 +107,7 @@ wrote; `parameters` and `metrics` are JSON text. Counts are null where the log d
 
 VERSIONS = pl.Schema({"version": pl.Int64(), "timestamp": UTC_MILLIS, "readable": pl.Boolean(), "reason": pl.String()})
 """One row a version, newest first; `reason` says why it cannot be read, null when it can. `readable` is null where
-nobody looked: neither what a version costs nor what a clean-up takes can be judged by it."""
+nobody looked: what a clean-up takes cannot be told then."""
 
 LIFETIMES = pl.Schema(
     {

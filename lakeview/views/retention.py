@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
+from lakeview.errors import InvalidRequestError
 from lakeview.views.readability import RIBBON, readability, readability_runs, runs_text
 from lakeview.views.ref_retention import version_ages
 from lakeview.views.retention_policy import RetentionPolicy
@@ -109,8 +110,14 @@ def retention(
     """What a clean-up at `now` (aware) finds, from VERSIONS and LIFETIMES.
 
     By removed files the moment of a removal is its tombstone's (TOMBSTONES), else its commit's. By old versions REFS
-    and COMMITS (for parents) are needed.
+    and COMMITS (for parents) are needed. InvalidRequestError for VERSIONS at which nobody looked.
     """
+    if versions["readable"].null_count():
+        raise InvalidRequestError(
+            "nobody looked which of these versions can be read, so what they keep is unknown",
+            fix="give versions() of the table, without look=False",
+            kind="unknown-readability",
+        )
     placed = _placed(versions)
     stays = _stays(lifetimes, placed)
     gone = _needed(stays, placed)

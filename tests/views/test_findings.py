@@ -80,6 +80,8 @@ def test_what_a_clean_up_takes_is_told_after_what_is_wrong_with_the_table() -> N
     past = views.past_findings(story.snapshot(), versions=story.versions(), retention=retention, now=story.now)
     assert views.worst_first([*past, *present]) == found
 
+
+def test_no_data_for_long_is_late() -> None:
     story = Story()
     for _ in range(8):
         story.after(days=1).append(1000)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.errors import InvalidRequestError
 from lakeview.views.ref_retention import NEVER
 from lakeview.views.retention import Retention
 from tests.views.story import MIB, Story, flights
@@ -29,6 +30,13 @@ def story() -> Story:
 def found_in(told: Story, unreadable: dict[int, str] | None = None, **more: Any) -> Retention:
     policy = views.retention_policy({})
     return views.retention(told.versions(unreadable), told.lifetimes(), policy, now=told.now, **more)
+
+
+def test_versions_that_nobody_looked_at_tell_nothing_of_a_clean_up() -> None:
+    told = story()
+    versions = told.versions().with_columns(readable=pl.lit(None, pl.Boolean))
+    with pytest.raises(InvalidRequestError, match="nobody looked which of these versions can be read"):
+        views.retention(versions, told.lifetimes(), views.retention_policy({}), now=told.now)
 
 
 @pytest.mark.parametrize(
