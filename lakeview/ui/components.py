@@ -248,8 +248,9 @@ def _described(chart: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Unchecked:
-    """A chart to the specification that Streamlit sends, without Altair's check of it against its schema, which takes
-    a third of the time of a page that is drawn again, and the other sessions wait. What draws a chart is tested."""
+    """A chart to the specification that Streamlit sends, without Altair's check of it against its schema: it took up to
+    a third of the server's time for a page that is drawn again, while the charts of other visitors waited. Tests make
+    the check."""
 
     chart: Any
 
