@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lakeview.config import Config
+from lakeview.addresses import is_local, normalise
+from lakeview.config import Config, settings
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
@@ -82,6 +83,21 @@ def open_table(
             return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
         except NotATableError:
             raise _no_table(opened, _table_above(opened, storage_options, config)) from error
+
+
+def readable_folders(address: str, config: Config | None = None) -> tuple[str, ...]:
+    """Returns the folders of this machine, and files, that reading the table at an address takes; none for a table in
+    another store, a share or a catalog, which takes credentials and connections."""
+    if is_catalog_address(address) or parse_address(address) is not None:
+        return ()
+    root = normalise(address, decode=True)
+    if not is_local(root):
+        return ()
+    chosen = config or settings()
+    folder = os.path.dirname(os.path.dirname(root)) if is_metadata_name(root) else root
+    others = [normalise(place) for place in (*chosen.roots, *chosen.relocate.values())]
+    own = [os.path.abspath(file)] if (file := os.environ.get("LAKEVIEW_CONFIG")) else []
+    return (folder, *(place for place in others if is_local(place)), *own)
 
 
 def create_table(

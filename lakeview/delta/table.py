@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lakeview.conditions import predicate
 from lakeview.delta.data.change_range import change_scan, commit_range
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
@@ -38,6 +37,7 @@ from lakeview.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.expressions import check_columns
 from lakeview.footers import listed_size, physical_file
 from lakeview.frames import ACTIONS, moment
+from lakeview.predicates import predicate
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata

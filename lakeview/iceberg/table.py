@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import polars as pl
 
 from lakeview.change_columns import change_schema
-from lakeview.conditions import predicate
 from lakeview.difference import Difference, difference
 from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.expressions import check_columns
@@ -36,6 +35,7 @@ from lakeview.iceberg.specs import partition_specs, sort_orders
 from lakeview.iceberg.state import State
 from lakeview.iceberg.statistics import asked_leaves, shortest_cut, statistics_frame
 from lakeview.iceberg.statistics_files import statistics_files
+from lakeview.predicates import predicate
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.schema import Schema
 from lakeview.snapshot import Snapshot, TableMetadata, milliseconds

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import polars as pl
 
-from lakeview.conditions import predicate
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.discovery import create_table, open_table
 from lakeview.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.expressions import check_columns
+from lakeview.predicates import predicate
 from lakeview.schema import Field, Schema
 from lakeview.server.delta_lines import public_field
 from lakeview.server.delta_source import DeltaSource

@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from lakeview.conditions import predicate
 from lakeview.config import Config, settings
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.row_tracking import tracked_schema
@@ -24,6 +23,7 @@ from lakeview.expressions import check_columns
 from lakeview.findings import Finding, Severity
 from lakeview.footers import listed_size, physical_file
 from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS
+from lakeview.predicates import predicate
 from lakeview.rows import FileTask, lazy_rows
 from lakeview.sharing.answers import Head
 from lakeview.sharing.blocks import Blocks

@@ -8,8 +8,8 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
+from lakeview.predicates import predicate
 from lakeview.spark.datasource import table
 
 

@@ -12,12 +12,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.conditions import predicate
 from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.writer import Clock, WriteContext, discard, system_clock, write_files
 from lakeview.errors import ConstraintViolationError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.predicates import predicate
 from lakeview.schema import Field, Schema
 from lakeview.spark.options import Statistics, WriteOptions
 from lakeview.spark.types import from_spark

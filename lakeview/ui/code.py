@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from lakeview.errors import InvalidRequestError
+from lakeview.predicates import predicate
+from lakeview.predicates.condition import translate
 from lakeview.table import Table
 
 ROWS = 1_000
@@ -130,7 +134,7 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
     if in_catalog and "%" in view.address:  # names that others spell in their own ways
         tools = {}
     quoted = view.address.replace("'", "''")
-    where = view.where
+    where = _readable(view.where)
     values = {
         "address": repr(view.address),
         "metadata": repr(metadata or view.address),
@@ -140,8 +144,8 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
         "condition": repr(where or "TRUE"),
         "filtered": f".filter(pl.sql_expr({where!r}))" if where else "",
         "polars_where": f".filter(pl.sql_expr({where!r}))" if where else "",
-        "spark_where": f".where({where!r})" if where else "",
-        "sql_where": f" WHERE {where}" if where else "",
+        "spark_where": f".where({translate(where, 'spark')!r})" if where else "",
+        "sql_where": f" WHERE {translate(where, 'duckdb')}" if where else "",
         "quoted": quoted,
         "catalog": repr(catalog),
         "name": repr(name),
@@ -151,6 +155,15 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
     asked = f"{_OPEN}\n{_ASKED.get(view.page, _ROWS)}".format(**values)
     asked = "".join(f"{line}\n" for name, line in _IMPORTS.items() if name in asked) + asked
     return {"lakeview": asked} | {tool: template.format(**values) for tool, template in tools.items()}
+
+
+def _readable(where: str | None) -> str | None:
+    """The filter if it is a condition: code with another text in it would not run, or run what the text adds."""
+    if where:
+        with suppress(InvalidRequestError):
+            predicate(where)
+            return where
+    return None
 
 
 def metadata_file(table: Table) -> str | None:

@@ -42,12 +42,25 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
                     icon=":material/download:",
                     key=f"download-{name}-{kind}",
                     on_click="ignore",
+                    help=CSV_NOTE if kind == "CSV" else None,
                 )
 
 
 def to_csv(frame: pl.DataFrame) -> bytes:
-    """CSV, nested values as JSON text."""
-    return flat(frame).write_csv().encode()
+    """CSV, nested values as JSON text; texts and headers that a spreadsheet would run as a formula behind a quote."""
+    rows = flat(frame)
+    columns = [_guarded(series) if series.dtype == pl.String else series for series in rows.get_columns()]
+    header = _guarded(pl.Series("header", rows.columns, dtype=pl.String)).to_frame().transpose()
+    return (header.write_csv(include_header=False) + pl.DataFrame(columns).write_csv(include_header=False)).encode()
+
+
+def _guarded(texts: pl.Series) -> pl.Series:
+    return texts.str.replace(r"^([=+\-@\t\r])", "'$1")
+
+
+CSV_NOTE = (
+    "In CSV, a text or header that begins with =, +, - or @ stands behind a quote ('): spreadsheets run it otherwise."
+)
 
 
 def to_json(frame: pl.DataFrame) -> bytes:

@@ -9,9 +9,9 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns, conjuncts
+from lakeview.predicates import predicate
 from lakeview.table import as_declared
 from lakeview.ui import cache, clustering, downloads, errors
 from lakeview.ui.components import byte_unit, dark, escape, frame, grid, nothing, stack, tile

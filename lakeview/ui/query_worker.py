@@ -1,7 +1,7 @@
 """A request on standard input to rows on standard output: what a user's query runs in, so that it can be ended.
 
 A process of its own: whatever a query takes, hangs on or brings down is this process, and stopping it needs nobody's
-consent. Started as `python -m lakeview.ui.query_worker` by `lakeview.ui.querying`; it imports no page.
+consent. Started by `lakeview.ui.querying` through `lakeview.ui.sandbox`; it imports no page.
 
 Standard input: a Request as JSON. Standard output: the rows as an Arrow stream. Standard error: lines that begin with
 MARK, each a JSON object: `{"read": rows so far}`, at the end `{"counts": ...}` or `{"error": ...}`; other lines are
@@ -23,6 +23,8 @@ import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import errors, views
+from lakeview.predicates import predicate
+from lakeview.predicates.query import QUERY_TABLE, query, sources_refused
 from lakeview.table import as_declared
 
 MARK = "\x01"
@@ -120,12 +122,12 @@ def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object]) -> pl.LazyFrame:
-    found = views.query(request.sql or "", request.names)
+    found = query(request.sql or "", request.names)
     counted = _counted(scan, on_read)
-    context = pl.SQLContext(dict.fromkeys((views.QUERY_TABLE, *request.names), counted))
+    context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), counted))
     lazy = context.execute(found.text, eager=False)
     # two readers of one text may disagree: what polars made of it is looked at too
-    if other := views.sources_refused(lazy.explain(optimized=False)):
+    if other := sources_refused(lazy.explain(optimized=False)):
         raise errors.InvalidRequestError(
             f"the query would read a {', '.join(other)} file of its own",
             fix="ask only the table that is open",
@@ -136,7 +138,7 @@ def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object
 
 
 def _filtered(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object]) -> pl.LazyFrame:
-    return _counted(scan if request.where is None else scan.filter(pl.sql_expr(request.where)), on_read)
+    return _counted(scan if request.where is None else scan.filter(predicate(request.where)), on_read)
 
 
 def _counted(rows: pl.LazyFrame, on_read: Callable[[int], object]) -> pl.LazyFrame:

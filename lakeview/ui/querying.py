@@ -22,6 +22,8 @@ import msgspec
 import polars as pl
 
 from lakeview import errors, views
+from lakeview.discovery import readable_folders
+from lakeview.ui import sandbox
 from lakeview.ui.query_worker import MARK, Answer, Request
 
 MEMORY = 4 << 30
@@ -61,7 +63,8 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
     # the paths of this process: the app may run from a folder that is no installed package
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
-        [sys.executable, "-m", "lakeview.ui.query_worker"],
+        # -P: the sandbox's own folder holds modules with names of the standard library's
+        [sys.executable, "-P", sandbox.__file__, "lakeview.ui.query_worker", *readable_folders(request.address)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

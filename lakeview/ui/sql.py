@@ -7,6 +7,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.errors import LakeviewError
+from lakeview.predicates.query import QUERY_TABLE, query
 from lakeview.ui import budget, cache, querying, rows
 from lakeview.ui.components import escape, nothing
 from lakeview.ui.data import LIMITS
@@ -21,7 +22,7 @@ EXAMPLE = "SELECT *\nFROM t\nLIMIT 100"
 def names(now: Opened) -> tuple[str, ...]:
     """What the table is called in a query beside `t`: its own name, the last part of its address."""
     last = now.name.rstrip("/").replace("#", "/").replace("\\", "/").rsplit("/", 1)[-1]
-    return tuple(dict.fromkeys(name for name in (now.snapshot.name, last) if name and name != views.QUERY_TABLE))
+    return tuple(dict.fromkeys(name for name in (now.snapshot.name, last) if name and name != QUERY_TABLE))
 
 
 def request(now: Opened) -> Request | None:
@@ -29,7 +30,7 @@ def request(now: Opened) -> Request | None:
 
     InvalidRequestError for what is no SELECT over this table.
     """
-    called = " or ".join(f"**{escape(name)}**" for name in (views.QUERY_TABLE, *names(now)))
+    called = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
     typed = st.text_area(
         "SQL", key=held("sql"), height=150, placeholder=EXAMPLE,
         help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
@@ -38,7 +39,7 @@ def request(now: Opened) -> Request | None:
     if not typed or not typed.strip():
         nothing("No query is written.", f"Write one above, for example {' '.join(EXAMPLE.split())}.")
         return None
-    found = views.query(typed, names(now))
+    found = query(typed, names(now))
     return Request(now.address, now.version, int(limit), querying.MEMORY, sql=found.text, names=names(now))
 
 
@@ -46,7 +47,7 @@ def cost(now: Opened, wanted: Request) -> budget.Cost:
     """What the query reads at most: the files its condition leaves, where the log can tell, else all."""
     snapshot = now.snapshot
     everything = budget.Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
-    where = views.query(wanted.sql or "", wanted.names).where
+    where = query(wanted.sql or "", wanted.names).where
     if where is None:
         return everything
     try:

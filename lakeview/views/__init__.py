@@ -177,7 +177,6 @@ from lakeview.views.pruning import (
     read_cost,
 )
 from lakeview.views.quality import freshness, quality_findings
-from lakeview.views.query import QUERY_TABLE, Query, query, sources_refused
 from lakeview.views.readability import (
     RIBBON,
     RUNS,
@@ -287,7 +286,6 @@ __all__ = [
     "PARTITION_WRITES",
     "PARTS",
     "PROFILE",
-    "QUERY_TABLE",
     "READS",
     "READS_BY_DAY",
     "REQUESTS",
@@ -326,7 +324,6 @@ __all__ = [
     "LifeFacts",
     "ManifestFacts",
     "Origin",
-    "Query",
     "ReadCost",
     "Retention",
     "RetentionPolicy",
@@ -440,7 +437,6 @@ __all__ = [
     "profile",
     "protocol_origins",
     "quality_findings",
-    "query",
     "range_trend",
     "read_cost",
     "readability",
@@ -467,7 +463,6 @@ __all__ = [
     "shared_needs",
     "silent_files",
     "simulate",
-    "sources_refused",
     "spec_use",
     "spread_evenly",
     "state_points",

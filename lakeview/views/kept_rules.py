@@ -10,14 +10,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import reduce
-from itertools import pairwise
 
 import polars as pl
-import sqlglot
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import SqlglotError
 
-from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
 from lakeview.expressions import (
     And,
@@ -34,11 +29,11 @@ from lakeview.expressions import (
     paths,
 )
 from lakeview.frames import UTC_MILLIS
+from lakeview.predicates.condition import constraint_expression
 from lakeview.schema import Schema, StructType, leaf_name
 from lakeview.snapshot import Snapshot
 from lakeview.views.preview import Condition, where_text
 from lakeview.views.proofs import Known, proofs, untrue
-from lakeview.views.query import bounded
 from lakeview.views.rules import cut_rule
 
 
@@ -203,10 +198,10 @@ def _told(number: int, rule: Rule, found: pl.DataFrame) -> tuple[object, ...]:
 def _stated(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
     for column, kind, name, text in rules.select("column", "kind", "name", "rule").iter_rows():
         if kind in ("check", "invariant"):
-            node = condition(text, schema)
-            yield Rule(kind, name or column or "", text, node, _NO_WORD if _has_unknown(node) else None)
+            node, refusal = condition(text, schema)
+            yield Rule(kind, name or column or "", text, node, refusal or (_NO_WORD if _has_unknown(node) else None))
         elif kind == "generated":
-            yield Rule(kind, column or "", text, Unknown(), _ROW_BY_ROW)
+            yield Rule(kind, column or "", text, Unknown(), _generated_reason(text))
         elif kind == "length":
             yield Rule(kind, column or "", text, Unknown(), _LENGTHS)
 
@@ -239,26 +234,30 @@ def _some_value(path: Path, struct: StructType) -> Node:
     return reduce(Or, first) if first else Unknown()
 
 
-def condition(text: str, schema: Schema) -> Node:
-    """A constraint's expression, in Spark's SQL, as a tree over the columns of a schema; Unknown if it cannot be read.
+def condition(text: str, schema: Schema) -> tuple[Node, str | None]:
+    """Returns a constraint's expression, in Spark's SQL, as a tree over the columns of a schema, and why it was not
+    evaluated: None where it was. The tree is Unknown then, and where statistics have no word for it.
 
     Names are looked up without regard to case, as Spark does. A text compared with a date is that date.
     """
     try:
-        bounded(text)
-        if _has_joined_texts(text):
-            return Unknown()
-        tree = sqlglot.parse_one(text, read="spark")
-        node = parse(predicate(tree.sql(dialect=DuckDB)))
-    except (SqlglotError, InvalidRequestError, RecursionError):
-        return Unknown()
-    return _typed(node, {path: str(field.type) for path, field in schema.leaves()})
+        node = parse(constraint_expression(text))
+    except InvalidRequestError as error:
+        return Unknown(), _not_evaluated(error)
+    return _typed(node, {path: str(field.type) for path, field in schema.leaves()}), None
 
 
-def _has_joined_texts(text: str) -> bool:
-    """Whether two texts follow each other: 'it''s' is it's to Spark 4 and its to those before."""
-    kinds = [token.token_type for token in sqlglot.tokenize(text, read="spark")]
-    return any(one == other == sqlglot.TokenType.STRING for one, other in pairwise(kinds))
+def _generated_reason(text: str) -> str:
+    """Why a generated column proves nothing: what its expression may not hold, or that it compares values of a row."""
+    try:
+        constraint_expression(text)
+    except InvalidRequestError as error:
+        return _not_evaluated(error)
+    return _ROW_BY_ROW
+
+
+def _not_evaluated(error: InvalidRequestError) -> str:
+    return cut_rule(f"not evaluated: {error.message}")
 
 
 def _typed(node: Node, leaves: Mapping[Path, str]) -> Node:

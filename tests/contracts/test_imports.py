@@ -19,6 +19,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fsspec": ("lakeview.storage.remote",),
     "httpx": ("lakeview.sharing",),
     "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
+    "sqlglot": ("lakeview.predicates", "lakeview.server.sql_hints"),
     "pyspark": ("lakeview.spark", "lakeview.pipeline", "lakeview.demo"),
     "starlette": ("lakeview.server",),
     "streamlit": ("lakeview.ui",),

@@ -454,7 +454,7 @@ def test_rows_outside_the_replaced_partitions_are_refused(tmp_path: Path) -> Non
     [
         ("id = 3", "not-a-partition-column", "id is no partition column"),
         ("planet = 3", "unknown-column", "there is no column planet"),
-        ("city =", "bad-predicate", "is no condition"),
+        ("city =", "bad-predicate", "cannot be read"),
     ],
     ids=["on a data column", "on an unknown column", "that is none"],
 )

@@ -15,7 +15,6 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.addresses import below
-from lakeview.conditions import predicate
 from lakeview.config import Config
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_text
@@ -27,6 +26,7 @@ from lakeview.delta.log.log_segment import checkpoint_hint
 from lakeview.delta.log.paths import canonical, decode_path, decoded, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.errors import LakeviewError
+from lakeview.predicates import predicate
 from lakeview.roaring import position_bitmap
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType
 from lakeview.storage import Storage, open_storage

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from io import BytesIO
 from pathlib import Path
@@ -145,3 +147,24 @@ def test_the_code_dialog_has_the_filter_of_the_page(good: Path) -> None:
     app.button(key="code").click().run()
     assert not app.exception
     assert "pl.sql_expr('month = 2')).head(100)" in app.code[0].value
+
+
+def test_a_spreadsheet_runs_nothing_of_a_csv_file() -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a=1", "", None, "'=1"]
+    frame = pl.DataFrame({"=cmd|' /C calc'!A0": texts, "'=cmd|' /C calc'!A0": texts, "n": range(-5, 5)})
+    rows = list(csv.reader(io.StringIO(downloads.to_csv(frame).decode(), newline="")))
+    assert rows[0] == ["'=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0", "n"]
+    assert [row[0] for row in rows[1:]] == [
+        *("'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\r=1", "a=1", "", "", "'=1"),
+    ]
+    assert [int(row[2]) for row in rows[1:]] == list(range(-5, 5))
+    assert pl.read_parquet(downloads.to_parquet(frame)).equals(frame)
+
+
+def test_code_holds_nothing_but_the_condition() -> None:
+    view = code.View("data", "delta", "/lake/t", 3, where="TRUE; COPY t TO '/tmp/x'; --")
+    for tool, snippet in code.snippets(view).items():
+        assert "COPY" not in snippet, tool
+    view = code.View("data", "delta", "/lake/t", 3, where="\"a b\" = 'x' /* y */")
+    assert "WHERE \"a b\" = 'x' LIMIT" in code.snippets(view)["DuckDB"]
+    assert ".where(\"`a b` = 'x'\")" in code.snippets(view)["PySpark"]

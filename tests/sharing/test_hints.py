@@ -9,9 +9,9 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from lakeview.conditions import predicate
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.expressions import parse
+from lakeview.predicates import predicate
 from lakeview.sharing.hints import json_hint, sql_hints
 from tests.builders.actions import schema_string, struct
 

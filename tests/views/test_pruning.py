@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
 from lakeview.expressions import conjuncts
 from lakeview.frames import COMMITS, FILES, LIFETIMES, PLAN
+from lakeview.predicates import predicate
 from lakeview.schema import Field, PrimitiveType, Schema, StructType
 from tests.views.test_columns import statistics
 

@@ -12,7 +12,6 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.conditions import predicate
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.features import check_writable
@@ -30,6 +29,7 @@ from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
 from lakeview.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
 from lakeview.expressions import check_columns
+from lakeview.predicates import predicate
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import milliseconds
 

@@ -1,0 +1,135 @@
+"""SQL text of a condition to a checked syntax tree, and the tree to a polars expression or another dialect's text.
+
+What `lakeview.predicates.forms` has no form for is refused by name, so that subqueries, table functions, aggregates,
+windows, stars and parameters never reach polars' SQL reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import polars as pl
+from sqlglot import exp
+
+from lakeview.predicates.forms import COPIES, EXAMPLE, FORMS, KIND, REFUSAL, check_arguments, node_name
+from lakeview.predicates.syntax import DIALECTS, Refusal, parse_statement
+
+MAX_DEPTH = 60
+"""Levels of a condition. A chain of AND or OR is one level, however long."""
+
+MAX_TERMS = 5_000
+"""Conditions joined by AND and OR, in all."""
+
+MAX_SIZE = 200_000
+"""Nodes of the expression that polars makes of a condition."""
+
+_LONGEST_QUOTE = 300
+
+
+def to_expression(text: str) -> pl.Expr:
+    """Returns the condition in a text, in polars' SQL, as a polars expression.
+
+    InvalidRequestError for what is no condition or holds what is not allowed in one.
+    """
+    return _expression(text, "polars")
+
+
+def constraint_expression(text: str) -> pl.Expr:
+    """Returns a constraint of a Delta table, which is in Spark's SQL, as a polars expression. Raises as above."""
+    return _expression(text, "spark")
+
+
+def translate(text: str, dialect: str) -> str:
+    """Returns a condition in polars' SQL as text of another dialect, a name in DIALECTS, printed from its checked tree.
+
+    InvalidRequestError as in `to_expression`.
+    """
+    tree = _parse(text, "polars")
+    _Printer().print(tree)
+    return str(tree.sql(dialect=DIALECTS[dialect], comments=False))
+
+
+@lru_cache(maxsize=128)
+def _expression(text: str, dialect: str) -> pl.Expr:
+    """A page evaluates one text several times: expressions are cached, exceptions are not."""
+    printed = _Printer().print(_parse(text, dialect))
+    try:
+        return pl.sql_expr(printed)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        lines = str(error).splitlines()
+        reason = lines[0] if lines else type(error).__name__
+        raise REFUSAL(f"{_quoted(text)} is no condition: {reason}", EXAMPLE) from error
+
+
+def _parse(text: str, dialect: str) -> exp.Expr:
+    return parse_statement(text, DIALECTS[dialect], Refusal(KIND, "where", f"the condition {_quoted(text)}"))
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}")
+
+
+class _Printer:
+    """Prints a tree as polars' SQL. InvalidRequestError for nodes that are not allowed, and beyond the limits."""
+
+    def __init__(self) -> None:
+        self._terms = 0
+
+    def print(self, tree: exp.Expr) -> str:
+        """Returns the text."""
+        text, size = self._node(tree, 0)
+        if size > MAX_SIZE:
+            raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
+        return text
+
+    def _node(self, node: exp.Expr, depth: int) -> tuple[str, int]:
+        """Returns the text of a node and the number of nodes that polars makes of it."""
+        if depth > MAX_DEPTH:
+            raise REFUSAL(f"the condition is more than {MAX_DEPTH} levels deep", "write it flatter")
+        if isinstance(node, exp.And | exp.Or):
+            return self._chain(node, depth)
+        form = FORMS.get(type(node))
+        if form is None:
+            raise REFUSAL(f"{node_name(node)} is no part of a condition here", EXAMPLE)
+        check_arguments(node)
+        texts, size = [], 1
+        for part in form(node):
+            if isinstance(part, str):
+                texts.append(part)
+                continue
+            text, inner = self._node(part, depth + 1)
+            texts.append(text)
+            size += inner * COPIES.get(type(node), 1)
+        return "".join(texts), size
+
+    def _chain(self, node: exp.Expr, depth: int) -> tuple[str, int]:
+        """A chain of one connector as a balanced tree: polars takes stack for each level."""
+        printed = [self._node(term, depth + 1) for term in _terms(node)]
+        self._terms += len(printed)
+        if self._terms > MAX_TERMS:
+            raise REFUSAL(
+                f"the condition has more than {MAX_TERMS:,} operators", "write column IN (...) for many values"
+            )
+        sign = " AND " if isinstance(node, exp.And) else " OR "
+        return _balanced([text for text, _ in printed], sign), sum(size + 1 for _, size in printed)
+
+
+def _balanced(texts: list[str], sign: str) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    middle = len(texts) // 2
+    return f"({_balanced(texts[:middle], sign)}{sign}{_balanced(texts[middle:], sign)})"
+
+
+def _terms(chain: exp.Expr) -> Iterator[exp.Expr]:
+    """The terms of a chain of one connector, in order, without recursion."""
+    waiting = [chain]
+    while waiting:
+        node = waiting.pop()
+        while isinstance(node, exp.Paren) and isinstance(node.this, type(chain)):
+            node = node.this
+        if isinstance(node, type(chain)):
+            waiting += [node.expression, node.this]
+        else:
+            yield node

@@ -1,0 +1,121 @@
+"""SQL text to a syntax tree of sqlglot, within limits: the edge where text of users, links and logs comes in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+from sqlglot import Dialect, TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token
+
+from lakeview.errors import InvalidRequestError
+
+MAX_CHARACTERS = 400_000
+"""Characters of a condition: a list of 20,000 numbers takes 300,000."""
+
+MAX_TOKENS = 100_000
+MAX_NESTING = 40
+"""Brackets and CASE inside each other. sqlglot takes about 15 Python frames for each."""
+
+MAX_TYPE_ATTEMPTS = 10_000
+"""sqlglot reads what stands in brackets behind a type's name twice, as a type and as a value: `DATE (DATE (DATE ...` of
+40 levels would take years. An attempt takes about 30 microseconds."""
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it logs the text of statements that it does not know
+
+
+class PolarsSQL(DuckDB):
+    """SQL as polars reads it: names in double quotes or back-quotes, bytes as X'00ff', no escapes in texts."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+        HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
+
+
+DIALECTS: dict[str, type[Dialect]] = {"polars": PolarsSQL, "spark": Spark, "duckdb": DuckDB}
+"""Dialects by name: filters of users are in polars' SQL, constraints of Delta tables in Spark's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Makes the error for a text: its kind, its place (`where`, `sql`), and what the text is called."""
+
+    kind: str
+    place: str
+    subject: str
+
+    def __call__(self, message: str, fix: str) -> InvalidRequestError:
+        return InvalidRequestError(message, fix=fix, place=self.place, kind=self.kind)
+
+    def of_subject(self, finding: str, fix: str) -> InvalidRequestError:
+        """The error whose message begins with what the text is called."""
+        return self(f"{self.subject} {finding}", fix)
+
+
+def parse_statement(
+    text: str, dialect: type[Dialect], refusal: Refusal, max_characters: int = MAX_CHARACTERS
+) -> exp.Expr:
+    """Returns the tree of the one statement or expression in a text.
+
+    InvalidRequestError, made by `refusal`, for text that is empty, no SQL, more than one statement, too long, or nested
+    too deep.
+    """
+    if len(text) > max_characters:
+        raise refusal.of_subject(f"has {len(text):,} characters", f"write at most {max_characters:,}")
+    try:
+        tokens = dialect().tokenize(text)
+        _check_size(tokens, refusal)
+        if issubclass(dialect, Spark) and _has_adjacent_texts(tokens):
+            raise refusal("two texts follow each other, which versions of Spark read differently", "join them")
+        trees = dialect().parser().parse(tokens, text)
+    except SqlglotError as error:
+        raise refusal.of_subject(f"cannot be read: {_stop(error)}", "correct it") from error
+    except RecursionError as error:
+        raise refusal.of_subject("is nested too deep", "write it flatter") from error
+    if not trees or trees[0] is None:
+        raise refusal.of_subject("is empty", "write one")
+    if len(trees) > 1:
+        raise refusal("there is more than one statement", "write one")
+    return trees[0]
+
+
+def _check_size(tokens: Sequence[Token], refusal: Refusal) -> None:
+    if len(tokens) > MAX_TOKENS:
+        raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {MAX_TOKENS:,}")
+    open_types: list[bool] = []  # for each open bracket, whether it stands behind a type's name
+    attempts = 0
+    before = None
+    for token in tokens:
+        kind = token.token_type
+        if kind in _OPENING:
+            open_types.append(before in Parser.TYPE_TOKENS)
+            attempts += 2 ** sum(open_types) if open_types[-1] else 0
+        elif kind in _CLOSING and open_types:
+            open_types.pop()
+        before = kind
+        if len(open_types) > MAX_NESTING or attempts > MAX_TYPE_ATTEMPTS:
+            raise refusal.of_subject(f"is nested too deep: more than {MAX_NESTING} levels", "write it flatter")
+
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+
+
+def _has_adjacent_texts(tokens: Sequence[Token]) -> bool:
+    """True if two texts follow each other: 'it''s' is it's to Spark 4 and its to those before."""
+    return any(one.token_type == other.token_type == TokenType.STRING for one, other in pairwise(tokens))
+
+
+def _stop(error: SqlglotError) -> str:
+    """Where reading stopped. The parser's own message names its classes and underlines with control characters."""
+    if isinstance(error, ParseError) and error.errors:
+        first = error.errors[0]
+        return f"stopped at {first['highlight']!r}, line {first['line']}, character {first['col']}"
+    return "a quote or a comment is not closed"

@@ -1,0 +1,125 @@
+"""Runs a module in a process that reads given folders and nothing else: `python sandbox.py MODULE FOLDER...`.
+
+What may run there is decided by `lakeview.predicates.query`; this is the second wall, which holds even if that list has
+a hole. It is raised before any library is imported, because Landlock binds a thread and the threads made after it:
+
+- files: Landlock (Linux 5.13 and later): the folders, the interpreter and its packages, the system's libraries; nothing
+  is written.
+- sockets: a seccomp filter that lets `socket` fail with EACCES.
+
+Where the system has neither, the module runs all the same. It imports the standard library alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import runpy
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+"""System calls of Landlock: these have the same numbers on every architecture."""
+
+_SOCKET_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+"""Architecture to its number for audits and its number of the call `socket` (linux/audit.h, asm/unistd.h)."""
+
+_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
+_FILE_RIGHTS = (1 << 13) - 1
+"""All rights to files of Landlock's first version: execute, write, read, list, remove and make of each kind."""
+
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_SYSTEM = (
+    "/usr", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/proc/self",
+    "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/dev/null",
+    "/dev/urandom",
+)  # fmt: skip
+"""What an interpreter and its libraries read of a system."""
+
+_PACKAGE = "lakeview"
+
+
+def restrict(folders: Iterable[str], listed: Iterable[str] = ()) -> None:
+    """Leaves this thread, and those that it makes, with reading below `folders` and of the system's libraries, with the
+    names in `listed` folders, and without sockets."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _restrict_files(libc, [*_SYSTEM, *folders], listed)
+    _refuse_sockets(libc)
+
+
+def _restrict_files(libc: ctypes.CDLL, folders: Iterable[str], listed: Iterable[str]) -> None:
+    rights = ctypes.create_string_buffer(struct.pack("Q", _FILE_RIGHTS), 8)
+    ruleset = libc.syscall(_CREATE_RULESET, rights, 8, 0)
+    if ruleset < 0:  # a kernel without Landlock, or one that has it switched off
+        return
+    for folder in folders:
+        _allow(libc, ruleset, folder, _READ)
+    for folder in listed:
+        _allow(libc, ruleset, folder, _READ_DIR)
+    libc.syscall(_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+    with suppress(OSError):  # what is not there needs no right
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        allowed = rights if os.path.isdir(path) else rights & ~_READ_DIR
+        rule = ctypes.create_string_buffer(struct.pack("=Qi", allowed, place), 12)
+        libc.syscall(_ADD_RULE, ruleset, 1, rule, 0)
+        os.close(place)
+
+
+def _refuse_sockets(libc: ctypes.CDLL) -> None:
+    known = _SOCKET_CALLS.get(platform.machine())
+    if known is None:
+        return
+    architecture, socket = known
+    load, equal, answer = 0x20, 0x15, 0x06  # BPF: load a word, jump if equal, return
+    allow, refuse = 0x7FFF0000, 0x00050000 | errno.EACCES
+    program = b"".join(
+        struct.pack("=HBBI", *step)
+        for step in (
+            (load, 0, 0, 4),  # the architecture of the call
+            (equal, 1, 0, architecture),
+            (answer, 0, 0, refuse),  # a call by the numbers of another architecture
+            (load, 0, 0, 0),  # its number
+            (equal, 0, 1, socket),
+            (answer, 0, 0, refuse),
+            (answer, 0, 0, allow),
+        )
+    )
+    steps = ctypes.create_string_buffer(program, len(program))
+    described = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(steps)))
+    libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, described, 0, 0)
+
+
+def _packages() -> Iterator[tuple[str, bool]]:
+    """Folders that modules are imported from, and whether they hold nothing else. A checkout holds tables too: of it
+    the names and the package alone."""
+    yield from ((prefix, True) for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    for folder in sys.path:
+        own = os.path.join(folder, _PACKAGE)
+        plain = os.path.basename(folder) not in ("site-packages", "dist-packages") and os.path.isdir(own)
+        yield folder, not plain
+        if plain:
+            yield own, True
+
+
+def main() -> None:
+    """Restricts this process to the folders in its arguments, and runs the module."""
+    module, *folders = sys.argv[1:]
+    packages = list(_packages())
+    if folders:
+        restrict([*folders, *(p for p, whole in packages if whole)], [p for p, whole in packages if not whole])
+    sys.argv[1:] = []
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

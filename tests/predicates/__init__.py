@@ -1,0 +1,1 @@
+"""Conditions and queries in SQL: what is read, and what is refused."""
