@@ -11,6 +11,7 @@ from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
+from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.writer import ENGINE, Clock, system_clock
 from lakeview.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
@@ -33,7 +34,8 @@ def create_log(
 ) -> None:
     """Write version 0 of a table, with the lowest protocol that its schema and properties need.
 
-    CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning no table can have.
+    CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning no table can
+    have, UnsupportedTableError for a type or feature that is not written.
     """
     _check(schema, partition_by)
     now = milliseconds(clock())
@@ -72,10 +74,7 @@ def create_log(
 
 
 def _check(schema: Schema, partition_by: Sequence[str]) -> None:
-    folded = [n.casefold() for n in schema.names]
-    twice = next((n for n in schema.names if folded.count(n.casefold()) > 1), None)
-    if twice is not None:
-        raise InvalidRequestError(f"two columns are called {twice}, case aside", place=twice, kind="duplicate-column")
+    check_types(schema)
     unknown = [c for c in partition_by if c not in schema]
     if unknown:
         raise InvalidRequestError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -12,7 +13,6 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.conditions import predicate
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.features import check_writable
@@ -25,11 +25,13 @@ from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent
-from lakeview.delta.write.rules import active_features, check_evolution, check_supported
+from lakeview.delta.write.conform import conform_batch
+from lakeview.delta.write.evolution import check_evolution, check_types
+from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.rules import active_features, check_supported
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
 from lakeview.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
-from lakeview.expressions import check_columns
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import milliseconds
 
@@ -96,6 +98,7 @@ class Transaction:
 
     def context(self) -> WriteContext:
         """What another process needs to write files for this transaction."""
+        check_types(self.schema)
         found = self._properties()
         indexed = found.get("delta.dataSkippingNumIndexedCols", "32")
         return WriteContext(
@@ -105,23 +108,34 @@ class Transaction:
             indexed_columns=int(indexed) if len(indexed) < 10 and indexed.removeprefix("-").isdecimal() else 32,
         )
 
-    def append(self, frame: pl.DataFrame | pa.Table | pa.RecordBatchReader, *, statistics: bool = True) -> None:
-        """Write rows and add their files. Columns by name; a missing one is null, an unknown one is refused."""
-        adds = write_files(
-            self.context(), _batches(frame), statistics=statistics, clock=self._clock, storage=self._storage
-        )
+    def append(
+        self,
+        frame: pl.DataFrame | pa.Table | pa.RecordBatchReader,
+        *,
+        statistics: bool = True,
+        fill_missing: bool = False,
+    ) -> None:
+        """Write rows and add their files; no value is altered on the way.
+
+        Columns and fields are found by name. A missing column is null, an unknown one is refused; so are unknown and
+        missing fields of structs, unless `fill_missing` makes the missing ones null. InvalidRequestError and
+        ConstraintViolationError name the column, and the row from 0.
+        """
+        context = replace(self.context(), fill_missing=fill_missing)
+        adds = write_files(context, _batches(frame), statistics=statistics, clock=self._clock, storage=self._storage)
         self._written += adds
         self.add(adds)
 
     def overwrite(self, frame: pl.DataFrame | pa.Table, where: str | pl.Expr | None = None) -> None:
         """Remove the files of whole partitions (all without `where`) and write rows in their place.
 
-        ConstraintViolationError if a row lies outside `where`.
+        ConstraintViolationError if a row lies outside `where`; nothing is written then.
         """
-        rows = frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame
+        rows = self._fitting(frame)
         if where is not None:
             expression = self._on_partitions(where)
-            outside = pl.DataFrame(pl.from_arrow(rows)).filter(expression.not_().fill_null(value=True)).height
+            values = pl.DataFrame(pl.from_arrow(rows.select(self._base.metadata.partition_columns or [])))
+            outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
             if outside:
                 raise ConstraintViolationError(
                     f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",
@@ -169,8 +183,12 @@ class Transaction:
         return live.height
 
     def evolve(self, schema: Schema) -> None:
-        """Change the schema: nullable columns may be added, comments changed. InvalidRequestError for anything else."""
+        """Change the schema: nullable columns and fields of structs may be added, comments changed.
+
+        InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
+        """
         check_evolution(self.schema, schema)
+        check_types(schema)
         self._change_metadata(schema_string=schema_text(schema))
 
     def replace_schema(self, schema: Schema) -> None:
@@ -186,6 +204,7 @@ class Transaction:
                 fix="remove all files before, or evolve the schema",
                 kind="schema-change",
             )
+        check_types(schema)
         self._change_metadata(schema_string=schema_text(schema))
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
@@ -325,26 +344,19 @@ class Transaction:
         self._metadata = changed
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
-        expression = predicate(where)
-        check_columns(expression, self.schema)
-        partitions = self._base.metadata.partition_columns or []
-        other = [name for name in expression.meta.root_names() if name not in partitions]
-        if other:
-            raise InvalidRequestError(
-                f"{other[0]} is no partition column: whole files can be replaced by partition only",
-                fix=f"use conditions on {', '.join(partitions) or 'nothing: the table is not partitioned'}",
-                place="where",
-                kind="not-a-partition-column",
-            )
-        return expression
+        return partition_condition(where, self.schema, self._base.metadata.partition_columns or [])
+
+    def _fitting(self, frame: pl.DataFrame | pa.Table) -> pa.Table:
+        """The rows in the table's columns and types, so that a condition sees what will be written."""
+        schema, batches, first = self.schema, [], 0
+        for batch in _batches(frame):
+            batches.append(conform_batch(batch, schema, first=first))
+            first += batch.num_rows
+        return pa.Table.from_batches(batches, schema=schema.relaxed().to_arrow())
 
     def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
-        fields = self._partitions()
-        if not fields:
-            return pl.Series([True] * live.height, dtype=pl.Boolean)
-        values = pl.DataFrame(partition_columns(live["partition_values"], fields))
-        chosen = values.select(expression.alias("chosen")).to_series()
-        return chosen if chosen.len() == live.height else pl.Series([bool(chosen[0])] * live.height, dtype=pl.Boolean)
+        values = pl.DataFrame(partition_columns(live["partition_values"], self._partitions()))
+        return selected(values, live.height, expression)
 
     def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
         keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
@@ -357,8 +369,19 @@ class Transaction:
 
 def _batches(frame: pl.DataFrame | pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     if isinstance(frame, pl.DataFrame):
-        yield from frame.to_arrow().to_batches()
+        yield from _arrow(frame).to_batches()
     elif isinstance(frame, pa.Table):
         yield from frame.to_batches()
     else:
         yield from frame
+
+
+def _arrow(frame: pl.DataFrame) -> pa.Table:
+    try:
+        return frame.to_arrow()
+    except pa.ArrowException as error:
+        raise InvalidRequestError(
+            f"a column of the rows has no Arrow type: {str(error).splitlines()[0]}",
+            fix="cast columns of 128-bit integers and of Python objects to a type that Delta has",
+            kind="type-mismatch",
+        ) from error

@@ -19,7 +19,8 @@ from lakeview.delta.data.file_statistics import file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
-from lakeview.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.delta.write.conform import conform_batch
+from lakeview.errors import InvalidRequestError
 from lakeview.schema import Schema
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
@@ -41,7 +42,7 @@ class WriteContext:
     """What writing files of a table takes, as a value that can travel to another process.
 
     `root`: the table's address; `schema`: what rows are written as; `indexed_columns`: leaves that get statistics
-    (`delta.dataSkippingNumIndexedCols`; -1 is all).
+    (`delta.dataSkippingNumIndexedCols`; -1 is all); `fill_missing`: fields of structs that the rows lack are null.
     """
 
     root: str
@@ -50,6 +51,7 @@ class WriteContext:
     rows_per_file: int = ROWS_PER_FILE
     indexed_columns: int = _INDEXED_COLUMNS
     compression: str = field(default="zstd")
+    fill_missing: bool = False
 
 
 def write_files(
@@ -63,18 +65,20 @@ def write_files(
 ) -> list[AddFile]:
     """Write rows below the table's root, one file a partition and `rows_per_file` rows; nothing is committed.
 
-    Batches are taken by column name: a missing column is null, an unknown one is refused. InvalidRequestError for
-    columns that do not fit, ConstraintViolationError for a null where the schema allows none. On an error the files
-    written so far are removed.
+    Batches are taken by column name, as `conform_batch` describes: a missing column is null, an unknown one is refused,
+    and so is a value that the column's type does not hold exactly. InvalidRequestError for columns that do not fit,
+    ConstraintViolationError for a null where the schema allows none. On an error the files written so far are removed.
     """
     store = storage or open_storage(context.root)
     adds: list[AddFile] = []
     pending: list[pa.RecordBatch] = []
-    rows = 0
+    rows = first = 0
     try:
         for batch in batches:
-            pending.append(_conformed(batch, context.schema))
+            fitting = conform_batch(batch, context.schema, fill_missing=context.fill_missing, first=first)
+            pending.append(fitting)
             rows += batch.num_rows
+            first += batch.num_rows
             if rows >= context.rows_per_file:
                 adds += _flush(pending, context, store, data_change, statistics, clock)
                 pending, rows = [], 0
@@ -89,54 +93,6 @@ def discard(adds: Sequence[AddFile], storage: Storage) -> None:
     """Remove data files that were written and will not be committed."""
     for add in adds:
         storage.delete(decode_path(add.path))
-
-
-def _conformed(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    unknown = [n for n in batch.schema.names if n not in schema]
-    if unknown:
-        raise InvalidRequestError(
-            f"the rows have a column {unknown[0]} that the table has not",
-            fix="drop it, or add it to the table in the same transaction with evolve()",
-            place=unknown[0],
-            kind="unknown-column",
-        )
-    target = schema.relaxed().to_arrow()
-    arrays = []
-    for f, strict in zip(target, schema.to_arrow(), strict=True):
-        index = batch.schema.get_field_index(f.name)
-        array = pa.nulls(batch.num_rows, f.type) if index < 0 else _cast(batch.column(index), f)
-        _check_nulls(array, strict, f.name)
-        arrays.append(array)
-    return pa.RecordBatch.from_arrays(arrays, schema=target)
-
-
-def _check_nulls(array: pa.Array, wanted: pa.Field, name: str) -> None:
-    """ConstraintViolationError if a column, or a part of one, is null where the schema allows none."""
-    if not wanted.nullable and array.null_count:
-        raise ConstraintViolationError(
-            f"column {name} must not be null, and {array.null_count:,} of the rows have none",
-            fix="fill the values, or make the column nullable",
-            place=name,
-            kind="not-null",
-        )
-    if pa.types.is_struct(wanted.type):
-        there = array.filter(array.is_valid()) if array.null_count else array
-        for i, inner in enumerate(wanted.type):
-            _check_nulls(there.field(i), inner, f"{name}.{inner.name}")
-    elif pa.types.is_list(wanted.type):
-        _check_nulls(array.flatten(), wanted.type.value_field, f"{name}.element")
-
-
-def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
-    try:
-        return array if array.type == wanted.type else array.cast(wanted.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidRequestError(
-            f"column {wanted.name} is {array.type} and does not fit {wanted.type}: {str(error).splitlines()[0]}",
-            fix="cast the column before writing",
-            place=wanted.name,
-            kind="type-mismatch",
-        ) from error
 
 
 def _flush(

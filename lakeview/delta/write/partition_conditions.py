@@ -1,0 +1,60 @@
+"""Conditions that replace or remove whole files: checked before anything is written, applied to partition values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.conditions import KIND, predicate
+from lakeview.errors import InvalidRequestError
+from lakeview.expressions import check_columns
+from lakeview.schema import Schema, polars_type
+
+
+def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> pl.Expr:
+    """The condition, if it is one on partition columns alone, and true or false for every value they can have.
+
+    InvalidRequestError (kinds unknown-column, not-a-partition-column, bad-predicate) otherwise: a file may hold rows
+    that a condition on another column selects beside others that it does not.
+    """
+    expression = predicate(where)
+    check_columns(expression, schema)
+    other = [name for name in expression.meta.root_names() if name not in partitions]
+    if other:
+        raise InvalidRequestError(
+            f"{other[0]} is no partition column: whole files can be replaced by partition only",
+            fix=f"use conditions on {', '.join(partitions)}"
+            if partitions
+            else "overwrite the table without a condition: it is not partitioned",
+            place="where",
+            kind="not-a-partition-column",
+        )
+    _check_evaluates(expression, where, schema, partitions)
+    return expression
+
+
+def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
+    """Which rows the condition selects: true, false, or null where it is neither. `values`: their partition values.
+
+    A condition without any column selects all rows or none, as does one on a table without partition columns.
+    """
+    chosen = values.select(condition.alias("chosen")).to_series()
+    return chosen if chosen.len() == rows else pl.Series("chosen", [chosen[0]] * rows, dtype=pl.Boolean)
+
+
+def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
+    empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
+    try:
+        found = empty.select(expression.alias("chosen")).to_series().dtype
+    except pl.exceptions.PolarsError as error:
+        raise InvalidRequestError(
+            f"{where!s} cannot be evaluated: {str(error).splitlines()[0]}",
+            fix="compare partition columns with values of their own types",
+            place="where",
+            kind=KIND,
+        ) from error
+    if found != pl.Boolean:
+        raise InvalidRequestError(
+            f"{where!s} is {found}, not true or false", fix="write a comparison", place="where", kind=KIND
+        )
