@@ -738,9 +738,9 @@ def test_tombstones_expire_by_the_time_of_the_checkpointed_commit_so_that_every_
 
 
 def test_a_checkpoint_that_fails_never_fails_the_commit(tmp_path: Path) -> None:
-    table = orders(
-        tmp_path, properties={"delta.checkpointInterval": "1", "delta.checkpoint.writeStatsAsStruct": "true"}
-    )
+    wanted: dict[str, str | None] = {"delta.checkpointInterval": "1", "delta.checkpoint.writeStatsAsStruct": "true"}
+    history = DeltaHistory(tmp_path).create({"id": "long", "city": "string"}, properties=wanted)
+    table = opened(history)
     with table.transaction() as txn:
         txn.append(rows(1))
     assert txn.version == 1

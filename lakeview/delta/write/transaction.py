@@ -22,15 +22,17 @@ from lakeview.delta.log.paths import canonical, decoded, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent
 from lakeview.delta.write.conform import conform_batch
 from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.property_checks import check_honoured, check_settable
 from lakeview.delta.write.rules import active_features, check_supported
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
+from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_context, write_files
 from lakeview.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import milliseconds
@@ -99,13 +101,8 @@ class Transaction:
     def context(self) -> WriteContext:
         """What another process needs to write files for this transaction."""
         check_types(self.schema)
-        found = self._properties()
-        indexed = found.get("delta.dataSkippingNumIndexedCols", "32")
-        return WriteContext(
-            self._storage.root,
-            self.schema,
-            tuple(self._base.metadata.partition_columns or ()),
-            indexed_columns=int(indexed) if len(indexed) < 10 and indexed.removeprefix("-").isdecimal() else 32,
+        return write_context(
+            self._storage.root, self.schema, self._base.metadata.partition_columns or [], self._properties()
         )
 
     def append(
@@ -161,7 +158,7 @@ class Transaction:
 
         Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
         """
-        if data_change and self._properties().get("delta.appendOnly", "").lower() == "true":
+        if data_change and value(self._properties(), "delta.appendOnly"):
             raise ConstraintViolationError(
                 "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
                 fix="unset delta.appendOnly if the data may go",
@@ -208,7 +205,12 @@ class Transaction:
         self._change_metadata(schema_string=schema_text(schema))
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Set table properties; the others stay."""
+        """Set table properties; the others stay.
+
+        InvalidRequestError for an unknown `delta.*` property or a value that cannot be meant, UnsupportedTableError for
+        one that would not be honoured, or whose feature the table lacks.
+        """
+        check_settable(properties)
         known = (self._metadata or self._base.metadata).configuration or {}
         self._change_metadata(configuration={**known, **properties})
         self._check_writable()
@@ -314,8 +316,7 @@ class Transaction:
             )
 
     def _checkpoint(self, version: int) -> None:
-        interval = self._properties().get("delta.checkpointInterval", "10")
-        every = (int(interval) if len(interval) < 10 and interval.isdecimal() else 0) or 10
+        every: int = value(self._properties(), "delta.checkpointInterval") or 10
         try:
             self._table.refresh()
             if version % every == 0:
@@ -336,6 +337,7 @@ class Transaction:
     def _check_writable(self) -> None:
         metadata = self._metadata or self._base.metadata
         check_writable(self._base.table_protocol, active_features(metadata), self._storage.root)
+        check_honoured(metadata.properties, self._storage.root)
 
     def _change_metadata(self, **changes: Any) -> None:
         self._touched = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.config import VERSION
-from lakeview.delta.data.file_statistics import file_statistics, in_calendar
+from lakeview.delta.data.file_statistics import STRING_PREFIX, file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
+from lakeview.delta.properties import value
 from lakeview.delta.write.conform import conform_batch
+from lakeview.delta.write.property_checks import codec
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import Schema
 from lakeview.snapshot import milliseconds
@@ -42,7 +44,10 @@ class WriteContext:
     """What writing files of a table takes, as a value that can travel to another process.
 
     `root`: the table's address; `schema`: what rows are written as; `indexed_columns`: leaves that get statistics
-    (`delta.dataSkippingNumIndexedCols`; -1 is all); `fill_missing`: fields of structs that the rows lack are null.
+    (`delta.dataSkippingNumIndexedCols`; -1 is all) unless `indexed_paths` names them, strings cut to `string_prefix`;
+    `compression`: as Arrow calls it; `target_bytes`: about how large a file may get; `random_prefix`: so many random
+    characters name its folder, instead of partition values; `fill_missing`: fields of structs that the rows lack are
+    null.
     """
 
     root: str
@@ -52,6 +57,30 @@ class WriteContext:
     indexed_columns: int = _INDEXED_COLUMNS
     compression: str = field(default="zstd")
     fill_missing: bool = False
+    indexed_paths: tuple[tuple[str, ...], ...] | None = None
+    string_prefix: int = STRING_PREFIX
+    target_bytes: int | None = None
+    random_prefix: int = 0
+
+
+def write_context(
+    root: str, schema: Schema, partition_columns: Sequence[str], properties: Mapping[str, str]
+) -> WriteContext:
+    """How the files of a table with these properties are written; UnsupportedTableError for a codec that is not."""
+    indexed: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
+    prefix: int | None = value(properties, "delta.dataSkippingStringPrefixLength")
+    length: int = value(properties, "delta.randomPrefixLength") or 2
+    return WriteContext(
+        root,
+        schema,
+        tuple(partition_columns),
+        indexed_columns=_INDEXED_COLUMNS if indexed is None else indexed,
+        indexed_paths=value(properties, "delta.dataSkippingStatsColumns"),
+        string_prefix=STRING_PREFIX if prefix is None else prefix,
+        compression=codec(properties),
+        target_bytes=value(properties, "delta.targetFileSize"),
+        random_prefix=min(length, 12) if value(properties, "delta.randomizeFilePrefixes") else 0,
+    )
 
 
 def write_files(
@@ -109,13 +138,22 @@ def _flush(
     adds: list[AddFile] = []
     try:
         for values, rows in _partitions(table, context.partition_columns):
-            for start in range(0, rows.num_rows, context.rows_per_file):
-                part = rows.slice(start, context.rows_per_file)
+            start, bytes_per_row = 0, rows.nbytes / max(rows.num_rows, 1)
+            while start < rows.num_rows:
+                part = rows.slice(start, _rows_of_a_file(context, bytes_per_row))
                 adds.append(_write(part, values, context, storage, data_change, statistics, clock))
+                start += part.num_rows
+                bytes_per_row = (adds[-1].size or 0) / part.num_rows  # compressed, which the first file could not know
     except BaseException:
         discard(adds, storage)
         raise
     return adds
+
+
+def _rows_of_a_file(context: WriteContext, bytes_per_row: float) -> int:
+    if context.target_bytes is None or not bytes_per_row:
+        return context.rows_per_file
+    return max(1, min(context.rows_per_file, int(context.target_bytes / bytes_per_row)))
 
 
 def _partitions(table: pa.Table, columns: Sequence[str]) -> Iterable[tuple[dict[str, Any], pa.Table]]:
@@ -167,9 +205,10 @@ def _write(
     data = buffer.getvalue()
     recorded = {name: serialize(value) for name, value in values.items()}
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
-    path = "/".join(
-        [*(_folder(n, t) for n, t in recorded.items()), f"part-{uuid.uuid4()}.c000.{context.compression}.parquet"]
-    )
+    unique = str(uuid.uuid4())
+    folders = [unique[-context.random_prefix :]] if context.random_prefix else [_folder(*v) for v in recorded.items()]
+    codec = "" if context.compression == "none" else f".{context.compression}"
+    path = "/".join([*folders, f"part-{unique}.c000{codec}.parquet"])
     storage.put(path, data)
     return AddFile(
         path=encode_path(path),
@@ -177,8 +216,13 @@ def _write(
         partition_values=recorded,
         modification_time=milliseconds(clock()),
         data_change=data_change,
-        stats=file_statistics(rows, context.indexed_columns) if statistics else None,
+        stats=_statistics(rows, context) if statistics else None,
     )
+
+
+def _statistics(rows: pa.Table, context: WriteContext) -> str:
+    paths, prefix = context.indexed_paths, context.string_prefix
+    return file_statistics(rows, context.indexed_columns, indexed_paths=paths, prefix=prefix)
 
 
 def _folder(name: str, value: str | None) -> str:
