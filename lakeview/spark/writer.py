@@ -57,7 +57,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.context = context_of_new(options, given)
         else:
             self.rows_schema = given if options.merge_schema else None
-            self.context = context_of(table, options, given)
+            self.context = context_of(table, options, given, overwrite=overwrite)
         if options.replace_where is not None:
             partition_condition(options.replace_where, self.context.schema, self.context.partition_columns)
 
@@ -98,11 +98,9 @@ class LakeviewWriter(DataSourceArrowWriter):
         ) as transaction:
             if self.rows_schema is not None:
                 _evolve(transaction, self.rows_schema)
-            if self.options.replace_files is not None:
-                transaction.remove(paths=self.options.replace_files, data_change=self.options.data_change)
-            elif self.overwrite:
+            if self.overwrite:
                 self._refuse_rows_elsewhere(adds)
-                transaction.remove(where=self.options.replace_where)
+                _remove(transaction, self.options)
             transaction.add(adds)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -197,11 +195,12 @@ def _open(path: str) -> DeltaTable:
     return opened
 
 
-def context_of(table: DeltaTable, options: WriteOptions, given: Schema) -> WriteContext:
+def context_of(table: DeltaTable, options: WriteOptions, given: Schema, *, overwrite: bool) -> WriteContext:
     """How files of this table are written, with what `mergeSchema` adds to its schema.
 
     Asks a transaction that is never committed. Before any row is written it refuses a table we may not write, columns
-    or fields that the two do not share and types that never fit; and options that contradict what the table is.
+    or fields that the two do not share and types that never fit; options that contradict what the table is; and what
+    an overwrite may not, or cannot, remove.
     """
     transaction = table.transaction(options.operation)
     if options.merge_schema:
@@ -224,7 +223,17 @@ def context_of(table: DeltaTable, options: WriteOptions, given: Schema) -> Write
                 kind="property-of-existing-table",
             )
     check_columns_fit(given.to_arrow(), context.schema, fill_missing=options.merge_schema)
+    if overwrite:
+        _remove(transaction, options)
     return context
+
+
+def _remove(transaction: Transaction, options: WriteOptions) -> None:
+    """What an overwrite replaces: the files that are named, else those that the condition selects, else all."""
+    if options.replace_files is not None:
+        transaction.remove(paths=options.replace_files, data_change=options.data_change)
+    else:
+        transaction.remove(where=options.replace_where)
 
 
 def _evolve(transaction: Transaction, rows: Schema) -> None:

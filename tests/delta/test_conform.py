@@ -324,6 +324,16 @@ def test_the_row_is_that_of_the_whole_frame(tmp_path: Path) -> None:
     assert files(tmp_path) == ["_delta_log/00000000000000000000.json"]
 
 
+def test_large_batches_are_written_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.delta.write.writer._MOST_BYTES", 100)
+    table = table_of(tmp_path, pa.schema([("id", pa.int32()), ("text", pa.string())]))
+    frame = pa.table({"id": range(50), "text": pa.array(["x" * 30] * 50, pa.large_string())})
+    table.append(frame)
+    assert table.scan().sort("id").collect().to_arrow()["id"].to_pylist() == list(range(50))
+    with pytest.raises(InvalidRequestError, match=r"row 49 \(counted from 0\) holds 4294967296"):
+        table.append(pa.table({"id": [*range(49), 2**32], "text": frame["text"]}))
+
+
 def test_a_column_of_polars_without_an_arrow_type_is_refused(tmp_path: Path) -> None:
     table = table_of(tmp_path, pa.schema([("x", pa.int64())]))
     with pytest.raises(InvalidRequestError, match="a column of the rows has no Arrow type"):

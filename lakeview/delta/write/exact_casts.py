@@ -49,6 +49,13 @@ def exact(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     except pa.ArrowNotImplementedError as error:
         raise misfit_of_types(path, found, target) from error
     except pa.ArrowInvalid as error:
+        if kind_of(target) in ("text", "bytes"):  # the same values in any case: only their room is limited
+            raise InvalidRequestError(
+                f"column {path} holds more than the 2 GB of one batch",
+                fix="give the rows in smaller batches",
+                place=path,
+                kind="type-mismatch",
+            ) from error
         position = _first_misfit(array, target)
         raise ValueMisfitError(position, _shown(array[position]), error) from error
 

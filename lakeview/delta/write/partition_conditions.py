@@ -38,23 +38,28 @@ def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
     """Which rows the condition selects: true, false, or null where it is neither. `values`: their partition values.
 
     A condition without any column selects all rows or none, as does one on a table without partition columns.
+    InvalidRequestError (kind bad-predicate) if a value cannot be converted as the condition asks.
     """
-    chosen = values.select(condition.alias("chosen")).to_series()
+    chosen = _evaluated(values, condition, "the condition")
     return chosen if chosen.len() == rows else pl.Series("chosen", [chosen[0]] * rows, dtype=pl.Boolean)
 
 
 def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
     empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
-    try:
-        found = empty.select(expression.alias("chosen")).to_series().dtype
-    except pl.exceptions.PolarsError as error:
-        raise InvalidRequestError(
-            f"{where!s} cannot be evaluated: {str(error).splitlines()[0]}",
-            fix="compare partition columns with values of their own types",
-            place="where",
-            kind=KIND,
-        ) from error
+    found = _evaluated(empty, expression, str(where)).dtype
     if found != pl.Boolean:
         raise InvalidRequestError(
             f"{where!s} is {found}, not true or false", fix="write a comparison", place="where", kind=KIND
         )
+
+
+def _evaluated(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series:
+    try:
+        return values.select(condition.alias("chosen")).to_series()
+    except pl.exceptions.PolarsError as error:
+        raise InvalidRequestError(
+            f"{name} cannot be evaluated: {str(error).splitlines()[0]}",
+            fix="compare partition columns with values of their own types",
+            place="where",
+            kind=KIND,
+        ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
@@ -32,6 +32,7 @@ Clock = Callable[[], datetime]
 ENGINE = f"lakeview/{VERSION}"
 ROWS_PER_FILE = 2_000_000
 _INDEXED_COLUMNS = 32
+_MOST_BYTES = 1 << 30
 
 
 def system_clock() -> datetime:
@@ -103,7 +104,7 @@ def write_files(
     pending: list[pa.RecordBatch] = []
     rows = first = 0
     try:
-        for batch in batches:
+        for batch in _portions(batches):
             fitting = conform_batch(batch, context.schema, fill_missing=context.fill_missing, first=first)
             pending.append(fitting)
             rows += batch.num_rows
@@ -116,6 +117,16 @@ def write_files(
         discard(adds, store)
         raise
     return adds
+
+
+def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches small enough for Arrow's `string` and `binary`, which hold 2 GB of text each: large ones in halves."""
+    for batch in batches:
+        if batch.nbytes <= _MOST_BYTES or batch.num_rows < 2:
+            yield batch
+        else:
+            middle = batch.num_rows // 2
+            yield from _portions([batch.slice(0, middle), batch.slice(middle)])
 
 
 def discard(adds: Sequence[AddFile], storage: Storage) -> None:
