@@ -334,6 +334,17 @@ def test_large_batches_are_written_in_portions(tmp_path: Path, monkeypatch: pyte
         table.append(pa.table({"id": [*range(49), 2**32], "text": frame["text"]}))
 
 
+@pytest.mark.parametrize("rows", [pl.LazyFrame({"x": [1]}), {"x": [1]}, [1]], ids=["lazy", "a dict", "a list"])
+def test_what_are_no_rows_is_refused(tmp_path: Path, rows: Any) -> None:
+    table = table_of(tmp_path, pa.schema([("x", pa.int64())]))
+    with pytest.raises(InvalidRequestError, match="rows were given as ") as caught:
+        table.append(rows)
+    assert caught.value.kind == "not-rows"
+    with table.transaction() as txn:
+        txn.append(batch(x=pa.array([1])))
+    assert table.scan().collect().rows() == [(1,)]
+
+
 def test_a_column_of_polars_without_an_arrow_type_is_refused(tmp_path: Path) -> None:
     table = table_of(tmp_path, pa.schema([("x", pa.int64())]))
     with pytest.raises(InvalidRequestError, match="a column of the rows has no Arrow type"):

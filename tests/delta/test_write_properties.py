@@ -78,6 +78,7 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("delta.internal.thing", "1", "unsupported-property", "would not honour", "leave it out"),
     ("delta.feature.appendOnly", "1", "property-value", "is '1'", "give supported"),
     ("delta.appendonly", "true", "unknown-property", "is no property", "set delta.appendOnly"),
+    ("Delta.AppendOnly", "true", "unknown-property", "is no property", "set delta.appendOnly"),
     ("delta.enableThings", "true", "unknown-property", "is no property", "do not begin with delta."),
 ]
 
@@ -105,7 +106,7 @@ def test_a_property_that_would_not_be_honoured_is_not_set(
 
 def test_properties_of_ones_own_and_switched_off_ones_are_kept_as_they_are(tmp_path: Path) -> None:
     given = {
-        "owner": "ada", "Delta.Note": "mine", "delta.logRetentionDuration": "interval 60 days",
+        "owner": "ada", "deltas": "mine", "delta.logRetentionDuration": "interval 60 days",
         "delta.enableExpiredLogCleanup": "false", "delta.isolationLevel": "WriteSerializable",
         "delta.checkpoint.writeStatsAsStruct": "false", "delta.compatibility.symlinkFormatManifest.enabled": "FALSE",
         "delta.columnMapping.mode": "none", "delta.setTransactionRetentionDuration": "90 days",

@@ -174,6 +174,12 @@ def test_a_new_table_that_cannot_be_is_refused_before_any_row(spark: SparkSessio
             LakeviewWriter(
                 WriteOptions.parse({"path": str(tmp_path), **options}, overwrite=False), frame.schema, overwrite=False
             )
+    options = {"path": str(tmp_path / "kept"), "delta.appendOnly": "true"}
+    lv.create_table(
+        options["path"], lv.Schema.from_arrow(frame.toArrow().schema), properties={"delta.appendOnly": "true"}
+    )
+    with pytest.raises(ConstraintViolationError, match="append-only"):
+        LakeviewWriter(WriteOptions.parse(options, overwrite=True), frame.schema, overwrite=True)
     writing(frame, **{"delta.parquet.compression.codec": "snappy"}).save(str(tmp_path / "snappy"))
     assert all(path.name.endswith(".c000.snappy.parquet") for path in data_files(tmp_path / "snappy"))
 

@@ -25,7 +25,7 @@ def check_settable(given: Mapping[str, Any]) -> None:
     for name, text in given.items():
         if not isinstance(text, str):
             raise _bad_value(name, text, "text: properties are recorded as text")
-        if name.startswith("delta."):
+        if name.lower().startswith("delta."):  # other engines ignore their case
             _check_settable(name, text)
 
 

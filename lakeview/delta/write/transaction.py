@@ -23,10 +23,10 @@ from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
+from lakeview.delta.write.batches import Frame, batches_of, conformed_table
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent
-from lakeview.delta.write.conform import conform_batch
 from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.property_checks import check_honoured, check_settable
@@ -107,7 +107,7 @@ class Transaction:
 
     def append(
         self,
-        frame: pl.DataFrame | pa.Table | pa.RecordBatchReader,
+        frame: Frame,
         *,
         statistics: bool = True,
         fill_missing: bool = False,
@@ -119,16 +119,16 @@ class Transaction:
         ConstraintViolationError name the column, and the row from 0.
         """
         context = replace(self.context(), fill_missing=fill_missing)
-        adds = write_files(context, _batches(frame), statistics=statistics, clock=self._clock, storage=self._storage)
+        adds = write_files(context, batches_of(frame), statistics=statistics, clock=self._clock, storage=self._storage)
         self._written += adds
         self.add(adds)
 
-    def overwrite(self, frame: pl.DataFrame | pa.Table, where: str | pl.Expr | None = None) -> None:
+    def overwrite(self, frame: Frame, where: str | pl.Expr | None = None) -> None:
         """Remove the files of whole partitions (all without `where`) and write rows in their place.
 
         ConstraintViolationError if a row lies outside `where`; nothing is written then.
         """
-        rows = self._fitting(frame)
+        rows = conformed_table(frame, self.schema)
         if where is not None:
             expression = self._on_partitions(where)
             values = pl.DataFrame(pl.from_arrow(rows.select(self._base.metadata.partition_columns or [])))
@@ -348,14 +348,6 @@ class Transaction:
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
         return partition_condition(where, self.schema, self._base.metadata.partition_columns or [])
 
-    def _fitting(self, frame: pl.DataFrame | pa.Table) -> pa.Table:
-        """The rows in the table's columns and types, so that a condition sees what will be written."""
-        schema, batches, first = self.schema, [], 0
-        for batch in _batches(frame):
-            batches.append(conform_batch(batch, schema, first=first))
-            first += batch.num_rows
-        return pa.Table.from_batches(batches, schema=schema.relaxed().to_arrow())
-
     def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
         values = pl.DataFrame(partition_columns(live["partition_values"], self._partitions()))
         return selected(values, live.height, expression)
@@ -367,23 +359,3 @@ class Transaction:
             missing = next(k for k in keys if k not in set(live["key"]))
             raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
         return found
-
-
-def _batches(frame: pl.DataFrame | pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    if isinstance(frame, pl.DataFrame):
-        yield from _arrow(frame).to_batches()
-    elif isinstance(frame, pa.Table):
-        yield from frame.to_batches()
-    else:
-        yield from frame
-
-
-def _arrow(frame: pl.DataFrame) -> pa.Table:
-    try:
-        return frame.to_arrow()
-    except pa.ArrowException as error:
-        raise InvalidRequestError(
-            f"a column of the rows has no Arrow type: {str(error).splitlines()[0]}",
-            fix="cast columns of 128-bit integers and of Python objects to a type that Delta has",
-            kind="type-mismatch",
-        ) from error
