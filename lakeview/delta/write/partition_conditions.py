@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from lakeview.conditions import KIND, predicate
+from lakeview.conditions import predicate
 from lakeview.errors import InvalidRequestError
 from lakeview.expressions import check_columns
 from lakeview.schema import Schema, polars_type
+
+_KIND = "bad-predicate"
+"""As conditions that cannot be read at all."""
 
 
 def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> pl.Expr:
@@ -49,7 +52,7 @@ def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, 
     found = _evaluated(empty, expression, str(where)).dtype
     if found != pl.Boolean:
         raise InvalidRequestError(
-            f"{where!s} is {found}, not true or false", fix="write a comparison", place="where", kind=KIND
+            f"{where!s} is {found}, not true or false", fix="write a comparison", place="where", kind=_KIND
         )
 
 
@@ -61,5 +64,5 @@ def _evaluated(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series
             f"{name} cannot be evaluated: {str(error).splitlines()[0]}",
             fix="compare partition columns with values of their own types",
             place="where",
-            kind=KIND,
+            kind=_KIND,
         ) from error
