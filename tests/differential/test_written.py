@@ -144,11 +144,11 @@ def expected(value: Any, given_as: pa.DataType, table: pa.DataType, *, filled: b
     if pa.types.is_struct(table):
         assert pa.types.is_struct(given_as)
         names = {field.name.lower(): field.name for field in given_as}
-        assert set(names) <= {field.name for field in table}, "a field was dropped"
+        assert set(names) <= {field.name.lower() for field in table}, "a field was dropped"
         assert filled or len(names) == table.num_fields, "a field became null"
         parts = {}
         for field in table:
-            own = names.get(field.name)
+            own = names.get(field.name.lower())
             held = None if own is None or value is None else value[own]
             inner = field.type if own is None else given_as.field(own).type
             parts[field.name] = expected(held, inner, field.type, filled=filled)
