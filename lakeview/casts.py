@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,6 +97,45 @@ def _by_id(found: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | Non
     return [names.get(f.physical_name or f.name) if f.id is None else ids.get(f.id) for f in wanted]
 
 
+class ConformRules(Protocol):
+    """What `conform` leaves open: reading a file is lenient about fields and types, writing to a table is not."""
+
+    def fields(self, found: Sequence[pa.Field], wanted: Sequence[Field], path: str) -> list[int | None]:
+        """Where each wanted field of the struct at `path` lies among those found; None where it is null."""
+
+    def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:
+        """An array without parts, or one whose parts do not match the wanted type, as `target`."""
+
+
+class ValueMisfitError(Exception):
+    """A value that the target type cannot hold, raised by `leaf`; `position` counts from 0, at the level of `path`."""
+
+    def __init__(self, position: int, value: str, error: Exception) -> None:
+        super().__init__(value)
+        self.position = position
+        self.value = value
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class _Lenient:
+    """Reading: fields found by name or id, missing ones null, others left out; numbers widened."""
+
+    match: Match = "name"
+
+    def fields(self, found: Sequence[pa.Field], wanted: Sequence[Field], path: str) -> list[int | None]:  # noqa: ARG002 (needs no path to refuse)
+        return located(found, wanted, self.match)
+
+    def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:
+        if pa.types.is_null(target):
+            return pa.nulls(len(array), target)
+        if wanted == PrimitiveType("variant") and is_variant(array.type):
+            return variant_text(array, path)
+        if kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or wanted == PrimitiveType("variant"):
+            raise _refused(path, array.type, wanted, "one does not become the other")
+        return _cast(array, wanted, target, path)
+
+
 def conformed(array: pa.Array, wanted: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
     """The array as `target`, the Arrow type of the field: numbers widened, timestamps in its unit, fields of structs
     found at every level, one that is missing null, JSON text for a variant.
@@ -103,47 +143,60 @@ def conformed(array: pa.Array, wanted: Field, target: pa.DataType, match: Match 
     UnsupportedTableError where the types have nothing to do with each other, or a value would not survive; it names
     the column and its declared type. CorruptTableError for a variant that is none.
     """
-    return _conformed(array, wanted.type, target, wanted.name, match)
+    return conform(array, wanted.type, target, wanted.name, _Lenient(match))
 
 
-def _conformed(array: pa.Array, wanted: DataType, target: pa.DataType, place: str, match: Match) -> pa.Array:
+def conform(array: pa.Array, wanted: DataType, target: pa.DataType, path: str, rules: ConformRules) -> pa.Array:
+    """The array as `target`, the Arrow type of `wanted`, level by level; `rules` decide about fields and leaves.
+
+    `path` names the column, and below it fields, `element`, `key` and `value`. What lies below a null is left out.
+    """
     array = _plain(array)
     found = array.type
-    if pa.types.is_null(found) or pa.types.is_null(target):
+    if pa.types.is_null(found):
         return pa.nulls(len(array), target)
-    if wanted == PrimitiveType("variant") and is_variant(found):
-        return variant_text(array, place)
     if isinstance(wanted, StructType) and pa.types.is_struct(found):
-        return _struct(array, wanted, target, place, match)
+        return _struct(array, wanted, target, path, rules)
     if isinstance(wanted, ArrayType) and pa.types.is_list(found):
-        array = _whole(array)
-        values = _conformed(array.values, wanted.element, target.value_type, f"{place}.element", match)
+        array = whole(array)
+        try:
+            values = conform(array.values, wanted.element, target.value_type, f"{path}.element", rules)
+        except ValueMisfitError as misfit:
+            raise _in_list(misfit, array) from misfit.error
         return _rebuilt(array, target, values)
     if isinstance(wanted, MapType) and pa.types.is_map(found):
-        array = _whole(array)
-        keys = _conformed(array.keys, wanted.key, target.key_type, f"{place}.key", match)
-        items = _conformed(array.items, wanted.value, target.item_type, f"{place}.value", match)
+        array = whole(array)
+        try:
+            keys = conform(array.keys, wanted.key, target.key_type, f"{path}.key", rules)
+            items = conform(array.items, wanted.value, target.item_type, f"{path}.value", rules)
+        except ValueMisfitError as misfit:
+            raise _in_list(misfit, array) from misfit.error
         return _rebuilt(
             array, target, pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
         )
-    if _kind(found) not in _SOURCES.get(_kind(target), ()) or wanted == PrimitiveType("variant"):
-        raise _refused(place, found, wanted, "one does not become the other")
-    return _cast(array, wanted, target, place)
+    return rules.leaf(array, wanted, target, path)
 
 
-def _struct(array: pa.StructArray, wanted: StructType, target: pa.DataType, place: str, match: Match) -> pa.Array:
+def _in_list(misfit: ValueMisfitError, lists: pa.Array) -> ValueMisfitError:
+    """The misfit of an element, at the position of the list or map that holds it."""
+    ends = lists.offsets.slice(1)
+    misfit.position = pc.sum(pc.cast(pc.less_equal(ends, misfit.position), pa.int64())).as_py() or 0
+    return misfit
+
+
+def _struct(array: pa.StructArray, wanted: StructType, target: pa.DataType, path: str, rules: ConformRules) -> pa.Array:
+    places = rules.fields(list(array.type), wanted.fields, path)
     if not wanted.fields:
-        array = _whole(array)
+        array = whole(array)
         return pa.Array.from_buffers(target, len(array), array.buffers()[:1], array.null_count)
     parts = []
     # null where the struct is: what lies below a null struct is nobody's value, and a variant there may be none
     held = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
-    places = located(list(array.type), wanted.fields, match)
     for field, index, type_ in zip(wanted.fields, places, (f.type for f in target), strict=True):
         if index is None:
             parts.append(pa.nulls(len(array), type_))
         else:
-            parts.append(_conformed(held[index], field.type, type_, f"{place}.{field.name}", match))
+            parts.append(conform(held[index], field.type, type_, f"{path}.{field.name}", rules))
     return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
 
 
@@ -167,14 +220,34 @@ def _plain(array: pa.Array) -> pa.Array:
     found = array.type
     if pa.types.is_dictionary(found):
         return array.dictionary_decode()
-    if pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found) or pa.types.is_list_view(found):
+    if pa.types.is_list_view(found) or pa.types.is_large_list_view(found):
+        return _list_of_views(array)
+    if pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found):
         return array.cast(pa.list_(found.value_field))
     return array
 
 
-def _whole(array: pa.Array) -> pa.Array:
-    """The same values, not a part of a longer array: buffers and children begin where it begins."""
-    return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
+def _list_of_views(array: pa.Array) -> pa.Array:
+    """A list view as a list. Arrow's own cast (pyarrow 26.0) loses elements that follow a null."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
+    ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)]).cast(pa.int32())
+    lists = pa.ListArray.from_arrays(ends, array.flatten(), type=pa.list_(array.type.value_field))
+    return pc.if_else(array.is_valid(), lists, pa.scalar(None, lists.type)) if array.null_count else lists
+
+
+def whole(array: pa.Array) -> pa.Array:
+    """The same values, not a part of a longer array, and no more: buffers and children begin where it begins.
+
+    Of lists and maps, children hold the elements of those that are not null, and no others.
+    """
+    if array.offset:
+        array = pa.concat_arrays([array, array.slice(0, 0)])
+    if pa.types.is_list(array.type) or pa.types.is_map(array.type):
+        lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
+        held = pc.sum(lengths.filter(array.is_valid()) if array.null_count else lengths).as_py() or 0
+        if held != len(array.values):
+            return array.take(pa.arange(0, len(array)))
+    return array
 
 
 def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
@@ -191,5 +264,6 @@ def _refused(column: str, found: pa.DataType, declared: DataType, why: str) -> U
     )
 
 
-def _kind(type_: pa.DataType) -> str:
+def kind_of(type_: pa.DataType) -> str:
+    """`integer`, `text`, `timestamp`, ...: the types that Arrow stores the same kind of value in."""
     return next((kind for kind, test in _KINDS if test(type_)), str(type_))

@@ -117,8 +117,8 @@ def create_table(
 ) -> DeltaTable:
     """Create an empty table. `schema` is lakeview's or Arrow's; `engine` and `user` are recorded with the commit.
 
-    CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning that no table can
-    have, UnsupportedTableError for a format that is not written.
+    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or property that
+    no table can have, UnsupportedTableError for a format, type, feature or property that is not written.
     """
     if format != "delta":
         raise UnsupportedTableError(

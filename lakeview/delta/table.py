@@ -252,7 +252,10 @@ class DeltaTable(OneLine):
         )
 
     def append(self, frame: pl.DataFrame | pa.Table) -> int | None:
-        """Append rows in a transaction of their own; returns the version."""
+        """Append rows in a transaction of their own; returns the version.
+
+        Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold.
+        """
         with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
             txn.append(frame)
         return txn.version

@@ -76,7 +76,7 @@ def parse_statement(
             raise refusal("two texts follow each other, which versions of Spark read differently", "join them")
         trees = dialect().parser().parse(tokens, text)
     except SqlglotError as error:
-        raise refusal.of_subject(f"cannot be read: {_stop(error)}", "correct it") from error
+        raise refusal.of_subject(f"cannot be read: {_stop(error)}", _CORRECT) from error
     except RecursionError as error:
         raise refusal.of_subject("is nested too deep", "write it flatter") from error
     if not trees or trees[0] is None:
@@ -111,6 +111,9 @@ _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType
 def _has_adjacent_texts(tokens: Sequence[Token]) -> bool:
     """True if two texts follow each other: 'it''s' is it's to Spark 4 and its to those before."""
     return any(one.token_type == other.token_type == TokenType.STRING for one, other in pairwise(tokens))
+
+
+_CORRECT = 'correct it; a name that is a word of SQL stands in double quotes, as in "when" = 3'
 
 
 def _stop(error: SqlglotError) -> str:

@@ -12,8 +12,8 @@ from datetime import timedelta
 import polars as pl
 
 from lakeview.delta.log.paths import LOG_FOLDER
+from lakeview.delta.properties import retention
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.checkpoint import retention
 from lakeview.delta.write.writer import Clock, discard, write_files
 from lakeview.errors import CommitConflictError, InvalidRequestError, LakeviewError
 from lakeview.rows import read_task

@@ -1,40 +1,35 @@
 """Options: what Spark hands over as text, with names in lower case, to typed reading and writing options."""
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
+from lakeview.delta.properties import SPELLINGS, nearest
+from lakeview.delta.write.property_checks import check_settable
 from lakeview.errors import InvalidRequestError
 
-# Spark folds option names to lower case, a table's properties are written as here. From the Delta protocol and its
-# reference implementation; any other property can be given to `lakeview.create_table`.
-PROPERTIES = (
-    "delta.appendOnly",
-    "delta.checkpoint.writeStatsAsJson",
-    "delta.checkpoint.writeStatsAsStruct",
-    "delta.checkpointInterval",
-    "delta.columnMapping.mode",
-    "delta.dataSkippingNumIndexedCols",
-    "delta.dataSkippingStatsColumns",
-    "delta.deletedFileRetentionDuration",
-    "delta.enableChangeDataFeed",
-    "delta.enableDeletionVectors",
-    "delta.enableExpiredLogCleanup",
-    "delta.enableInCommitTimestamps",
-    "delta.logRetentionDuration",
-    "delta.parquet.compression.codec",
-    "delta.targetFileSize",
-)
-_PROPERTIES = {name.lower(): name for name in PROPERTIES}
-_READING = {"path", "version", "timestamp", "where"}
-_WRITING = {
-    "path", "partitionby", "replacewhere", "replacefiles", "mergeschema", "operation", "username", "usermetadata",
-    "committimestamp", "datachange", "statistics",
-}  # fmt: skip
+_READING = ("path", "version", "timestamp", "where")
+_WRITING = (
+    "path", "partitionBy", "replaceWhere", "replaceFiles", "mergeSchema", "operation", "userName", "userMetadata",
+    "commitTimestamp", "dataChange", "statistics",
+)  # fmt: skip
+_ELSEWHERE = {
+    "partitionoverwritemode": "name the partitions to replace with option replaceWhere",
+    "overwriteschema": "replace files and schema in a transaction of lakeview, or write to another path",
+    "maxrecordsperfile": "set delta.targetFileSize when the table is created, or repartition the rows",
+    "optimizewrite": "repartition the rows before writing",
+    "compression": "set delta.parquet.compression.codec when the table is created",
+    "versionasof": "use option version",
+    "timestampasof": "use option timestamp, with an offset",
+    "readchangefeed": "read changes with lakeview.open_table(address).changes(...)",
+}
+"""Options of other sources, in lower case, to what serves here instead."""
+
 _TRUTH = {"true": True, "false": False}
 
 
@@ -78,6 +73,7 @@ class WriteOptions:
     `commitTimestamp`: the commit's time (ISO with offset; else the clock's); `replaceFiles`: with mode overwrite, a
     JSON list of the paths that are replaced, and nothing else; `dataChange` false: their rows stay, in other files;
     `statistics`: of the files, full, counts (rows only) or none; `delta.*`: properties, when the table is created.
+    `mergeSchema` adds fields to structs as well, at any depth, and makes fields that the rows lack null.
     """
 
     path: str
@@ -95,8 +91,9 @@ class WriteOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
-        """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
-        given = _known(options, _WRITING | set(_PROPERTIES), "writing")
+        """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant,
+        UnsupportedTableError for a property that the writer would not honour."""
+        given = _known(options, _WRITING, "writing")
         parsed = WriteOptions(
             path=_path(given),
             partition_by=tuple(name.strip() for name in given.get("partitionby", "").split(",") if name.strip()),
@@ -109,8 +106,9 @@ class WriteOptions:
             data_change=_flag(given, "datachange", default=True),
             replace_files=_paths(given),
             statistics=_statistics(given),
-            properties={_PROPERTIES[name]: value for name, value in given.items() if name in _PROPERTIES},
+            properties={SPELLINGS[name]: value for name, value in given.items() if name in SPELLINGS},
         )
+        check_settable(parsed.properties)
         parsed._refuse_contradictions(overwrite)
         return parsed
 
@@ -127,18 +125,32 @@ class WriteOptions:
             )
 
 
-def _known(options: Mapping[str, str], allowed: set[str], doing: str) -> dict[str, str]:
+def _known(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
+    """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here."""
     given = {name.lower(): value for name, value in options.items()}
-    if unknown := sorted(set(given) - allowed):
+    known = {name.lower(): name for name in allowed}
+    properties = SPELLINGS if doing == "writing" else {}
+    if unknown := sorted(name for name in given if name not in known and name not in properties):
+        near = (properties and nearest(unknown[0])) or known.get(_closest(unknown[0], known))
+        meant = f"did you mean {near}? " if near else ""
         raise InvalidRequestError(
-            f"{', '.join(unknown)}: no such option for {doing}", fix=f"known options: {', '.join(sorted(allowed))}"
+            f"{', '.join(unknown)}: no such option for {doing}",
+            fix=_ELSEWHERE.get(unknown[0]) or f"{meant}known options: {', '.join(sorted(allowed))}",
+            place=unknown[0],
+            kind="unknown-option",
         )
     return given
 
 
+def _closest(name: str, known: Mapping[str, str]) -> str:
+    return next(iter(difflib.get_close_matches(name, known, 1, 0.8)), "")
+
+
 def _path(given: Mapping[str, str]) -> str:
     if not given.get("path"):
-        raise InvalidRequestError("no table is named", fix='use .load("address"), .save("address") or option path')
+        raise InvalidRequestError(
+            "no table is named", fix='use .load("address") or .save("address"), not saveAsTable, or option path'
+        )
     return given["path"]
 
 

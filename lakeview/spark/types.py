@@ -71,11 +71,11 @@ def _from_spark(kind: spark_types.DataType, column: str) -> DataType:
         case spark_types.DecimalType():
             return DecimalType(kind.precision, kind.scale)
         case spark_types.ArrayType():
-            return ArrayType(_from_spark(kind.elementType, column))
+            return ArrayType(_from_spark(kind.elementType, f"{column}.element"))
         case spark_types.MapType():
-            return MapType(_from_spark(kind.keyType, column), _from_spark(kind.valueType, column))
+            return MapType(_from_spark(kind.keyType, f"{column}.key"), _from_spark(kind.valueType, f"{column}.value"))
         case spark_types.StructType():
-            return StructType(tuple(Field(f.name, _from_spark(f.dataType, column)) for f in kind))
+            return StructType(tuple(Field(f.name, _from_spark(f.dataType, f"{column}.{f.name}")) for f in kind))
         case spark_types.VarcharType() | spark_types.CharType():
             return PrimitiveType("string")
         case _:

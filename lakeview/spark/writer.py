@@ -15,10 +15,14 @@ import lakeview as lv
 from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.writer import Clock, WriteContext, discard, system_clock, write_files
+from lakeview.delta.write.conform import check_columns_fit
+from lakeview.delta.write.create import check_creatable
+from lakeview.delta.write.evolution import merge_schemas
+from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.transaction import Transaction
+from lakeview.delta.write.writer import Clock, WriteContext, discard, system_clock, write_context, write_files
 from lakeview.errors import ConstraintViolationError, InvalidRequestError, NotATableError, UnsupportedTableError
-from lakeview.predicates import predicate
-from lakeview.schema import Field, Schema
+from lakeview.schema import Schema
 from lakeview.spark.options import Statistics, WriteOptions
 from lakeview.spark.types import from_spark
 from lakeview.storage import open_storage
@@ -38,7 +42,8 @@ class LakeviewWriter(DataSourceArrowWriter):
     """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
 
     A table that is not there is created by the commit: a write that fails leaves none behind. Raises
-    InvalidRequestError when the rows' columns are not the table's, before any row is written.
+    InvalidRequestError when the rows' columns and fields are not the table's, and for a replaceWhere that does not
+    select whole partitions, before any row is written.
     """
 
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
@@ -48,14 +53,19 @@ class LakeviewWriter(DataSourceArrowWriter):
         try:
             table = _open(options.path)
         except NotATableError:
-            self.new_columns: tuple[Field, ...] = ()
+            self.rows_schema: Schema | None = None
             self.context = context_of_new(options, given)
         else:
-            self.new_columns = new_columns(table, options, given)
-            self.context = context_of(table, options, self.new_columns)
+            self.rows_schema = given if options.merge_schema else None
+            self.context = context_of(table, options, given, overwrite=overwrite)
+        if options.replace_where is not None:
+            partition_condition(options.replace_where, self.context.schema, self.context.partition_columns)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
-        """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again."""
+        """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again.
+
+        The row that a refusal names is counted from 0 in the rows of the task.
+        """
         rows = _Counted(iterator)
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
@@ -86,13 +96,11 @@ class LakeviewWriter(DataSourceArrowWriter):
             engine=ENGINE,
             clock=clock,
         ) as transaction:
-            if self.new_columns:
-                transaction.evolve(_with(transaction.schema, self.new_columns))
-            if self.options.replace_files is not None:
-                transaction.remove(paths=self.options.replace_files, data_change=self.options.data_change)
-            elif self.overwrite:
+            if self.rows_schema is not None:
+                _evolve(transaction, self.rows_schema)
+            if self.overwrite:
                 self._refuse_rows_elsewhere(adds)
-                transaction.remove(where=self.options.replace_where)
+                _remove(transaction, self.options)
             transaction.add(adds)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -147,7 +155,10 @@ class LakeviewWriter(DataSourceArrowWriter):
             )
             for name in self.context.partition_columns
         }
-        inside = pl.DataFrame(values).select(predicate(self.options.replace_where).fill_null(value=False)).to_series()
+        condition = partition_condition(self.options.replace_where, self.context.schema, list(values))
+        inside = (
+            selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False) if adds else pl.Series([True])
+        )
         if not inside.all():
             stray = next(add for add, is_inside in zip(adds, inside, strict=True) if not is_inside)
             raise ConstraintViolationError(
@@ -167,7 +178,8 @@ def context_of_new(options: WriteOptions, given: Schema) -> WriteContext:
                 fix=f"choose from {', '.join(given.names)}",
                 place=name,
             )
-    return WriteContext(open_storage(options.path).root, given, options.partition_by)
+    check_creatable(given, options.partition_by, options.properties, options.path)
+    return write_context(open_storage(options.path).root, given, options.partition_by, options.properties)
 
 
 def _open(path: str) -> DeltaTable:
@@ -183,40 +195,52 @@ def _open(path: str) -> DeltaTable:
     return opened
 
 
-def new_columns(table: DeltaTable, options: WriteOptions, given: Schema) -> tuple[Field, ...]:
-    """The columns of the rows that the table has not; InvalidRequestError unless `mergeSchema` lets them in."""
-    known = table.snapshot().schema
-    new = tuple(column for column in given if column.name not in known)
-    if new and not options.merge_schema:
-        raise InvalidRequestError(
-            f"the rows have columns that {table.address} has not: {', '.join(column.name for column in new)}",
-            fix="drop them, or add them to the table with option mergeSchema",
-            place=new[0].name,
-            kind="unknown-column",
-        )
-    return new
+def context_of(table: DeltaTable, options: WriteOptions, given: Schema, *, overwrite: bool) -> WriteContext:
+    """How files of this table are written, with what `mergeSchema` adds to its schema.
 
-
-def context_of(table: DeltaTable, options: WriteOptions, new: tuple[Field, ...]) -> WriteContext:
-    """How files of this table are written, with new columns behind its own.
-
-    Asks a transaction that is never committed: it refuses a table we may not write before any row is.
+    Asks a transaction that is never committed. Before any row is written it refuses a table we may not write, columns
+    or fields that the two do not share and types that never fit; options that contradict what the table is; and what
+    an overwrite may not, or cannot, remove.
     """
     transaction = table.transaction(options.operation)
-    if new:
-        transaction.evolve(_with(transaction.schema, new))
-    context = transaction.context()
+    if options.merge_schema:
+        _evolve(transaction, given)
+    context = replace(transaction.context(), fill_missing=options.merge_schema)
     if options.partition_by and options.partition_by != context.partition_columns:
         raise InvalidRequestError(
             f"{table.address} is partitioned by {', '.join(context.partition_columns) or 'nothing'}",
             fix="leave partitionBy out: it is for a table that is created",
             place="partitionBy",
         )
+    current = table.snapshot().properties
+    for name, wanted in options.properties.items():
+        if current.get(name, "").lower() != wanted.lower():
+            raise InvalidRequestError(
+                f"{name} is {wanted}, and {table.address} has {current.get(name, 'no such property')}: options set the "
+                "properties of a table that is created",
+                fix="leave the option out, or set the property with set_properties() of a transaction",
+                place=name,
+                kind="property-of-existing-table",
+            )
+    check_columns_fit(given.to_arrow(), context.schema, fill_missing=options.merge_schema)
+    if overwrite:
+        _remove(transaction, options)
     return context
 
 
-def _with(schema: Schema, new: tuple[Field, ...]) -> Schema:
-    return Schema((*schema.fields, *(column for column in new if column.name not in schema)))
+def _remove(transaction: Transaction, options: WriteOptions) -> None:
+    """What an overwrite replaces: the files that are named, else those that the condition selects, else all."""
+    if options.replace_files is not None:
+        transaction.remove(paths=options.replace_files, data_change=options.data_change)
+    else:
+        transaction.remove(where=options.replace_where)
+
+
+def _evolve(transaction: Transaction, rows: Schema) -> None:
+    """Add what the rows have and the table lacks to its schema, if there is anything."""
+    merged = merge_schemas(transaction.schema, rows)
+    if merged != transaction.schema:
+        transaction.evolve(merged)
 
 
 def clock_of(moment: datetime | None) -> Clock:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
 import polars as pl
+
+from lakeview.intervals import LONGEST, interval
 
 Rule = Literal["removed files", "old versions"]
 
@@ -28,19 +29,6 @@ DEFAULT_LOG_KEPT = timedelta(days=30)
 
 DEFAULT_VERSION_AGE = timedelta(days=5)
 """Without the property engines expire snapshots of more than five days (Iceberg, Table properties)."""
-
-_UNITS = {
-    "week": timedelta(weeks=1),
-    "day": timedelta(days=1),
-    "hour": timedelta(hours=1),
-    "minute": timedelta(minutes=1),
-    "second": timedelta(seconds=1),
-    "millisecond": timedelta(milliseconds=1),
-    "microsecond": timedelta(microseconds=1),
-}
-_PART = re.compile(rf"(\d{{1,9}})\s+({'|'.join(_UNITS)})s?")
-_INTERVAL = re.compile(rf"(?:interval\s+)?{_PART.pattern}(?:\s+{_PART.pattern})*")
-_LONGEST = timedelta(days=365_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +72,9 @@ def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = 
     )
 
 
-def interval(text: str | None) -> timedelta | None:
-    """`interval 1 week` or `7 days 12 hours` as a duration; None for what is none."""
-    if text is None or _INTERVAL.fullmatch(text.strip().lower()) is None:
-        return None
-    parts = [int(number) * _UNITS[unit] for number, unit in _PART.findall(text.lower())]
-    return min(sum(parts, timedelta()), _LONGEST)
-
-
 def _milliseconds(text: str | None) -> timedelta | None:
     number = _whole(text)
-    return None if number is None else min(timedelta(milliseconds=min(number, 10**14)), _LONGEST)
+    return None if number is None else min(timedelta(milliseconds=min(number, 10**14)), LONGEST)
 
 
 def _whole(text: str | None) -> int | None:

@@ -52,6 +52,16 @@ def test_what_fits_keeps_its_value(values: list[Any], found: pa.DataType, target
     assert array.to_pylist() == read
 
 
+@pytest.mark.parametrize("found", [pa.list_view(pa.int64()), pa.large_list_view(pa.int64()), pa.large_list(pa.int64())])
+def test_every_kind_of_list_keeps_its_elements(found: pa.DataType) -> None:
+    """pyarrow's own cast of list views loses the elements that follow a null."""
+    lists = [[1, 2], None, [9], [], [None, 3], None]
+    array = pa.array(lists, found)
+    assert read_as(array, pa.list_(pa.int64())).to_pylist() == lists
+    assert read_as(array.slice(2, 3), pa.list_(pa.int64())).to_pylist() == lists[2:5]
+    assert read_as(array.slice(6), pa.list_(pa.int64())).to_pylist() == []
+
+
 @pytest.mark.parametrize(
     ("values", "found", "target"),
     [

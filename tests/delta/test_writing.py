@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import lakeview as lv
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.transaction import Transaction
 from lakeview.errors import (
     CommitConflictError,
     ConstraintViolationError,
@@ -455,14 +457,30 @@ def test_rows_outside_the_replaced_partitions_are_refused(tmp_path: Path) -> Non
         ("id = 3", "not-a-partition-column", "id is no partition column"),
         ("planet = 3", "unknown-column", "there is no column planet"),
         ("city =", "bad-predicate", "cannot be read"),
+        (pl.col("city") == 3, "bad-predicate", "cannot be evaluated: cannot compare string with numeric"),
+        (pl.col("city"), "bad-predicate", "is String, not true or false"),
+        (pl.col("city").cast(pl.Int64) == 3, "bad-predicate", "the condition cannot be evaluated"),
     ],
-    ids=["on a data column", "on an unknown column", "that is none"],
+    ids=[
+        "on a data column",
+        "on an unknown column",
+        "that is none",
+        "of another type",
+        "without a comparison",
+        "that a value does not bear",
+    ],
 )
-def test_a_condition_that_selects_no_whole_files_is_refused(tmp_path: Path, where: str, kind: str, words: str) -> None:
+def test_a_condition_that_selects_no_whole_files_is_refused(
+    tmp_path: Path, where: str | pl.Expr, kind: str, words: str
+) -> None:
     table = orders(tmp_path, partition_by=["city"])
-    with pytest.raises(InvalidRequestError, match=words) as caught, table.transaction() as txn:
-        txn.remove(where)
-    assert caught.value.kind == kind
+    table.append(rows(1))
+    before = files_on_disk(tmp_path)
+    for change in (Transaction.remove, partial(Transaction.overwrite, frame=rows(2))):
+        with pytest.raises(InvalidRequestError, match=words) as caught, table.transaction() as txn:
+            change(txn, where=where)
+        assert caught.value.kind == kind
+    assert files_on_disk(tmp_path) == before
 
 
 def test_a_file_that_is_not_live_cannot_be_removed(tmp_path: Path) -> None:
@@ -738,9 +756,9 @@ def test_tombstones_expire_by_the_time_of_the_checkpointed_commit_so_that_every_
 
 
 def test_a_checkpoint_that_fails_never_fails_the_commit(tmp_path: Path) -> None:
-    table = orders(
-        tmp_path, properties={"delta.checkpointInterval": "1", "delta.checkpoint.writeStatsAsStruct": "true"}
-    )
+    wanted: dict[str, str | None] = {"delta.checkpointInterval": "1", "delta.checkpoint.writeStatsAsStruct": "true"}
+    history = DeltaHistory(tmp_path).create({"id": "long", "city": "string"}, properties=wanted)
+    table = opened(history)
     with table.transaction() as txn:
         txn.append(rows(1))
     assert txn.version == 1

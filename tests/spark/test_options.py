@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeview.errors import InvalidRequestError
-from lakeview.spark.options import PROPERTIES, ReadOptions, WriteOptions
+from lakeview.spark.options import ReadOptions, WriteOptions
 
 
 def test_reading_takes_a_version_or_a_moment_whatever_the_case_of_names() -> None:
@@ -35,8 +35,12 @@ def test_writing_takes_all_its_options() -> None:
 
 
 def test_properties_get_their_case_back() -> None:
-    given = {"path": "t", **{name.lower(): "1" for name in PROPERTIES}}
-    assert set(WriteOptions.parse(given, overwrite=False).properties) == set(PROPERTIES)
+    properties = {
+        "delta.appendOnly": "true", "delta.checkpoint.writeStatsAsJson": "false", "delta.targetFileSize": "64mb",
+        "delta.parquet.compression.codec": "snappy", "delta.deletedFileRetentionDuration": "interval 2 days",
+    }  # fmt: skip
+    given = {"path": "t", **{name.lower(): text for name, text in properties.items()}}
+    assert WriteOptions.parse(given, overwrite=False).properties == properties
 
 
 def test_overwrite_says_what_it_replaces() -> None:

@@ -1,6 +1,7 @@
 """Writing through `format("lakeview")`: files by the executors, one commit by the driver, other readers agree."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 import lakeview as lv
-from lakeview.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError
+from lakeview.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError, LakeviewError
 from lakeview.spark import compact, table
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import LakeviewWriter
@@ -98,11 +99,89 @@ def test_new_columns_come_in_only_when_asked(spark: SparkSession, tmp_path: Path
     address = str(tmp_path / "numbers")
     writing(numbers(spark, 0, 2)).save(address)
     wider = numbers(spark, 3, 4).selectExpr("id", "id * 2 AS twice")
-    with pytest.raises(Exception, match=r"the rows have columns that .* has not: twice"):
+    with pytest.raises(Exception, match="the rows have a column twice that the table has not"):
         writing(wider).save(address)
     writing(wider, mergeSchema=True).save(address)
     rows = lv.open_table(address).scan().collect().sort("id")
     assert rows.rows() == [(0, 0, None), (1, 1, None), (2, 2, None), (3, None, 6), (4, None, 8)]
+
+
+NESTED = """SELECT {id} AS id, named_struct('a', 1{b}) AS s, array(named_struct('a', 1{b})) AS l,
+    map('k', named_struct('a', 1{b})) AS m, array(map('k', array(named_struct('a', 1{b})))) AS deep"""
+
+
+def test_fields_inside_structs_come_in_only_when_asked_and_at_every_depth(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "nested")
+    narrow, wide = spark.sql(NESTED.format(id=1, b="")), spark.sql(NESTED.format(id=2, b=", 'b', 2"))
+    writing(narrow).save(address)
+    with pytest.raises(Exception, match=r"InvalidRequestError: the rows have a field s\.b that the table has not"):
+        writing(wide).save(address)
+    writing(wide, mergeSchema=True).save(address)
+    with pytest.raises(Exception, match=r"InvalidRequestError: the rows have no field s\.b, and the table has one"):
+        writing(narrow).save(address)
+    writing(spark.sql(NESTED.format(id=3, b="")), mergeSchema=True).save(address)
+    assert len(data_files(tmp_path / "nested")) == 3
+    expected = []
+    for number, b in ((1, None), (2, 2), (3, None)):
+        one = {"a": 1, "b": b}
+        deep = [[("k", [one])]]
+        expected.append({"id": number, "s": one, "l": [one], "m": [("k", one)], "deep": deep})
+    ours = lv.open_table(address).scan().collect().sort("id").to_arrow().to_pylist()
+    theirs = pa.table(deltalake.DeltaTable(address).to_pyarrow_table()).sort_by("id").to_pylist()
+    assert ours == theirs == expected
+    again = table(spark, address).orderBy("id").toArrow().to_pylist()
+    assert again == expected
+
+
+REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
+    "another type": ("'x' AS id", {}, "InvalidRequestError: column id is string and does not fit int64"),
+    "a value out of range": ("CAST(1e300 AS DOUBLE) AS part", {}, "column part is double and does not fit int32"),
+    "a column in an append": ("id; 1 AS x", {}, "the rows have a column x that the table has not"),
+    "a type of Spark's": ("INTERVAL 1 DAY AS id", {}, "UnsupportedTableError: column id has the type interval day"),
+    "replaceWhere on a data column": ("id", {"replaceWhere": "id = 1"}, "id is no partition column"),
+    "replaceWhere of another type": ("id", {"replaceWhere": "part = 'x'"}, "part = 'x' cannot be evaluated"),
+    "replaceWhere that is no condition": ("id", {"replaceWhere": "part"}, "part is Int32, not true"),
+    "dynamic overwrite": ("id", {"partitionOverwriteMode": "dynamic"}, "fix: name the partitions to replace"),
+    "a misspelt option": ("id", {"mergeSchma": "true"}, "fix: did you mean mergeSchema"),
+    "a property of its own": ("id", {"delta.appendOnly": "true"}, "InvalidRequestError: delta.appendOnly is true, and"),
+    "a property that is none": ("id", {"delta.checkpointInterval": "-3"}, "delta.checkpointInterval is '-3', which it"),
+}  # fmt: skip
+
+
+def test_what_spark_users_meet_first_is_refused_by_design_and_leaves_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    address = tmp_path / "numbers"
+    writing(numbers(spark, 0, 2), partitionBy="part").save(str(address))
+    before = sorted(address.rglob("*"))
+    for what, (columns, options, message) in REFUSED.items():
+        mode = "overwrite" if "replaceWhere" in options or "partitionOverwriteMode" in options else "append"
+        with pytest.raises(Exception, match=re.escape(message)) as caught:
+            writing(spark.range(1).selectExpr(*columns.split("; ")), mode, **options).save(str(address))
+        assert "  fix: " in str(caught.value), what
+        assert sorted(address.rglob("*")) == before, what
+    writing(spark.range(1).selectExpr("CAST(0 AS INT) AS PART", "7L AS ID")).save(str(address))
+    assert ids(address) == [0, 1, 2, 7]
+
+
+def test_a_new_table_that_cannot_be_is_refused_before_any_row(spark: SparkSession, tmp_path: Path) -> None:
+    frame = numbers(spark, 0, 2)
+    for options, words in (
+        ({"delta.enableDeletionVectors": "true"}, "deletionVectors"),
+        ({"partitionBy": "id,part"}, "every column is a partition column"),
+    ):
+        with pytest.raises(LakeviewError, match=words):
+            LakeviewWriter(
+                WriteOptions.parse({"path": str(tmp_path), **options}, overwrite=False), frame.schema, overwrite=False
+            )
+    options = {"path": str(tmp_path / "kept"), "delta.appendOnly": "true"}
+    lv.create_table(
+        options["path"], lv.Schema.from_arrow(frame.toArrow().schema), properties={"delta.appendOnly": "true"}
+    )
+    with pytest.raises(ConstraintViolationError, match="append-only"):
+        LakeviewWriter(WriteOptions.parse(options, overwrite=True), frame.schema, overwrite=True)
+    writing(frame, **{"delta.parquet.compression.codec": "snappy"}).save(str(tmp_path / "snappy"))
+    assert all(path.name.endswith(".c000.snappy.parquet") for path in data_files(tmp_path / "snappy"))
 
 
 @pytest.mark.parametrize(

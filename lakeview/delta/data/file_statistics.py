@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -12,27 +12,39 @@ import pyarrow as pa
 
 from lakeview.delta.data.partition_values import calendar
 
-_PREFIX = 32
+STRING_PREFIX = 32
 _BOUNDED = (pl.String, pl.Date, pl.Datetime, pl.Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def file_statistics(rows: pa.Table, indexed_columns: int) -> str:
+def file_statistics(
+    rows: pa.Table,
+    indexed_columns: int,
+    *,
+    indexed_paths: Sequence[tuple[str, ...]] | None = None,
+    prefix: int = STRING_PREFIX,
+) -> str:
     """numRecords, and minValues, maxValues and nullCount of the first `indexed_columns` leaves (-1: all).
 
-    Strings are cut to 32 characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is left out.
+    `indexed_paths` names the leaves instead, a struct all of its own; names that no column has are passed over.
+    Strings are cut to `prefix` characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is
+    left out.
     """
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
     leaves = list(_leaves(frame.get_columns(), ()))
-    leaves = leaves if indexed_columns < 0 else leaves[:indexed_columns]
+    if indexed_paths is not None:
+        wanted = {tuple(part.casefold() for part in path) for path in indexed_paths}
+        leaves = [leaf for leaf in leaves if _below(leaf[0], wanted)]
+    elif indexed_columns >= 0:
+        leaves = leaves[:indexed_columns]
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
     for path, series in leaves:
         _put(nulls, path, series.null_count())
         if series.dtype.is_numeric() or isinstance(series.dtype, _BOUNDED):
-            minimum, maximum = _bounds(series)
+            minimum, maximum = _bounds(series, prefix)
             if minimum is not None:
                 _put(low, path, minimum)
             if maximum is not None:
@@ -53,20 +65,25 @@ def _leaves(columns: list[pl.Series], above: tuple[str, ...]) -> Iterator[tuple[
             yield path, series
 
 
+def _below(path: tuple[str, ...], wanted: Set[tuple[str, ...]]) -> bool:
+    folded = tuple(part.casefold() for part in path)
+    return any(folded[:end] in wanted for end in range(1, len(folded) + 1))
+
+
 def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for part in path[:-1]:
         tree = tree.setdefault(part, {})
     tree[path[-1]] = value
 
 
-def _bounds(series: pl.Series) -> tuple[Any, Any]:
+def _bounds(series: pl.Series, prefix: int) -> tuple[Any, Any]:
     if series.dtype.is_float():
         series = series.fill_nan(None)
         infinite = series.is_infinite().any()
         return (None, None) if infinite else (series.min(), series.max())  # JSON has no word for infinity
     if not in_calendar(series):
         return None, None
-    return _lower(series.min()), _upper(series.max())
+    return _lower(series.min(), prefix), _upper(series.max(), prefix)
 
 
 def in_calendar(series: pl.Series) -> bool:
@@ -74,10 +91,10 @@ def in_calendar(series: pl.Series) -> bool:
     return bool(calendar(series).all())
 
 
-def _lower(value: Any) -> Any:
+def _lower(value: Any, prefix: int) -> Any:
     match value:
         case str():
-            return value[:_PREFIX]
+            return value[:prefix]
         case datetime():
             return _moment(value)
         case date():
@@ -85,10 +102,10 @@ def _lower(value: Any) -> Any:
     return value
 
 
-def _upper(value: Any) -> Any:
+def _upper(value: Any, prefix: int) -> Any:
     match value:
         case str():
-            return value if len(value) <= _PREFIX else _above(value)
+            return value if len(value) <= prefix else _above(value, prefix)
         case datetime():
             return _moment(value)
         case date():
@@ -96,11 +113,10 @@ def _upper(value: Any) -> Any:
     return value
 
 
-def _above(text: str) -> str | None:
-    """A text of at most 33 characters that is above every text with this prefix; None where there is none."""
-    prefix = text[:_PREFIX]
+def _above(text: str, length: int) -> str | None:
+    """A text of so many characters and one that is above every text with this prefix; None where there is none."""
     # the highest code point is above whatever follows, unless the text goes on with it
-    return None if text[_PREFIX] == "\U0010ffff" else prefix + "\U0010ffff"
+    return None if text[length] == "\U0010ffff" else text[:length] + "\U0010ffff"
 
 
 def _moment(value: datetime) -> str:

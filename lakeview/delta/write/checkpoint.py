@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any
@@ -17,6 +15,7 @@ from lakeview.delta.log.log_segment import checkpoint_hint
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, checkpoint_name, encode_path
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.properties import retention, value
 from lakeview.delta.write.target import Target
 from lakeview.errors import UnsupportedTableError
 from lakeview.snapshot import milliseconds
@@ -50,9 +49,6 @@ _METADATA = pl.Struct(
     }
 )
 _PROTOCOL = {"minReaderVersion": pl.Int32(), "minWriterVersion": pl.Int32()}
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
-_DURATION = re.compile(r"(?:interval\s+)?(\d{1,6})\s+(second|minute|hour|day|week)s?")
-_WEEK = timedelta(weeks=1)
 
 
 class _Hint(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,13 +66,13 @@ def write_checkpoint(table: Target, version: int) -> None:
     """
     state = table.state(version)
     properties = state.properties
-    if properties.get("delta.checkpoint.writeStatsAsStruct", "").lower() == "true":
+    if value(properties, "delta.checkpoint.writeStatsAsStruct"):
         raise UnsupportedTableError(
             "the table wants statistics as a struct (delta.checkpoint.writeStatsAsStruct), which is not written",
             fix="let another engine write its checkpoints",
             kind="unsupported-checkpoint",
         )
-    adds = _adds(state, json_statistics=properties.get("delta.checkpoint.writeStatsAsJson", "true").lower() != "false")
+    adds = _adds(state, json_statistics=value(properties, "delta.checkpoint.writeStatsAsJson") is not False)
     committed = CommitTimes(table.log, in_commit_start(state.table_protocol, properties)).of(version)
     removes = _removes(state, committed, retention(properties))
     txns = [
@@ -98,14 +94,6 @@ def write_checkpoint(table: Target, version: int) -> None:
     data = buffer.getvalue()
     table.storage.put(f"{LOG_FOLDER}/{checkpoint_name(version)}", data)
     _point(table, _Hint(version, frame.height, len(data), adds.len()))
-
-
-def retention(properties: Mapping[str, str], key: str = "delta.deletedFileRetentionDuration") -> timedelta:
-    """A duration property such as `interval 7 days`; one week where it is absent or cannot be read."""
-    match = re.fullmatch(
-        r"(?:interval\s+)?(\d{1,6})\s+(second|minute|hour|day|week)s?", properties.get(key, "").strip().lower()
-    )
-    return _WEEK if match is None else timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
 def _adds(state: Replay, *, json_statistics: bool) -> pl.Series:

@@ -11,6 +11,8 @@ from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
+from lakeview.delta.write.evolution import check_types
+from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.writer import ENGINE, Clock, system_clock
 from lakeview.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
@@ -33,9 +35,11 @@ def create_log(
 ) -> None:
     """Write version 0 of a table, with the lowest protocol that its schema and properties need.
 
-    CommitConflictError if there is a table already, InvalidRequestError for a schema or partitioning no table can have.
+    CommitConflictError if there is a table already, InvalidRequestError for a schema, partitioning or properties
+    that no table can have, UnsupportedTableError for a type or feature that is not written.
     """
     _check(schema, partition_by)
+    check_settable(properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
     metadata = Metadata(
@@ -71,11 +75,16 @@ def create_log(
         ) from error
 
 
+def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Mapping[str, str], address: str) -> None:
+    """Raises what `create_log` would, before rows are written for a table that their commit creates."""
+    _check(schema, partition_by)
+    check_settable(properties)
+    configuration: dict[str, str | None] = dict(properties)
+    _protocol(Metadata(id="", schema_string=schema_text(schema), configuration=configuration), address)
+
+
 def _check(schema: Schema, partition_by: Sequence[str]) -> None:
-    folded = [n.casefold() for n in schema.names]
-    twice = next((n for n in schema.names if folded.count(n.casefold()) > 1), None)
-    if twice is not None:
-        raise InvalidRequestError(f"two columns are called {twice}, case aside", place=twice, kind="duplicate-column")
+    check_types(schema)
     unknown = [c for c in partition_by if c not in schema]
     if unknown:
         raise InvalidRequestError(

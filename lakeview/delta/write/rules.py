@@ -1,4 +1,4 @@
-"""What a table demands of those who write it: features in use, and changes of schema that are safe."""
+"""What a table demands of those who write it: the features that it uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import Metadata
-from lakeview.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.errors import UnsupportedTableError
 from lakeview.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
 from lakeview.snapshot import TableProtocol
 
@@ -99,29 +99,3 @@ def _fields(fields: tuple[Field, ...]) -> Iterator[Field]:
         yield field
         if isinstance(field.type, StructType):
             yield from _fields(field.type.fields)
-
-
-def check_evolution(old: Schema, new: Schema) -> None:
-    """InvalidRequestError unless every old column stays as it is and every new one is nullable.
-
-    "Any column that exists in a data file present in the table MUST also be present in the metadata of the table."
-    """
-    for field in old:
-        if field.name not in new:
-            raise _refused(f"column {field.name} would be dropped, which needs column mapping", field.name)
-        if new[field.name].type != field.type:
-            raise _refused(f"column {field.name} would change from {field.type} to {new[field.name].type}", field.name)
-        if field.nullable and not new[field.name].nullable:
-            raise _refused(f"column {field.name} would no longer be nullable", field.name)
-    folded = [name.casefold() for name in new.names]
-    for field in new:
-        if folded.count(field.name.casefold()) > 1:
-            raise _refused(f"two columns would be called {field.name}, case aside", field.name)
-        if field.name not in old and not field.nullable:
-            raise _refused(f"column {field.name} is new and must be nullable: older files do not have it", field.name)
-
-
-def _refused(message: str, place: str) -> InvalidRequestError:
-    return InvalidRequestError(
-        message, fix="add nullable columns only; rewrite the table for anything else", place=place, kind="schema-change"
-    )

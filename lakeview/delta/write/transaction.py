@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -21,15 +22,18 @@ from lakeview.delta.log.paths import canonical, decoded, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.properties import value
+from lakeview.delta.write.batches import Frame, batches_of, conformed_table
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent
-from lakeview.delta.write.rules import active_features, check_evolution, check_supported
+from lakeview.delta.write.evolution import check_evolution, check_types
+from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.property_checks import check_honoured, check_settable
+from lakeview.delta.write.rules import active_features, check_supported
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_files
+from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_context, write_files
 from lakeview.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
-from lakeview.expressions import check_columns
-from lakeview.predicates import predicate
 from lakeview.schema import Field, Schema
 from lakeview.snapshot import milliseconds
 
@@ -96,32 +100,39 @@ class Transaction:
 
     def context(self) -> WriteContext:
         """What another process needs to write files for this transaction."""
-        found = self._properties()
-        indexed = found.get("delta.dataSkippingNumIndexedCols", "32")
-        return WriteContext(
-            self._storage.root,
-            self.schema,
-            tuple(self._base.metadata.partition_columns or ()),
-            indexed_columns=int(indexed) if len(indexed) < 10 and indexed.removeprefix("-").isdecimal() else 32,
+        check_types(self.schema)
+        return write_context(
+            self._storage.root, self.schema, self._base.metadata.partition_columns or [], self._properties()
         )
 
-    def append(self, frame: pl.DataFrame | pa.Table | pa.RecordBatchReader, *, statistics: bool = True) -> None:
-        """Write rows and add their files. Columns by name; a missing one is null, an unknown one is refused."""
-        adds = write_files(
-            self.context(), _batches(frame), statistics=statistics, clock=self._clock, storage=self._storage
-        )
+    def append(
+        self,
+        frame: Frame,
+        *,
+        statistics: bool = True,
+        fill_missing: bool = False,
+    ) -> None:
+        """Write rows and add their files; no value is altered on the way.
+
+        Columns and fields are found by name. A missing column is null, an unknown one is refused; so are unknown and
+        missing fields of structs, unless `fill_missing` makes the missing ones null. InvalidRequestError and
+        ConstraintViolationError name the column, and the row from 0.
+        """
+        context = replace(self.context(), fill_missing=fill_missing)
+        adds = write_files(context, batches_of(frame), statistics=statistics, clock=self._clock, storage=self._storage)
         self._written += adds
         self.add(adds)
 
-    def overwrite(self, frame: pl.DataFrame | pa.Table, where: str | pl.Expr | None = None) -> None:
+    def overwrite(self, frame: Frame, where: str | pl.Expr | None = None) -> None:
         """Remove the files of whole partitions (all without `where`) and write rows in their place.
 
-        ConstraintViolationError if a row lies outside `where`.
+        ConstraintViolationError if a row lies outside `where`; nothing is written then.
         """
-        rows = frame.to_arrow() if isinstance(frame, pl.DataFrame) else frame
+        rows = conformed_table(frame, self.schema)
         if where is not None:
             expression = self._on_partitions(where)
-            outside = pl.DataFrame(pl.from_arrow(rows)).filter(expression.not_().fill_null(value=True)).height
+            values = pl.DataFrame(pl.from_arrow(rows.select(self._base.metadata.partition_columns or [])))
+            outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
             if outside:
                 raise ConstraintViolationError(
                     f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",
@@ -147,7 +158,7 @@ class Transaction:
 
         Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
         """
-        if data_change and self._properties().get("delta.appendOnly", "").lower() == "true":
+        if data_change and value(self._properties(), "delta.appendOnly"):
             raise ConstraintViolationError(
                 "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
                 fix="unset delta.appendOnly if the data may go",
@@ -169,8 +180,12 @@ class Transaction:
         return live.height
 
     def evolve(self, schema: Schema) -> None:
-        """Change the schema: nullable columns may be added, comments changed. InvalidRequestError for anything else."""
+        """Change the schema: nullable columns and fields of structs may be added, comments changed.
+
+        InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
+        """
         check_evolution(self.schema, schema)
+        check_types(schema)
         self._change_metadata(schema_string=schema_text(schema))
 
     def replace_schema(self, schema: Schema) -> None:
@@ -186,10 +201,16 @@ class Transaction:
                 fix="remove all files before, or evolve the schema",
                 kind="schema-change",
             )
+        check_types(schema)
         self._change_metadata(schema_string=schema_text(schema))
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Set table properties; the others stay."""
+        """Set table properties; the others stay.
+
+        InvalidRequestError for an unknown `delta.*` property or a value that cannot be meant, UnsupportedTableError for
+        one that would not be honoured, or whose feature the table lacks.
+        """
+        check_settable(properties)
         known = (self._metadata or self._base.metadata).configuration or {}
         self._change_metadata(configuration={**known, **properties})
         self._check_writable()
@@ -295,8 +316,7 @@ class Transaction:
             )
 
     def _checkpoint(self, version: int) -> None:
-        interval = self._properties().get("delta.checkpointInterval", "10")
-        every = (int(interval) if len(interval) < 10 and interval.isdecimal() else 0) or 10
+        every: int = value(self._properties(), "delta.checkpointInterval") or 10
         try:
             self._table.refresh()
             if version % every == 0:
@@ -317,6 +337,7 @@ class Transaction:
     def _check_writable(self) -> None:
         metadata = self._metadata or self._base.metadata
         check_writable(self._base.table_protocol, active_features(metadata), self._storage.root)
+        check_honoured(metadata.properties, self._storage.root)
 
     def _change_metadata(self, **changes: Any) -> None:
         self._touched = True
@@ -325,26 +346,11 @@ class Transaction:
         self._metadata = changed
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
-        expression = predicate(where)
-        check_columns(expression, self.schema)
-        partitions = self._base.metadata.partition_columns or []
-        other = [name for name in expression.meta.root_names() if name not in partitions]
-        if other:
-            raise InvalidRequestError(
-                f"{other[0]} is no partition column: whole files can be replaced by partition only",
-                fix=f"use conditions on {', '.join(partitions) or 'nothing: the table is not partitioned'}",
-                place="where",
-                kind="not-a-partition-column",
-            )
-        return expression
+        return partition_condition(where, self.schema, self._base.metadata.partition_columns or [])
 
     def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
-        fields = self._partitions()
-        if not fields:
-            return pl.Series([True] * live.height, dtype=pl.Boolean)
-        values = pl.DataFrame(partition_columns(live["partition_values"], fields))
-        chosen = values.select(expression.alias("chosen")).to_series()
-        return chosen if chosen.len() == live.height else pl.Series([bool(chosen[0])] * live.height, dtype=pl.Boolean)
+        values = pl.DataFrame(partition_columns(live["partition_values"], self._partitions()))
+        return selected(values, live.height, expression)
 
     def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
         keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
@@ -353,12 +359,3 @@ class Transaction:
             missing = next(k for k in keys if k not in set(live["key"]))
             raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
         return found
-
-
-def _batches(frame: pl.DataFrame | pa.Table | pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    if isinstance(frame, pl.DataFrame):
-        yield from frame.to_arrow().to_batches()
-    elif isinstance(frame, pa.Table):
-        yield from frame.to_batches()
-    else:
-        yield from frame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
@@ -15,11 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.config import VERSION
-from lakeview.delta.data.file_statistics import file_statistics, in_calendar
+from lakeview.delta.data.file_statistics import STRING_PREFIX, file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
-from lakeview.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.delta.properties import value
+from lakeview.delta.write.conform import conform_batch
+from lakeview.delta.write.property_checks import codec
+from lakeview.errors import InvalidRequestError
 from lakeview.schema import Schema
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
@@ -29,6 +32,7 @@ Clock = Callable[[], datetime]
 ENGINE = f"lakeview/{VERSION}"
 ROWS_PER_FILE = 2_000_000
 _INDEXED_COLUMNS = 32
+_MOST_BYTES = 1 << 30
 
 
 def system_clock() -> datetime:
@@ -41,7 +45,10 @@ class WriteContext:
     """What writing files of a table takes, as a value that can travel to another process.
 
     `root`: the table's address; `schema`: what rows are written as; `indexed_columns`: leaves that get statistics
-    (`delta.dataSkippingNumIndexedCols`; -1 is all).
+    (`delta.dataSkippingNumIndexedCols`; -1 is all) unless `indexed_paths` names them, strings cut to `string_prefix`;
+    `compression`: as Arrow calls it; `target_bytes`: about how large a file may get; `random_prefix`: so many random
+    characters name its folder, instead of partition values; `fill_missing`: fields of structs that the rows lack are
+    null.
     """
 
     root: str
@@ -50,6 +57,31 @@ class WriteContext:
     rows_per_file: int = ROWS_PER_FILE
     indexed_columns: int = _INDEXED_COLUMNS
     compression: str = field(default="zstd")
+    fill_missing: bool = False
+    indexed_paths: tuple[tuple[str, ...], ...] | None = None
+    string_prefix: int = STRING_PREFIX
+    target_bytes: int | None = None
+    random_prefix: int = 0
+
+
+def write_context(
+    root: str, schema: Schema, partition_columns: Sequence[str], properties: Mapping[str, str]
+) -> WriteContext:
+    """How the files of a table with these properties are written; UnsupportedTableError for a codec that is not."""
+    indexed: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
+    prefix: int | None = value(properties, "delta.dataSkippingStringPrefixLength")
+    length: int = value(properties, "delta.randomPrefixLength") or 2
+    return WriteContext(
+        root,
+        schema,
+        tuple(partition_columns),
+        indexed_columns=_INDEXED_COLUMNS if indexed is None else indexed,
+        indexed_paths=value(properties, "delta.dataSkippingStatsColumns"),
+        string_prefix=STRING_PREFIX if prefix is None else prefix,
+        compression=codec(properties),
+        target_bytes=value(properties, "delta.targetFileSize"),
+        random_prefix=min(length, 12) if value(properties, "delta.randomizeFilePrefixes") else 0,
+    )
 
 
 def write_files(
@@ -63,18 +95,20 @@ def write_files(
 ) -> list[AddFile]:
     """Write rows below the table's root, one file a partition and `rows_per_file` rows; nothing is committed.
 
-    Batches are taken by column name: a missing column is null, an unknown one is refused. InvalidRequestError for
-    columns that do not fit, ConstraintViolationError for a null where the schema allows none. On an error the files
-    written so far are removed.
+    Batches are taken by column name, as `conform_batch` describes: a missing column is null, an unknown one is refused,
+    and so is a value that the column's type does not hold exactly. InvalidRequestError for columns that do not fit,
+    ConstraintViolationError for a null where the schema allows none. On an error the files written so far are removed.
     """
     store = storage or open_storage(context.root)
     adds: list[AddFile] = []
     pending: list[pa.RecordBatch] = []
-    rows = 0
+    rows = first = 0
     try:
-        for batch in batches:
-            pending.append(_conformed(batch, context.schema))
+        for batch in _portions(batches):
+            fitting = conform_batch(batch, context.schema, fill_missing=context.fill_missing, first=first)
+            pending.append(fitting)
             rows += batch.num_rows
+            first += batch.num_rows
             if rows >= context.rows_per_file:
                 adds += _flush(pending, context, store, data_change, statistics, clock)
                 pending, rows = [], 0
@@ -85,58 +119,20 @@ def write_files(
     return adds
 
 
+def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches small enough for Arrow's `string` and `binary`, which hold 2 GB of text each: large ones in halves."""
+    for batch in batches:
+        if batch.nbytes <= _MOST_BYTES or batch.num_rows < 2:
+            yield batch
+        else:
+            middle = batch.num_rows // 2
+            yield from _portions([batch.slice(0, middle), batch.slice(middle)])
+
+
 def discard(adds: Sequence[AddFile], storage: Storage) -> None:
     """Remove data files that were written and will not be committed."""
     for add in adds:
         storage.delete(decode_path(add.path))
-
-
-def _conformed(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    unknown = [n for n in batch.schema.names if n not in schema]
-    if unknown:
-        raise InvalidRequestError(
-            f"the rows have a column {unknown[0]} that the table has not",
-            fix="drop it, or add it to the table in the same transaction with evolve()",
-            place=unknown[0],
-            kind="unknown-column",
-        )
-    target = schema.relaxed().to_arrow()
-    arrays = []
-    for f, strict in zip(target, schema.to_arrow(), strict=True):
-        index = batch.schema.get_field_index(f.name)
-        array = pa.nulls(batch.num_rows, f.type) if index < 0 else _cast(batch.column(index), f)
-        _check_nulls(array, strict, f.name)
-        arrays.append(array)
-    return pa.RecordBatch.from_arrays(arrays, schema=target)
-
-
-def _check_nulls(array: pa.Array, wanted: pa.Field, name: str) -> None:
-    """ConstraintViolationError if a column, or a part of one, is null where the schema allows none."""
-    if not wanted.nullable and array.null_count:
-        raise ConstraintViolationError(
-            f"column {name} must not be null, and {array.null_count:,} of the rows have none",
-            fix="fill the values, or make the column nullable",
-            place=name,
-            kind="not-null",
-        )
-    if pa.types.is_struct(wanted.type):
-        there = array.filter(array.is_valid()) if array.null_count else array
-        for i, inner in enumerate(wanted.type):
-            _check_nulls(there.field(i), inner, f"{name}.{inner.name}")
-    elif pa.types.is_list(wanted.type):
-        _check_nulls(array.flatten(), wanted.type.value_field, f"{name}.element")
-
-
-def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
-    try:
-        return array if array.type == wanted.type else array.cast(wanted.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidRequestError(
-            f"column {wanted.name} is {array.type} and does not fit {wanted.type}: {str(error).splitlines()[0]}",
-            fix="cast the column before writing",
-            place=wanted.name,
-            kind="type-mismatch",
-        ) from error
 
 
 def _flush(
@@ -153,13 +149,22 @@ def _flush(
     adds: list[AddFile] = []
     try:
         for values, rows in _partitions(table, context.partition_columns):
-            for start in range(0, rows.num_rows, context.rows_per_file):
-                part = rows.slice(start, context.rows_per_file)
+            start, bytes_per_row = 0, rows.nbytes / max(rows.num_rows, 1)
+            while start < rows.num_rows:
+                part = rows.slice(start, _rows_of_a_file(context, bytes_per_row))
                 adds.append(_write(part, values, context, storage, data_change, statistics, clock))
+                start += part.num_rows
+                bytes_per_row = (adds[-1].size or 0) / part.num_rows  # compressed, which the first file could not know
     except BaseException:
         discard(adds, storage)
         raise
     return adds
+
+
+def _rows_of_a_file(context: WriteContext, bytes_per_row: float) -> int:
+    if context.target_bytes is None or not bytes_per_row:
+        return context.rows_per_file
+    return max(1, min(context.rows_per_file, int(context.target_bytes / bytes_per_row)))
 
 
 def _partitions(table: pa.Table, columns: Sequence[str]) -> Iterable[tuple[dict[str, Any], pa.Table]]:
@@ -211,9 +216,10 @@ def _write(
     data = buffer.getvalue()
     recorded = {name: serialize(value) for name, value in values.items()}
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
-    path = "/".join(
-        [*(_folder(n, t) for n, t in recorded.items()), f"part-{uuid.uuid4()}.c000.{context.compression}.parquet"]
-    )
+    unique = str(uuid.uuid4())
+    folders = [unique[-context.random_prefix :]] if context.random_prefix else [_folder(*v) for v in recorded.items()]
+    codec = "" if context.compression == "none" else f".{context.compression}"
+    path = "/".join([*folders, f"part-{unique}.c000{codec}.parquet"])
     storage.put(path, data)
     return AddFile(
         path=encode_path(path),
@@ -221,8 +227,13 @@ def _write(
         partition_values=recorded,
         modification_time=milliseconds(clock()),
         data_change=data_change,
-        stats=file_statistics(rows, context.indexed_columns) if statistics else None,
+        stats=_statistics(rows, context) if statistics else None,
     )
+
+
+def _statistics(rows: pa.Table, context: WriteContext) -> str:
+    paths, prefix = context.indexed_paths, context.string_prefix
+    return file_statistics(rows, context.indexed_columns, indexed_paths=paths, prefix=prefix)
 
 
 def _folder(name: str, value: str | None) -> str:

@@ -1,0 +1,53 @@
+"""Frames of polars or Arrow to record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.write.conform import conform_batch
+from lakeview.errors import InvalidRequestError
+from lakeview.schema import Schema
+
+Frame: TypeAlias = pl.DataFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader
+
+
+def batches_of(frame: Frame) -> Iterator[pa.RecordBatch]:
+    """The rows in their order. InvalidRequestError for anything else than rows of polars or Arrow."""
+    if isinstance(frame, pl.DataFrame):
+        yield from _arrow(frame).to_batches()
+    elif isinstance(frame, pa.Table):
+        yield from frame.to_batches()
+    elif isinstance(frame, pa.RecordBatch):
+        yield frame
+    elif isinstance(frame, pa.RecordBatchReader):
+        yield from frame
+    else:
+        raise InvalidRequestError(
+            f"rows were given as {type(frame).__module__}.{type(frame).__qualname__}",
+            fix="give a polars DataFrame (collect() a LazyFrame), or a pyarrow Table, RecordBatch or RecordBatchReader",
+            kind="not-rows",
+        )
+
+
+def conformed_table(frame: Frame, schema: Schema) -> pa.Table:
+    """All rows in the columns and types of the schema, as `conform_batch` makes them."""
+    found, first = [], 0
+    for batch in batches_of(frame):
+        found.append(conform_batch(batch, schema, first=first))
+        first += batch.num_rows
+    return pa.Table.from_batches(found, schema=schema.relaxed().to_arrow())
+
+
+def _arrow(frame: pl.DataFrame) -> pa.Table:
+    try:
+        return frame.to_arrow()
+    except pa.ArrowException as error:
+        raise InvalidRequestError(
+            f"a column of the rows has no Arrow type: {str(error).splitlines()[0]}",
+            fix="cast columns of 128-bit integers and of Python objects to a type that Delta has",
+            kind="type-mismatch",
+        ) from error

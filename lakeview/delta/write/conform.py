@@ -1,0 +1,174 @@
+"""Batches of rows to the columns of a table: every field has its place and every value is kept, or they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeview.casts import ValueMisfitError, conform, whole
+from lakeview.delta.write.exact_casts import exact, misfit_of_types
+from lakeview.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.schema import DataType, Field, Schema
+
+
+def conform_batch(
+    batch: pa.RecordBatch, schema: Schema, *, fill_missing: bool = False, first: int = 0
+) -> pa.RecordBatch:
+    """The batch in the table's columns, types and order, everything nullable; no value is altered.
+
+    Columns and fields are matched by name: exactly, else ignoring case. One that the table lacks is refused at every
+    depth, and so is one that the rows lack, by its path (`s.b`, `items.element.b`, `m.value.x`). Null stands for a
+    nullable column that the rows lack and, with `fill_missing`, for fields of structs too. `first`: the number of the
+    batch's first row, for messages. InvalidRequestError (kinds unknown-column, missing-field, duplicate-column,
+    type-mismatch), ConstraintViolationError (kind not-null).
+    """
+    target = schema.relaxed().to_arrow()
+    rules = _Strict(fill_missing)
+    places = rules.fields(list(batch.schema), schema.fields, "")
+    arrays = []
+    for wanted, index, type_, strict in zip(schema, places, target.types, schema.to_arrow(), strict=True):
+        if index is None:
+            arrays.append(pa.nulls(batch.num_rows, type_))
+            continue
+        array = _column(batch.column(index), wanted, type_, rules, first)
+        _check_nulls(array, strict, wanted.name, first)
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
+
+
+def check_columns_fit(given: pa.Schema, schema: Schema, *, fill_missing: bool = False) -> None:
+    """Refuses rows of a schema whose columns or types can never fit, as `conform_batch` does, before there is a row."""
+    conform_batch(pa.RecordBatch.from_pylist([], given), schema, fill_missing=fill_missing)
+
+
+def _column(array: pa.Array, wanted: Field, target: pa.DataType, rules: _Strict, first: int) -> pa.Array:
+    if array.type == target:
+        return array
+    try:
+        return conform(array, wanted.type, target, wanted.name, rules)
+    except ValueMisfitError as misfit:
+        raise InvalidRequestError(
+            f"column {rules.failed} is {rules.found} and does not fit {rules.target}: row {first + misfit.position:,} "
+            f"(counted from 0) holds {misfit.value}, which would be altered",
+            fix="cast or round the column before writing, or leave the row out",
+            place=rules.failed,
+            kind="type-mismatch",
+        ) from misfit
+
+
+@dataclass(slots=True)
+class _Strict:
+    """Writing: every field of the rows has its place, every field of the table is given, every value stays.
+
+    After a ValueMisfitError `failed` is the path of the column, `found` and `target` its types.
+    """
+
+    fill_missing: bool
+    failed: str = ""
+    found: pa.DataType | None = None
+    target: pa.DataType | None = None
+
+    def fields(self, found: Sequence[pa.Field], wanted: Sequence[Field], path: str) -> list[int | None]:
+        exactly = {field.name: i for i, field in enumerate(found)}
+        folded = {name.casefold(): i for name, i in exactly.items()}
+        if len(folded) < len(found):
+            raise _twice([field.name for field in found], path)
+        known = {field.name for field in wanted}
+        places: list[int | None] = []
+        for field in wanted:
+            place = exactly.get(field.name)
+            if place is None and (other := folded.get(field.name.casefold())) is not None:
+                place = None if found[other].name in known else other
+            if place is None and (path or not field.nullable) and not (self.fill_missing and field.nullable):
+                raise _missing(_below(path, field.name), nested=bool(path), nullable=field.nullable)
+            places.append(place)
+        if len(found) > len([place for place in places if place is not None]):
+            unknown = next(field.name for i, field in enumerate(found) if i not in places)
+            raise _unknown(_below(path, unknown), nested=bool(path))
+        return places
+
+    def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (Arrow's type says it)
+        try:
+            if pa.types.is_nested(array.type) or pa.types.is_nested(target):
+                raise misfit_of_types(path, array.type, target)
+            return exact(array, target, path)
+        except ValueMisfitError:
+            self.failed, self.found, self.target = path, array.type, target
+            raise
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _twice(names: Sequence[str], path: str) -> InvalidRequestError:
+    folded = [name.casefold() for name in names]
+    first, second = [name for name in names if folded.count(name.casefold()) > 1][:2]
+    same = f"are both called {_below(path, first)}" if first == second else f"{_below(path, first)} and {second}"
+    differ = "" if first == second else " differ only by case"
+    return InvalidRequestError(
+        f"two {'fields' if path else 'columns'} of the rows {same}{differ}, and the table can hold one of them",
+        fix="rename one of them, or drop it",
+        place=_below(path, second),
+        kind="duplicate-column",
+    )
+
+
+def _unknown(path: str, *, nested: bool) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the rows have a {'field' if nested else 'column'} {path} that the table has not",
+        fix="drop it, or add it to the table in the same transaction: evolve(), with Spark the option mergeSchema",
+        place=path,
+        kind="unknown-column",
+    )
+
+
+def _missing(path: str, *, nested: bool, nullable: bool) -> InvalidRequestError | ConstraintViolationError:
+    if not nullable:
+        return ConstraintViolationError(
+            f"column {path} must not be null, and the rows have no such {'field' if nested else 'column'}",
+            fix="add it to the rows",
+            place=path,
+            kind="not-null",
+        )
+    return InvalidRequestError(
+        f"the rows have no field {path}, and the table has one",
+        fix="add it to the rows, as null if need be; append(fill_missing=True), with Spark the option mergeSchema, "
+        "writes null for fields that the rows lack",
+        place=path,
+        kind="missing-field",
+    )
+
+
+def _check_nulls(array: pa.Array, wanted: pa.Field, path: str, first: int | None = None) -> None:
+    """ConstraintViolationError if a column, or a part of one, is null where the schema allows none."""
+    if not wanted.nullable and array.null_count:
+        row = "" if first is None else f"; the first is row {first + pc.index(array.is_null(), True).as_py():,}, from 0"
+        raise ConstraintViolationError(
+            f"column {path} must not be null, and {array.null_count:,} of the rows have none{row}",
+            fix="fill the values, or make the column nullable",
+            place=path,
+            kind="not-null",
+        )
+    kind = wanted.type
+    if pa.types.is_struct(kind):
+        there = array.filter(array.is_valid()) if array.null_count else array
+        for i, inner in enumerate(kind):
+            _check_nulls(there.field(i), inner, f"{path}.{inner.name}")
+    elif pa.types.is_list(kind) and _demanding(kind.value_field):
+        _check_nulls(array.flatten(), kind.value_field, f"{path}.element")
+    elif pa.types.is_map(kind):
+        entries = whole(array)
+        _check_nulls(entries.keys, kind.key_field, f"{path}.key")
+        if _demanding(kind.item_field):
+            _check_nulls(entries.items, kind.item_field, f"{path}.value")
+
+
+def _demanding(field: pa.Field) -> bool:
+    """Whether a null may be wrong in it, or below it."""
+    kind = field.type
+    parts = [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return not field.nullable or pa.types.is_map(kind) or any(_demanding(part) for part in parts)

@@ -1,0 +1,156 @@
+"""Schemas that a table may have: what a new one holds, what may be added to one, and what rows add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lakeview.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+
+_TYPES = frozenset(
+    {
+        "string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp",
+        "timestamp_ntz", "void",
+    }
+)  # fmt: skip
+"""Primitive types (delta protocol, Primitive Types) whose values this writer writes."""
+
+_MOST_DIGITS = 38
+
+
+def check_types(schema: Schema) -> None:
+    """Refuses a schema whose rows are not written: a type that is none of Delta's, or two fields of one name.
+
+    UnsupportedTableError for a type, InvalidRequestError where names of one struct differ by case at most.
+    """
+    for path, type_ in _types(schema):
+        if isinstance(type_, StructType):
+            _check_names(type_.fields, path)
+        writable = type_.name in _TYPES if isinstance(type_, PrimitiveType) else True
+        if isinstance(type_, DecimalType):
+            writable = 1 <= type_.precision <= _MOST_DIGITS and 0 <= type_.scale <= type_.precision
+        if not writable:
+            raise UnsupportedTableError(
+                f"column {path} is {type_}, which is not written to Delta tables",
+                fix="cast the column to a type that Delta has, or leave it out",
+                place=path,
+                kind="unsupported-type",
+            )
+
+
+def check_evolution(old: Schema, new: Schema) -> None:
+    """InvalidRequestError unless all of the old schema stays and every new column, or field of a struct, is nullable.
+
+    "Any column that exists in a data file present in the table MUST also be present in the metadata of the table."
+    Fields may be added to structs at any depth, except below the key of a map: keys would be others.
+    """
+    _check_fields(old.fields, new.fields, "")
+
+
+def merge_schemas(old: Schema, rows: Schema) -> Schema:
+    """The old schema with the columns, and the fields of structs, that only the rows have, behind its own.
+
+    Names are compared without case. What both have stays as the table has it, and so do keys of maps: rows of another
+    type are refused when they are written. New fields are nullable.
+    """
+    return Schema(_merged_fields(old.fields, rows.fields))
+
+
+def _types(schema: Schema) -> Iterator[tuple[str, DataType]]:
+    yield "", StructType(schema.fields)
+    for field in schema:
+        yield from _inner_types(field.type, field.name)
+
+
+def _inner_types(type_: DataType, path: str) -> Iterator[tuple[str, DataType]]:
+    yield path, type_
+    match type_:
+        case StructType(fields):
+            for field in fields:
+                yield from _inner_types(field.type, f"{path}.{field.name}")
+        case ArrayType(element):
+            yield from _inner_types(element, f"{path}.element")
+        case MapType(key, value):
+            yield from _inner_types(key, f"{path}.key")
+            yield from _inner_types(value, f"{path}.value")
+
+
+def _check_names(fields: Sequence[Field], path: str) -> None:
+    folded = [field.name.casefold() for field in fields]
+    if len(set(folded)) == len(folded):
+        return
+    twice = next(field.name for field in fields if folded.count(field.name.casefold()) > 1)
+    what = f"fields of {path}" if path else "columns"
+    raise InvalidRequestError(
+        f"two {what} are called {twice}, case aside",
+        fix="rename one of them: names that differ only by case are one name in Delta",
+        place=_below(path, twice),
+        kind="duplicate-column",
+    )
+
+
+def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None:
+    found = {field.name: field for field in new}
+    folded = [field.name.casefold() for field in new]
+    what = "field" if path else "column"
+    for field in old:
+        name = _below(path, field.name)
+        if field.name not in found:
+            raise _refused(f"{what} {name} would be dropped, which needs column mapping", name)
+        if field.nullable and not found[field.name].nullable:
+            raise _refused(f"{what} {name} would no longer be nullable", name)
+        _check_type(field.type, found[field.name].type, name, what)
+    known = {field.name for field in old}
+    for field in new:
+        name = _below(path, field.name)
+        if folded.count(field.name.casefold()) > 1:
+            raise _refused(f"two {what}s would be called {name}, case aside", name)
+        if field.name not in known and not field.nullable:
+            raise _refused(f"{what} {name} is new and must be nullable: older files do not have it", name)
+
+
+def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
+    match old, new:
+        case StructType(before), StructType(after):
+            _check_fields(before, after, path)
+        case ArrayType(before, nulls), ArrayType(after, nulls_after) if nulls_after or not nulls:
+            _check_type(before, after, f"{path}.element", "field")
+        case MapType(key, before, nulls), MapType(key_after, after, nulls_after) if nulls_after or not nulls:
+            if key != key_after:
+                raise _refused(f"the key of {what} {path} would change from {key} to {key_after}", f"{path}.key")
+            _check_type(before, after, f"{path}.value", "field")
+        case _ if old != new:
+            raise _refused(f"{what} {path} would change from {old} to {new}", path)
+
+
+def _merged_fields(old: Sequence[Field], rows: Sequence[Field]) -> tuple[Field, ...]:
+    given = {field.name.casefold(): field for field in rows}
+    given.update({field.name: field for field in rows})
+    kept = []
+    for field in old:
+        other = given.get(field.name) or given.get(field.name.casefold())
+        kept.append(field if other is None else replace(field, type=_merged(field.type, other.type)))
+    known = {field.name.casefold() for field in old}
+    return (*kept, *(replace(field, nullable=True) for field in rows if field.name.casefold() not in known))
+
+
+def _merged(old: DataType, rows: DataType) -> DataType:
+    match old, rows:
+        case StructType(fields), StructType(others):
+            return StructType(_merged_fields(fields, others))
+        case ArrayType(element), ArrayType(other):
+            return replace(old, element=_merged(element, other))
+        case MapType(_, value), MapType(_, other):
+            return replace(old, value=_merged(value, other))
+    return old
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _refused(message: str, place: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        message, fix="add nullable columns only; rewrite the table for anything else", place=place, kind="schema-change"
+    )

@@ -1,0 +1,68 @@
+"""Conditions that replace or remove whole files: checked before anything is written, applied to partition values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.errors import InvalidRequestError
+from lakeview.expressions import check_columns
+from lakeview.predicates import predicate
+from lakeview.schema import Schema, polars_type
+
+_KIND = "bad-predicate"
+"""As conditions that cannot be read at all."""
+
+
+def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> pl.Expr:
+    """The condition, if it is one on partition columns alone, and true or false for every value they can have.
+
+    InvalidRequestError (kinds unknown-column, not-a-partition-column, bad-predicate) otherwise: a file may hold rows
+    that a condition on another column selects beside others that it does not.
+    """
+    expression = predicate(where)
+    check_columns(expression, schema)
+    other = [name for name in expression.meta.root_names() if name not in partitions]
+    if other:
+        raise InvalidRequestError(
+            f"{other[0]} is no partition column: whole files can be replaced by partition only",
+            fix=f"use conditions on {', '.join(partitions)}"
+            if partitions
+            else "overwrite the table without a condition: it is not partitioned",
+            place="where",
+            kind="not-a-partition-column",
+        )
+    _check_evaluates(expression, where, schema, partitions)
+    return expression
+
+
+def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
+    """Which rows the condition selects: true, false, or null where it is neither. `values`: their partition values.
+
+    A condition without any column selects all rows or none, as does one on a table without partition columns.
+    InvalidRequestError (kind bad-predicate) if a value cannot be converted as the condition asks.
+    """
+    chosen = _evaluated(values, condition, "the condition")
+    return chosen if chosen.len() == rows else pl.Series("chosen", [chosen[0]] * rows, dtype=pl.Boolean)
+
+
+def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
+    empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
+    found = _evaluated(empty, expression, str(where)).dtype
+    if found != pl.Boolean:
+        raise InvalidRequestError(
+            f"{where!s} is {found}, not true or false", fix="write a comparison", place="where", kind=_KIND
+        )
+
+
+def _evaluated(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series:
+    try:
+        return values.select(condition.alias("chosen")).to_series()
+    except pl.exceptions.PolarsError as error:
+        raise InvalidRequestError(
+            f"{name} cannot be evaluated: {str(error).splitlines()[0]}",
+            fix="compare partition columns with values of their own types",
+            place="where",
+            kind=_KIND,
+        ) from error

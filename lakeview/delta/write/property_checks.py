@@ -1,0 +1,95 @@
+"""Properties that are set, and those of a table that is written: honoured, harmless, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeview.delta.properties import CODEC, FEATURE_VALUES, PROPERTIES, Effect, is_known, nearest, value
+from lakeview.errors import InvalidRequestError, UnsupportedTableError
+
+_OWN_CODECS: Mapping[str, str] = {
+    "none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "lz4_raw": "lz4",
+    "lz4raw": "lz4", "brotli": "brotli", "zstd": "zstd",
+}  # fmt: skip
+_FEATURES = ("delta.constraints.", "delta.feature.")
+"""Families whose members name what a table needs of writers: the features decide."""
+
+
+def check_settable(given: Mapping[str, Any]) -> None:
+    """Refuses properties that this writer would not honour once they are set; others than `delta.*` are the user's own.
+
+    InvalidRequestError (kinds unknown-property, property-value) for a name that no engine knows and a value that cannot
+    be meant, UnsupportedTableError (kind unsupported-property) for what is not implemented. Features are judged later.
+    """
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise _bad_value(name, text, "text: properties are recorded as text")
+        if name.lower().startswith("delta."):  # other engines ignore their case
+            _check_settable(name, text)
+
+
+def _check_settable(name: str, text: str) -> None:
+    if name.startswith(_FEATURES):
+        if name.startswith("delta.feature.") and text.lower() not in FEATURE_VALUES:
+            raise _bad_value(name, text, "supported")
+        return
+    known = PROPERTIES.get(name)
+    if known is None and not is_known(name):
+        near = nearest(name)
+        raise InvalidRequestError(
+            f"{name} is no property that Delta tables have",
+            fix=f"set {near}" if near else "leave it out; names of your own do not begin with delta.",
+            place=name,
+            kind="unknown-property",
+        )
+    if known is not None and known.parse(text) is None:
+        raise _bad_value(name, text, known.expected)
+    if known is None or (known.effect in (Effect.ENGINE, Effect.BINDING) and text.lower() not in known.off):
+        raise UnsupportedTableError(
+            f"{name} is {text!r}, which this writer would not honour",
+            fix=(known and known.fix) or "leave it out, or set it with an engine that implements it",
+            place=name,
+            kind="unsupported-property",
+        )
+    if name == CODEC:
+        codec({name: text})
+
+
+def check_honoured(properties: Mapping[str, str], address: str) -> None:
+    """UnsupportedTableError for a table with a property that each of its commits has to keep, and that ours do not.
+
+    Properties that only guide engines' own work, that no engine knows, or whose value is none, do not stop a write.
+    """
+    for name, known in PROPERTIES.items():
+        text = properties.get(name)
+        if text is not None and known.effect is Effect.BINDING and text.lower() not in known.off:
+            raise UnsupportedTableError(
+                f"{address} has {name} = {text}: every commit has to keep what it promises to readers, and this writer "
+                "does not",
+                fix="write it with an engine that implements the property, or unset it there",
+                place=name,
+                kind="unsupported-property",
+            )
+
+
+def codec(properties: Mapping[str, str]) -> str:
+    """How data files are compressed, in the words of Arrow: zstd where nothing is set.
+
+    UnsupportedTableError for a codec that is not written.
+    """
+    wanted = value(properties, CODEC) or "zstd"
+    if wanted not in _OWN_CODECS:
+        raise UnsupportedTableError(
+            f"{CODEC} is {wanted}, and data files are not compressed so here",
+            fix="set it to zstd or snappy",
+            place=CODEC,
+            kind="unsupported-property",
+        )
+    return _OWN_CODECS[wanted]
+
+
+def _bad_value(name: str, text: object, expected: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{name} is {text!r}, which it cannot be", fix=f"give {expected}", place=name, kind="property-value"
+    )
