@@ -262,8 +262,8 @@ def _widen(table: Table, seed: int) -> None:
 
 def _new_spec(table: Table, seed: int) -> None:
     source, transform = ((1, BucketTransform(7)), (10, IdentityTransform()), (1, TruncateTransform(100)))[seed % 3]
-    if any((f.source_id, f.transform) == (source, transform) for f in table.spec().fields):
-        return
+    if any(f.source_id == source for f in table.spec().fields):
+        return  # pyiceberg writes no rows for two partition fields of one column
     with table.update_spec() as change:
         change.add_field(_name(table, source), transform, f"new{seed % 3}")
 
