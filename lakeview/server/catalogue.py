@@ -29,6 +29,16 @@ class Place:
         return self.table.id
 
     @property
+    def name(self) -> str:
+        """Share, schema and table, joined by dots."""
+        return f"{self.share.name}.{self.schema.name}.{self.table.name}"
+
+    @property
+    def shares_history(self) -> bool:
+        """True if earlier versions may be asked for; never those of a view."""
+        return self.table.history_shared and self.table.view is None
+
+    @property
     def shown(self) -> str:
         """Its id and what is shared under it: a page token of a table is none for the view that takes its place."""
         what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()

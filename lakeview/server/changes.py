@@ -14,7 +14,7 @@ from lakeview.server.choosing import Asked
 from lakeview.server.context import Context
 from lakeview.server.continuation import Position, opened, sealed
 from lakeview.server.lines import Url, closing, written
-from lakeview.server.refusals import bad_parameter, unsupported
+from lakeview.server.refusals import bad_parameter
 from lakeview.server.requests import ChangesRequest, Wanted, changes_request, wanted
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.signing import checksum
@@ -46,17 +46,17 @@ class _Page:
 async def changes(context: Context) -> Response:
     """GET .../changes."""
     place = context.place()
+    if not place.shares_history:  # before anything else: clients know a table without shared history by these words
+        raise bad_parameter(f"cdf is not enabled on table {place.name}")
     request = changes_request(context.query)
     asked_for = wanted(context.request.headers)
     mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, asked_for)
     page = opened(context, "pages", request.page_token, place.shown, mark)
 
     def found(asked: Asked) -> _Found:
-        asked.require_history("table changes")
-        if not asked.source.records_changes():
-            raise unsupported(f"cdf is not enabled on table {place.share.name}.{place.schema.name}.{place.table.name}")
         start, end = (page.version, page.end) if page is not None else _range(asked, request)
-        return _ready(context, asked, start, end, asked_for, request)
+        historical = (request.historical_metadata, request.historical_protocol)
+        return _ready(context, asked, (start, end), asked_for, historical, feed=True)
 
     ready = await asking(context, found)
     return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
@@ -70,13 +70,13 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
     page = opened(context, "pages", request.page_token, place.shown, mark)
 
     def found(asked: Asked) -> _Found:
-        asked.require_history("startingVersion")
         start = request.starting_version
         assert start is not None
         end = asked.latest if page is None else page.end
         if page is None and request.ending_version is not None:
             end = min(end, request.ending_version)
-        return _ready(context, asked, asked.within(start), end, asked_for, None)
+        historical = (request.include_historical_metadata, request.include_historical_protocol)
+        return _ready(context, asked, (asked.within(start), end), asked_for, historical, feed=False)
 
     ready = await asking(context, found)
     context.entry.hints = hints_text(request)
@@ -86,6 +86,7 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
 def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
     start = request.starting_version
     if start is None and request.starting is not None:
+        asked.source.version_at(request.starting)  # refuses a timestamp outside the table's life
         start = asked.source.first_from(request.starting, asked.place.table.start_version)
     assert start is not None
     end = asked.latest
@@ -99,27 +100,35 @@ def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
 
 
 def _ready(
-    context: Context, asked: Asked, start: int, end: int, asked_for: Wanted, request: ChangesRequest | None
+    context: Context,
+    asked: Asked,
+    versions: tuple[int, int],
+    asked_for: Wanted,
+    historical: tuple[bool, bool],
+    *,
+    feed: bool,
 ) -> _Found:
-    """Everything that can be refused is refused here, before the first byte."""
+    """Everything that can be refused is refused here, before the first byte. `historical`: whether metaData and
+    protocol lines of later versions are wanted; `feed`: what the change feed records, else files added and removed."""
+    start, end = versions
+    metadata, protocol = historical
     most = context.hub.settings.limits.changes_versions
     if start > end:
         raise bad_parameter(f"the start version {start} is after the end version {end}")
     if end - start >= most:
         raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
     first = asked.shared(start)
-    historical = request is None or request.historical_metadata
-    heading = first if historical else asked.shared(end)
-    between = asked.source.needed_between(start, end, feed=request is not None)
+    heading = first if metadata else asked.shared(end)
+    between = asked.source.needed_between(start, end, feed=feed)
     chosen = chosen_format(asked_for, first, asked.shared(end).needed | between)
     wanted_changes = ChangesWanted(
         start,
         end,
         chosen,
         asked_for.id_hash or chosen.value,
-        feed=request is not None,
-        metadata=historical,
-        protocol=request is None or request.historical_protocol,
+        feed=feed,
+        metadata=metadata,
+        protocol=protocol,
     )
     batches = asked.source.changes(wanted_changes)
     begun = next(batches, None)

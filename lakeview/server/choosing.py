@@ -12,6 +12,15 @@ from lakeview.server.source import Source
 from lakeview.server.sources import Sources
 
 
+def require_history(place: Place) -> None:
+    """400 unless the table is shared with its history. Clients know the refusal by its first words."""
+    if not place.shares_history:
+        raise bad_parameter(
+            "Reading table by version or timestamp is not supported because history sharing is not enabled on table: "
+            f"{place.name}"
+        )
+
+
 @dataclass(frozen=True)
 class Asked:
     """A table as one request sees it: open, and its latest version at that moment. All methods block."""
@@ -27,21 +36,11 @@ class Asked:
         opened = sources.of(place.table)
         return Asked(place, sources, *sources.current(opened))
 
-    @property
-    def history_shared(self) -> bool:
-        """Whether the table's past may be asked for; never that of a view."""
-        return self.place.table.history_shared and self.place.table.view is None
-
-    def require_history(self, what: str) -> None:
-        """400 unless the table is shared with its history."""
-        if not self.history_shared:
-            raise bad_parameter(f"{what} is not supported because history sharing is not enabled on this table")
-
     def version(self, version: int | None, moment: datetime | None) -> int:
         """The version a number or a moment asks for, the latest without either. 400 outside what is shared."""
         if version is None and moment is None:
             return self.latest
-        self.require_history("reading a version or a timestamp of a table")
+        require_history(self.place)
         found = self.source.version_at(moment) if version is None and moment is not None else version
         assert found is not None
         return self.within(found)

@@ -30,7 +30,7 @@ from lakeview.server.delta_lines import (
     vector_path,
 )
 from lakeview.server.lines import Row, delta_row, parquet_row, rows_frame, servable
-from lakeview.server.refusals import bad_parameter
+from lakeview.server.refusals import bad_parameter, not_recorded
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.sharing.protocol import ResponseFormat, encode_line
 from lakeview.snapshot import TableProtocol
@@ -94,23 +94,19 @@ def _chunks(start: int, end: int) -> Iterator[range]:
 
 
 def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
-    """What a commit changed: "commits with cdc files give only those" to who asked for the feed."""
+    """What a commit changed, in the log's order; where the feed is asked for and there are cdc files, those alone."""
     if feed and (recorded := list(cdc_actions(commit))):
         return recorded
     if feed and merged_nothing(commit):
         return ()
-    adds = [a for _, a in only("add", [commit])]
-    removes = [a for _, a in only("remove", [commit])]
-    return [a for a in (*adds, *removes) if a.data_change]
+    found = (action.add or action.remove for action in commit.actions)
+    return [action for action in found if action is not None and action.data_change]
 
 
 def _require_feed(table: DeltaTable, metadata: Mapping[int, Metadata], wanted: ChangesWanted) -> None:
     for version, found in ((wanted.start, table.state(wanted.start).metadata), *sorted(metadata.items())):
         if not feed(found):
-            raise bad_parameter(
-                f"Error getting change data for range [{wanted.start}, {wanted.end}] as change data was not recorded "
-                f"for version [{version}]"
-            )
+            raise not_recorded(wanted.start, wanted.end, version)
 
 
 def _require_reader(table: DeltaTable, protocols: Mapping[int, Protocol], wanted: ChangesWanted) -> None:

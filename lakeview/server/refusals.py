@@ -7,6 +7,7 @@ what is wrong with a table is told by its kind, and the place goes to the server
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from lakeview.errors import (
     AccessDeniedError,
@@ -48,6 +49,29 @@ def malformed(message: str) -> Refusal:
 def unsupported(message: str) -> Refusal:
     """400: the table cannot be given in this way."""
     return Refusal(400, _UNSUPPORTED, message)
+
+
+def not_recorded(start: int, end: int, version: int) -> Refusal:
+    """400: a version of a range has no change data."""
+    return bad_parameter(
+        f"Error getting change data for range [{start}, {end}] as change data was not recorded for version [{version}]"
+    )
+
+
+def after_latest(last: datetime) -> Refusal:
+    """400: a timestamp after the last commit, which was at `last`."""
+    return bad_parameter(
+        "The timestamp is after the latest available version. Please use a timestamp less than or equal to "
+        f"{last:%Y-%m-%dT%H:%M:%S.%fZ}"
+    )
+
+
+def before_first(first: datetime) -> Refusal:
+    """400: a timestamp before the first commit that is there, which was at `first`."""
+    return bad_parameter(
+        f"Please use a timestamp greater than or equal to {first:%Y-%m-%dT%H:%M:%S.%fZ}: "
+        "the timestamp is before the earliest version available"
+    )
 
 
 def not_there(kind: str, name: str) -> Refusal:

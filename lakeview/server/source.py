@@ -62,9 +62,6 @@ class Source(Protocol):
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal for a version after the latest, before the first that is shared, or beside the way between them."""
 
-    def records_changes(self) -> bool:
-        """Whether its changes may be asked for."""
-
     def require_files(self, version: int) -> None:
         """Refusal if data files of a past version are gone."""
 

@@ -168,10 +168,6 @@ class ViewSource:
         """Refusal outside of what is shared."""
         self._source.require_shared(version, first, latest)
 
-    def records_changes(self) -> bool:
-        """No: a copy is replaced, which says nothing about what changed."""
-        return False
-
     def require_files(self, version: int) -> None:
         """Refusal if files of a past version are gone."""
         self._source.require_files(version)

@@ -114,6 +114,7 @@ def _take(read: _Read, line: Line, number: int) -> None:
         _check_version(line.protocol)
     elif line.meta_data is not None:
         if read.metadata is None:
+            check_access_modes(line.meta_data.access_modes)
             read.metadata = line.meta_data
         if line.meta_data.version is not None:
             read.schemas.append((line.meta_data.version, _metadata(line.meta_data)))
@@ -152,6 +153,18 @@ def _head(protocol: ProtocolLine, metadata: MetadataLine, version: int) -> Head:
     if protocol.delta_protocol is not None:
         return Head(version, ResponseFormat.DELTA, protocol.delta_protocol, _metadata(metadata))
     return Head(version, ResponseFormat.PARQUET, Protocol(min_writer_version=0), _metadata(metadata))
+
+
+def check_access_modes(modes: Sequence[str] | None, table: str = "the table") -> None:
+    """UnsupportedTableError for a table that is given without signed URLs: "If this field is not present, the client
+    will assume that the server only supports url based access" (List Tables, accessModes)."""
+    if modes and "url" not in modes:
+        raise UnsupportedTableError(
+            f"{table} is shared in access mode {', '.join(modes)} only, and lakeview reads shares by signed URLs",
+            fix="ask whoever shares it for access mode url, or use a client that takes temporary credentials",
+            place="accessModes",
+            kind="unsupported-access-mode",
+        )
 
 
 def _metadata(line: MetadataLine) -> Metadata:

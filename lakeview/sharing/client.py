@@ -26,6 +26,7 @@ from lakeview.sharing.protocol import (
     QueryRequest,
     ResponseFormat,
     SchemaPage,
+    SharedTable,
     SharePage,
     TablePage,
     moment_text,
@@ -46,11 +47,11 @@ SCHEMAS = pl.Schema({"share": pl.String(), "schema": pl.String()})
 TABLES = pl.Schema(
     {
         "share": pl.String(), "schema": pl.String(), "table": pl.String(), "id": pl.String(),
-        "share_id": pl.String(), "address": pl.String(),
+        "share_id": pl.String(), "address": pl.String(), "access_modes": pl.List(pl.String()),
     }
 )  # fmt: skip
 """What is shared, one row each, in the server's order; ids are null where the server gives none. `address`: what
-`lakeview.open_table` takes."""
+`lakeview.open_table` takes; `access_modes`: null where the server names none, which means `url`."""
 
 CAPABILITIES = Capabilities(
     (ResponseFormat.DELTA, ResponseFormat.PARQUET),
@@ -170,11 +171,14 @@ class SharingClient:
     # -- inside
 
     def _tables(self, path: tuple[str, ...], what: str) -> pl.DataFrame:
+        address = self.profile.address
+
+        def row(table: SharedTable) -> tuple[Any, ...]:
+            path = f"{address}#{table.share}.{table.schema}.{table.name}"
+            return table.share, table.schema, table.name, table.id, table.share_id, path, table.access_modes
+
         def rows(page: TablePage) -> list[tuple[Any, ...]]:
-            return [
-                (t.share, t.schema, t.name, t.id, t.share_id, f"{self.profile.address}#{t.share}.{t.schema}.{t.name}")
-                for t in page.items or ()
-            ]
+            return [row(table) for table in page.items or ()]
 
         return pl.DataFrame(self._listed(TablePage, path, what, rows), schema=TABLES, orient="row")
 

@@ -343,3 +343,19 @@ def test_statistics_that_a_checkpoint_keeps_as_structs_are_told_as_text(lake: Pa
         "maxValues": {"id": 3},
         "nullCount": {"id": 0},
     }
+
+
+@pytest.mark.parametrize(
+    ("tail", "query"),
+    [
+        ("version", {"startingTimestamp": "yesterday"}),
+        ("metadata", {"timestamp": "yesterday"}),
+        ("metadata", {"version": "x"}),
+    ],
+)
+def test_history_is_refused_before_a_timestamp_is_parsed(api: Api, tail: str, query: dict[str, Any]) -> None:
+    answer = api.get(f"{TABLE.format('some')}/{tail}", **query)
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith("Reading table by version or timestamp is not supported")
+    status, _, message = api.refused("some", timestamp="yesterday")
+    assert (status, message[:50]) == (400, "Reading table by version or timestamp is not suppo")

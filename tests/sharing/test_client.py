@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import lakeview as lv
 from lakeview.errors import (
     AccessDeniedError,
     InvalidRequestError,
@@ -17,6 +19,7 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
+from lakeview.sharing.answers import check_access_modes
 from lakeview.sharing.client import SHARES, TABLES, SharingClient
 from lakeview.sharing.http import Http, Limits, is_loopback, shown
 from lakeview.sharing.profile import TableName, parse_profile
@@ -385,3 +388,40 @@ def test_what_is_this_machine() -> None:
 
 def test_a_url_is_shown_without_what_signs_it() -> None:
     assert shown("https://me:pw@store/a/b?sig=1#x") == "https://store/a/b"
+
+
+# -- access modes
+
+
+def test_a_table_that_is_given_by_its_folder_alone_is_refused_by_name(
+    server: SharingServer, orders: SharedStory, profile: Path
+) -> None:
+    """By its metadata, and before a file is asked for."""
+    head = [{"protocol": {"minReaderVersion": 1}}, {"metaData": {"id": "x", "accessModes": ["dir"]}}]
+    body = "\n".join(map(json.dumps, head)).encode()
+    server.answer_with("/metadata", 200, body, headers={"Delta-Table-Version": "0"})
+    with pytest.raises(UnsupportedTableError, match="shared in access mode dir only") as refused:
+        lv.open_table(f"{profile}#{ORDERS}")
+    assert (refused.value.kind, bool(refused.value.fix)) == ("unsupported-access-mode", True)
+    assert [asked.method for asked in server.asked] == ["GET"]
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_server_that_answers_nothing_about_such_a_table_is_asked_for_its_list(
+    status: int, server: SharingServer, orders: SharedStory, profile: Path
+) -> None:
+    item = {"share": ORDERS.share, "schema": ORDERS.schema, "name": ORDERS.name.upper()}
+    server.answer_with("/metadata", status, {"errorCode": "X", "message": "no"})
+    server.answer_with("/tables", 200, {"items": [{**item, "location": "s3://lake/t", "accessModes": ["dir"]}]})
+    with pytest.raises(UnsupportedTableError, match=f"{ORDERS} is shared in access mode dir only"):
+        lv.open_table(f"{profile}#{ORDERS}")
+
+
+@pytest.mark.parametrize("modes", [None, [], ["url"], ["dir", "url"]])
+def test_a_table_that_is_given_by_urls_too_is_read(
+    modes: list[str] | None, server: SharingServer, orders: SharedStory
+) -> None:
+    item = {"share": "a", "schema": "b", "name": "c", "accessModes": modes}
+    server.answer_with("/tables", 200, {"items": [item]})
+    assert client(server).tables("a", "b")["access_modes"].to_list() == [modes]
+    check_access_modes(modes)
