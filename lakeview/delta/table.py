@@ -20,7 +20,7 @@ from lakeview.delta.data.lifetimes import with_statistics
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.statistics import physical_leaves, table_statistics
+from lakeview.delta.data.statistics import physical_leaves, string_prefix, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable, column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
@@ -142,7 +142,8 @@ class DeltaTable(OneLine):
             return lives
         state = self._state()
         leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
-        return with_statistics(lives, self._log, self._history.base_version(), leaves)
+        prefix = string_prefix(state.properties)
+        return with_statistics(lives, self._log, self._history.base_version(), leaves, prefix)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""

@@ -313,11 +313,10 @@ def _schemas(found: _Recorded, path: str, max_depth: int) -> tuple[dict[int, Rec
         schemas[recorded.schema_id] = recorded
     current = found.current_schema_id
     if current is None:
-        if found.format_version > 1:
+        # "schema" is required in version 1 and says which one is current where there is no id (Table Metadata Fields)
+        if found.format_version > 1 or not _present(found.schema):
             raise _invalid(path, "it has no current-schema-id")
-        current = max(schemas)
-        if _present(found.schema):
-            current = _recorded_schema(bytes(found.schema), path, max_depth).schema_id
+        current = _recorded_schema(bytes(found.schema), path, max_depth).schema_id
     if current not in schemas:
         raise _invalid(path, f"current-schema-id is {current}, which is none of its schemas")
     return schemas, current

@@ -92,7 +92,7 @@ def _column(i: int, field: Field, cut: int, *, bounded: bool) -> pl.Expr:
     """One column of STATISTICS, of the facts `low`, `high` and `nulls` of this number, `records` and `whole`: whether
     no row of a file is deleted."""
     nulls, whole = pl.col(f"nulls{i}"), pl.col("whole")
-    certain = nulls.is_not_null() & (whole | (nulls == 0) | (nulls == pl.col("records"))).fill_null(False)
+    certain = nulls.is_not_null() & (whole | (nulls == 0)).fill_null(False)
     low, high = (pl.col(f"low{i}"), pl.col(f"high{i}")) if bounded else (pl.lit(None), pl.lit(None))
     exact = whole & _short(low, field, cut) & _short(high, field, cut) if bounded else pl.lit(value=False)
     return pl.struct(min=low, max=high, null_count=nulls, exact=exact, null_count_exact=certain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -41,7 +41,7 @@ VALUES: list[tuple[str, Any, Any, Any, Any, bool]] = [
         "2026-01-01T00:00:00.123Z",
         "2026-01-02T00:00:00.999+01:00",
         datetime(2026, 1, 1, 0, 0, 0, 123000, tzinfo=UTC),
-        datetime(2026, 1, 1, 23, 0, 0, 999000, tzinfo=UTC),
+        datetime(2026, 1, 1, 23, 0, 0, 999999, tzinfo=UTC),
         False,
     ),
     (
@@ -57,7 +57,7 @@ VALUES: list[tuple[str, Any, Any, Any, Any, bool]] = [
         "2026-01-01T00:00:00.123",
         "2026-01-01T00:00:00.124",
         datetime.fromisoformat("2026-01-01T00:00:00.123"),
-        datetime.fromisoformat("2026-01-01T00:00:00.124"),
+        datetime.fromisoformat("2026-01-01T00:00:00.124999"),
         False,
     ),
 ]
@@ -98,7 +98,8 @@ def test_bounds_from_before_a_type_was_widened_are_read(
     history: DeltaHistory, type_: str, bound: Any, value: Any
 ) -> None:
     found = statistics(history, {"x": type_}, bounds(bound, bound))["x"]
-    assert (found["min"], found["max"]) == (value, value)
+    cut_off = timedelta(microseconds=999) if isinstance(value, datetime) else None
+    assert (found["min"], found["max"]) == (value, value if cut_off is None else value + cut_off)
 
 
 def test_bounds_of_floats_that_became_doubles_reach_what_the_float_was(history: DeltaHistory) -> None:
@@ -231,10 +232,8 @@ def test_bounds_that_are_not_tight_are_not_exact(history: DeltaHistory) -> None:
     assert found == {"min": 1, "max": 2, "null_count": 3, "exact": False, "null_count_exact": False}
 
 
-@pytest.mark.parametrize(("nulls", "exact"), [(0, True), (9, True), (3, False)])
-def test_null_counts_of_none_or_all_are_exact_even_in_loose_bounds(
-    history: DeltaHistory, nulls: int, exact: bool
-) -> None:
+@pytest.mark.parametrize(("nulls", "exact"), [(0, True), (9, False), (3, False)])
+def test_a_null_count_of_none_is_exact_even_in_loose_bounds(history: DeltaHistory, nulls: int, exact: bool) -> None:
     found = statistics(history, {"x": "long"}, {**bounds(1, 2, nulls), "tightBounds": False})["x"]
     assert found["null_count_exact"] is exact
 
@@ -265,3 +264,36 @@ def test_statistics_of_thousands_of_columns_take_seconds_not_minutes(history: De
     assert table.plan("c4999 > 10000")["reason"].to_list() == ["statistics", "kept"]
     assert table.snapshot().schema.names[-1] == "c4999"
     assert time.process_time() - begun < 30
+
+
+def test_the_upper_bound_of_a_timestamp_holds_what_writers_cut_off(history: DeltaHistory) -> None:
+    """A writer that keeps microseconds in its rows and milliseconds in the log: 10:00:00.123456 is recorded as .123."""
+    cut = {"t": "2026-01-01T10:00:00.123Z"}
+    told = {"numRecords": 1, "minValues": cut, "maxValues": cut}
+    found = statistics(history, {"t": "timestamp"}, told)["t"]
+    assert found["min"] <= datetime(2026, 1, 1, 10, 0, 0, 123456, tzinfo=UTC) <= found["max"]
+    assert found["exact"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix", "exact"),
+    [
+        ("a" * 31, None, True),
+        ("a" * 32, None, False),
+        ("\N{GRINNING FACE}" * 15, None, True),
+        ("\N{GRINNING FACE}" * 16, None, False),
+        ("\N{LATIN SMALL LETTER E WITH ACUTE}" * 31, None, True),
+        ("a" * 7, "8", True),
+        ("a" * 8, "8", False),
+        ("a" * 40, "64", False),
+        ("a" * 31, "nonsense", True),
+    ],
+)
+def test_a_string_that_may_be_cut_is_no_value(
+    history: DeltaHistory, text: str, prefix: str | None, exact: bool
+) -> None:
+    """Spark cuts after UTF-16 units, of which a character beyond the basic plane takes two."""
+    properties = {} if prefix is None else {"delta.dataSkippingStringPrefixLength": prefix}
+    history.create({"x": "string"}, properties=properties)
+    history.commit(add("f", stats=bounds(text, text)))
+    assert lv.open_table(history.address).statistics()["x"].struct.field("exact").to_list() == [exact]

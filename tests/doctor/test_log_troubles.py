@@ -386,3 +386,14 @@ HINTS: dict[str, tuple[str, str | None]] = {
 @pytest.mark.parametrize(("text", "digest"), HINTS.values(), ids=HINTS)
 def test_the_checksum_of_a_hint(text: str, digest: str | None) -> None:
     assert checksum(text.encode()) == digest
+
+
+def test_a_schema_that_is_spaced_in_another_way_is_the_same(history: DeltaHistory) -> None:
+    sound(history)
+    actions = history.reconciled(2)
+    for action in actions:
+        if "metaData" in action:
+            document = json.loads(action["metaData"]["schemaString"])
+            action["metaData"] = {**action["metaData"], "schemaString": json.dumps(document, indent=2, sort_keys=True)}
+    history.checkpoint(actions=actions)
+    assert [f.claim for f in diagnosis(history) if "disagree" in f.claim] == []

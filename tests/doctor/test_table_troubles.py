@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lakeview.findings import Severity
-from tests.builders.actions import Action, add, info, metadata, protocol, remove, struct
+from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import diagnosis, opened, rows, sound
 
@@ -353,6 +353,12 @@ def test_files_younger_than_a_day_are_no_leavings(history: DeltaHistory) -> None
 
     assert leavings(written + timedelta(hours=2)) == []
     assert leavings(written + timedelta(days=2)) == ["1 bytes; older than a day: leftover.parquet"]
+
+
+def test_change_data_files_are_no_leavings_wherever_they_lie(history: DeltaHistory) -> None:
+    sound(history).write("changes of mine/cdc-1.parquet", b"x")
+    history.commit(cdc(add("changes%20of%20mine/cdc-1.parquet")))
+    assert [f.claim for f in diagnosis(history) if "named by no commit" in f.claim] == []
 
 
 @pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", "_change_data/cdc.parquet", "a/_temporary/x.parquet"])

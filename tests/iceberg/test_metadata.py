@@ -118,6 +118,10 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "version 0": (document(format_version=0), "the format version is 0"),
     "no schemas": (document(schemas=ABSENT), "it has no schemas"),
     "version 1 without a schema": (version_1(schema=None), "it has no schemas"),
+    "version 1 with schemas of which none is current": (
+        version_1(schema=None, schemas=[SCHEMA, {**SCHEMA, "schema-id": 5}]),
+        "it has no current-schema-id",
+    ),
     "no current schema": (document(current_schema_id=ABSENT), "it has no current-schema-id"),
     "a dangling current schema": (document(current_schema_id=5), "current-schema-id is 5"),
     "no specs": (document(partition_specs=ABSENT), "it has no partition-specs"),

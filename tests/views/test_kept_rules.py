@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +312,17 @@ def test_what_is_broken_is_a_finding(tmp_path: Path) -> None:
     (finding,) = views.rule_findings(kept(only))
     assert (finding.claim, finding.evidence) == ("r0 is broken", "a <> 3 in at least 1 file, 1 row or more")
     assert views.rule_findings(kept(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
+
+
+@pytest.mark.parametrize(("end", "verdict"), [("00.123", "unknown"), ("00.124", "kept")])
+def test_a_timestamp_cut_by_its_writer_proves_nothing_about_its_last_millisecond(
+    end: str, verdict: str, tmp_path: Path
+) -> None:
+    """Rows keep microseconds, bounds milliseconds: 10:00:00.123456 breaks the first rule, and .123 would not."""
+    rule = f"t <= TIMESTAMP_NTZ '2026-01-01 10:00:{end}'"
+    history = DeltaHistory(tmp_path / "t").create({"t": "timestamp_ntz"}, properties={"delta.constraints.r": rule})
+    cut = {"t": "2026-01-01T10:00:00.123"}
+    stats = {"numRecords": 1, "minValues": cut, "maxValues": cut, "nullCount": {"t": 0}}
+    value = datetime.fromisoformat("2026-01-01T10:00:00.123456")
+    history.commit(history.data("f", pa.table({"t": pa.array([value], pa.timestamp("us"))}), stats=stats))
+    assert one(open_table(history.address))["verdict"] == verdict

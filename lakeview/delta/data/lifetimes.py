@@ -36,12 +36,15 @@ class _Line(msgspec.Struct, frozen=True, gc=False):
 _LINES = msgspec.json.Decoder(_Line)
 
 
-def with_statistics(lives: pl.DataFrame, log: TableLog, base: int | None, leaves: Sequence[Leaf]) -> pl.DataFrame:
+def with_statistics(
+    lives: pl.DataFrame, log: TableLog, base: int | None, leaves: Sequence[Leaf], prefix: int
+) -> pl.DataFrame:
     """LIFETIMES with a struct `statistics`: one field a leaf, named and made as in STATISTICS.
 
-    `base`: the checkpoint that the lives start from, if they do. The log is read once, its documents are never held.
+    `base`: the checkpoint that the lives start from, if they do; `prefix`: see `string_prefix`.
+    The log is read once, its documents are never held.
     """
-    reader = LeafStatistics(leaves)
+    reader = LeafStatistics(leaves, prefix)
     parts = [_read(reader, adds) for adds in _adds(log, -1 if base is None else base)]
     parts.append(_base(log, base, reader))
     told = pl.concat(parts).unique(_IDENTITY, keep="last")

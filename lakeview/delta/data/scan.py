@@ -12,15 +12,13 @@ from lakeview.delta.data.column_rules import collation
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.row_tracking import tracking_fallbacks
-from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
+from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.state import TableState
 from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
 from lakeview.frames import PLAN, sizes
 from lakeview.rows import FileTask
 from lakeview.schema import Field, Schema
-
-_MILLISECOND = pl.duration(milliseconds=1)
 
 
 class Scan:
@@ -98,7 +96,8 @@ class Scan:
         columns = ["size", "partition_values", "vector"]
         if self._tracked is not None:
             columns += ["base_row_id", "default_row_commit_version"]
-        return self._replay.adds(columns, LeafStatistics(leaves) if leaves else None).with_columns(sizes())
+        reader = LeafStatistics(leaves, string_prefix(self._replay.properties)) if leaves else None
+        return self._replay.adds(columns, reader).with_columns(sizes())
 
 
 class _Known:
@@ -121,8 +120,8 @@ class _Known:
         column = statistics.field(self._leaves[path]).struct.unnest()
         if column["min"].dtype == pl.Null:
             return None
-        nulls = column["null_count"].set(~column["null_count_exact"].fill_null(False), None)
-        high = column["max"]
-        if isinstance(high.dtype, pl.Datetime):  # writers cut timestamps to milliseconds, which lowers a maximum
-            high = high.to_frame("m").select(pl.col("m") + _MILLISECOND).to_series()
-        return Bounds(column["min"], high, column["exact"], nulls, statistics.field("records"))
+        records = statistics.field("records")
+        # of a file that was written with nulls alone every row is null, whichever are deleted
+        counted = column["null_count_exact"] | (column["null_count"] == records)
+        nulls = column["null_count"].set(~counted.fill_null(False), None)
+        return Bounds(column["min"], column["max"], column["exact"], nulls, records)

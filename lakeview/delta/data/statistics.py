@@ -15,6 +15,7 @@ from lakeview.delta.data.partition_values import calendar, instants
 from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.state import TableState
+from lakeview.delta.properties import value
 from lakeview.errors import InvalidRequestError
 from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
 
@@ -23,9 +24,13 @@ Leaf = tuple[Path, Path, Field]
 """A leaf's path, its path in data files and statistics, and its field."""
 
 _STRING_PREFIX = 32
-"""Spark cuts string bounds to 32 characters, so a bound that long only bounds."""
+"""Spark cuts string bounds to 32 UTF-16 units, so a bound that long only bounds."""
 
+_PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
+_CUT_OFF = pl.duration(microseconds=999)
+"""What a writer may have cut off a timestamp: "Timestamp columns are truncated down to milliseconds" (delta protocol,
+Per-file Statistics)."""
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("long", "integer", "short", "byte"), Kind.INTEGER),
@@ -34,6 +39,12 @@ _KINDS: Mapping[str, Kind] = {
     "boolean": Kind.BOOLEAN,
 }
 """Types whose bounds can be compared."""
+
+
+def string_prefix(properties: Mapping[str, str]) -> int:
+    """The UTF-16 units that string bounds of a table may be cut to: what it asks for, at most what writers cut to when
+    they are not asked, since older files were written under other properties."""
+    return min(value(properties, _PREFIX_PROPERTY) or _STRING_PREFIX, _STRING_PREFIX)
 
 
 def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterable[str]) -> list[Leaf]:
@@ -69,11 +80,14 @@ def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, P
 class LeafStatistics:
     """Reads statistics of these leaves wherever adds are read, a batch at a time (`log.statistics_reader`).
 
+    `prefix`: the UTF-16 units of the shortest string that may be cut (`string_prefix`).
+
     The struct it gives has `records` (physical rows, null when unknown) and then one field a leaf, called f0, f1, ...:
     min, max, null_count, exact, null_count_exact.
     """
 
-    def __init__(self, leaves: Sequence[Leaf]) -> None:
+    def __init__(self, leaves: Sequence[Leaf], prefix: int = _STRING_PREFIX) -> None:
+        self._prefix = prefix
         self._fields = [(physical, field) for _, physical, field in leaves]
         self._places = _wanted(self._fields)
         self._documents = Documents(self._places)
@@ -87,15 +101,64 @@ class LeafStatistics:
         tight = _first_known(known[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
         count = _first_known(known[_RECORDS], structs.find(_RECORDS, pl.Int64()))
         columns = [
-            _column(known, structs, physical, field, tight, count).alias(f"f{i}")
+            self._column(known, structs, physical, field, tight).alias(f"f{i}")
             for i, (physical, field) in enumerate(self._fields)
         ]
         return pl.DataFrame([count.alias("records"), *columns]).to_struct("statistics")
 
+    def _column(
+        self, known: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series
+    ) -> pl.Series:
+        nulls = _first_known(
+            known["nullCount", *path],
+            parsed.find(("nullCount", *path), pl.Int64()),
+            parsed.find(("nullCounts", *path), pl.Int64()),
+        )
+        parts = {"null_count": nulls, "null_count_exact": nulls.is_not_null() & (tight | (nulls == 0))}
+        if _kind(field.type) is None:
+            parts["min"] = parts["max"] = pl.Series([None], dtype=pl.Null).new_from_index(0, nulls.len())
+            parts["exact"] = pl.repeat(False, nulls.len(), dtype=pl.Boolean, eager=True)
+        else:
+            dtype, precise = polars_type(field.type), tight
+            for side, key in _SIDES:
+                raw = known[key, *path]
+                bound = _first_known(_typed(raw, field.type), parsed.find((key, *path), dtype))
+                bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
+                sure = self._precise(bound, raw, field.type)
+                precise = precise & sure
+                if side == "max" and isinstance(bound.dtype, pl.Datetime):
+                    bound = _raised(bound, sure)
+                if isinstance(field.type, DecimalType):
+                    bound, rounded = loosened(bound, raw, side)
+                    precise = precise & ~rounded
+                if _was_float(field):
+                    single = bound.cast(pl.Float32).cast(pl.Float64)
+                    precise = precise & (single == bound)
+                    bound = pl.select(
+                        pl.min_horizontal(bound, single) if side == "min" else pl.max_horizontal(bound, single)
+                    ).to_series()
+                parts[side] = bound
+            parts["exact"] = parts["min"].is_not_null() & parts["max"].is_not_null() & precise.fill_null(value=False)
+        order = ("min", "max", "null_count", "exact", "null_count_exact")
+        return pl.DataFrame([parts[name].alias(name) for name in order]).to_struct("column")
+
+    def _precise(self, values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series:
+        """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds."""
+        match type_:
+            case PrimitiveType("string"):
+                shortest = values.str.len_bytes() < self._prefix
+                return shortest if shortest.all() else _units(values) < self._prefix
+            case PrimitiveType("timestamp" | "timestamp_ntz"):
+                longest = raw.str.len_bytes().max()
+                if not isinstance(longest, int) or longest < _WITH_MICROSECONDS:
+                    return pl.repeat(False, raw.len(), dtype=pl.Boolean, eager=True)
+                return raw.str.contains(r"\.\d{6}")
+        return values.is_not_null()
+
 
 def table_statistics(replay: TableState, leaves: Sequence[Leaf]) -> pl.DataFrame:
     """STATISTICS of the live files: only what these leaves need is read of the log."""
-    return _statistics(replay.adds([], LeafStatistics(leaves)), leaves)
+    return _statistics(replay.adds([], LeafStatistics(leaves, string_prefix(replay.properties))), leaves)
 
 
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
@@ -133,40 +196,6 @@ def _kind(type_: DataType) -> Kind | None:
     return _KINDS.get(type_.name) if isinstance(type_, PrimitiveType) else None
 
 
-def _column(
-    known: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series, count: pl.Series
-) -> pl.Series:
-    nulls = _first_known(
-        known["nullCount", *path],
-        parsed.find(("nullCount", *path), pl.Int64()),
-        parsed.find(("nullCounts", *path), pl.Int64()),
-    )
-    parts = {"null_count": nulls, "null_count_exact": nulls.is_not_null() & (tight | (nulls == 0) | (nulls == count))}
-    if _kind(field.type) is None:
-        parts["min"] = parts["max"] = pl.Series([None], dtype=pl.Null).new_from_index(0, nulls.len())
-        parts["exact"] = pl.repeat(False, nulls.len(), dtype=pl.Boolean, eager=True)
-    else:
-        dtype, precise = polars_type(field.type), tight
-        for side, key in _SIDES:
-            raw = known[key, *path]
-            bound = _first_known(_typed(raw, field.type), parsed.find((key, *path), dtype))
-            bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
-            precise = precise & _precise(bound, raw, field.type)
-            if isinstance(field.type, DecimalType):
-                bound, rounded = loosened(bound, raw, side)
-                precise = precise & ~rounded
-            if _was_float(field):
-                single = bound.cast(pl.Float32).cast(pl.Float64)
-                precise = precise & (single == bound)
-                bound = pl.select(
-                    pl.min_horizontal(bound, single) if side == "min" else pl.max_horizontal(bound, single)
-                ).to_series()
-            parts[side] = bound
-        parts["exact"] = parts["min"].is_not_null() & parts["max"].is_not_null() & precise.fill_null(value=False)
-    order = ("min", "max", "null_count", "exact", "null_count_exact")
-    return pl.DataFrame([parts[name].alias(name) for name in order]).to_struct("column")
-
-
 def _first_known(*series: pl.Series) -> pl.Series:
     return pl.select(pl.coalesce(*series)).to_series() if series[0].null_count() else series[0]
 
@@ -176,17 +205,18 @@ def _was_float(field: Field) -> bool:
     return any(change.get("fromType") == "float" for change in type_changes(field))
 
 
-def _precise(values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series:
-    """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds."""
-    match type_:
-        case PrimitiveType("string"):
-            return values.str.len_chars() < _STRING_PREFIX
-        case PrimitiveType("timestamp" | "timestamp_ntz"):
-            longest = raw.str.len_bytes().max()
-            if not isinstance(longest, int) or longest < _WITH_MICROSECONDS:
-                return pl.repeat(False, raw.len(), dtype=pl.Boolean, eager=True)
-            return raw.str.contains(r"\.\d{6}")
-    return values.is_not_null()
+def _units(texts: pl.Series) -> pl.Series:
+    """The length of texts in UTF-16 units: characters beyond the basic plane, four bytes in UTF-8, are two."""
+    beyond = texts.str.count_matches(r"[\x{10000}-\x{10FFFF}]")
+    return texts.str.len_chars() + beyond
+
+
+def _raised(highest: pl.Series, sure: pl.Series) -> pl.Series:
+    """Upper bounds of timestamps, raised by what may have been cut off: where they are whole milliseconds, and not
+    `sure` to occur."""
+    frame = pl.DataFrame({"high": highest, "sure": sure.fill_null(value=False)})
+    cut = ~pl.col("sure") & (pl.col("high").dt.epoch("us") % 1_000 == 0)
+    return frame.select(pl.when(cut).then(pl.col("high") + _CUT_OFF).otherwise("high").alias("high")).to_series()
 
 
 def _typed(raw: pl.Series, type_: DataType) -> pl.Series:

@@ -5,7 +5,8 @@ Nothing here raises for what a log does wrong: what cannot be read is a fact too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -14,13 +15,14 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.data.change_plan import cdc_actions
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
 from lakeview.delta.log.log_segment import CheckpointFiles, complete_checkpoints
-from lakeview.delta.log.paths import LOG_FOLDER
+from lakeview.delta.log.paths import LOG_FOLDER, canonical, decode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
@@ -82,6 +84,7 @@ class _Gathered:
     metadata: list[tuple[int, Metadata]] = field(default_factory=list)
     txns: list[tuple[int, Txn]] = field(default_factory=list)
     domains: list[tuple[int, DomainMetadata]] = field(default_factory=list)
+    change_files: list[str] = field(default_factory=list)
 
 
 class LogFacts:
@@ -139,6 +142,7 @@ class LogFacts:
             found.metadata += only("meta_data", commits)
             found.txns += only("txn", commits)
             found.domains += only("domain_metadata", commits)
+            found.change_files += _change_files(commits)
         return found
 
     def _commits(self, versions: Sequence[int]) -> tuple[list[Commit], dict[int, str]]:
@@ -165,6 +169,11 @@ class LogFacts:
     def events(self) -> pl.DataFrame:
         """EVENTS, in the order recorded."""
         return pl.concat([pl.DataFrame(schema=EVENTS), *self._gathered.events])
+
+    @property
+    def change_files(self) -> pl.Series:
+        """Keys of the files that cdc actions name, wherever in the table they lie."""
+        return canonical(pl.Series("key", self._gathered.change_files, dtype=pl.String), self.storage.root)
 
     @property
     def protocols(self) -> list[tuple[int, Protocol]]:
@@ -301,6 +310,13 @@ class LogFacts:
         if self.latest_protocol is None:
             return None
         return in_commit_start(table_protocol(self.latest_protocol), self.properties)
+
+
+def _change_files(commits: Sequence[Commit]) -> Iterator[str]:
+    """Paths of cdc actions, decoded; a commit with one that cannot be read names none."""
+    for commit in commits:
+        with suppress(CorruptTableError):
+            yield from (decode_path(action.path) for action in cdc_actions(commit))
 
 
 def _told(commit: Commit) -> dict[str, Any]:

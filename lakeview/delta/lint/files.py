@@ -150,7 +150,11 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
         return
     known = pl.concat([live.select(KEY), removed, facts.events.select(KEY)])
     named = pl.concat(
-        [known["key"], _vector_names(known["deletion_vector"].drop_nulls().unique(), facts.storage.root)]
+        [
+            known["key"],
+            facts.change_files,
+            _vector_names(known["deletion_vector"].drop_nulls().unique(), facts.storage.root),
+        ]
     ).unique()
     # hidden names are no data: what Spark's vacuum leaves alone; a partition folder may begin with an underscore
     hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
