@@ -28,6 +28,7 @@ from lakeview.sharing.protocol import (
 )
 
 T = TypeVar("T")
+_HINTS_CHARACTERS, _HINTS_RECORDED = 4096, 100
 
 
 async def asking(context: Context, what: Callable[[Asked], T]) -> T:
@@ -74,11 +75,15 @@ def answer_headers(asked_for: Wanted, chosen: ResponseFormat, *, end_stream: boo
 
 
 def hints_text(request: QueryRequest) -> str | None:
-    """The filter of a request, for the audit log."""
-    names = {"predicateHints": request.predicate_hints, "jsonPredicateHints": request.json_predicate_hints,
-             "limitHint": request.limit_hint}  # fmt: skip
-    given = {k: v for k, v in names.items() if v is not None}
-    return msgspec.json.encode(given).decode()[:4096] if given else None
+    """The filter of a request as JSON text for the audit log: its first 4,096 characters."""
+    given: dict[str, object] = {}
+    if request.predicate_hints is not None:  # what is cut off anyway is not written first
+        given["predicateHints"] = [hint[:_HINTS_CHARACTERS] for hint in request.predicate_hints[:_HINTS_RECORDED]]
+    if request.json_predicate_hints is not None:
+        given["jsonPredicateHints"] = request.json_predicate_hints[:_HINTS_CHARACTERS]
+    if request.limit_hint is not None:
+        given["limitHint"] = request.limit_hint
+    return msgspec.json.encode(given).decode()[:_HINTS_CHARACTERS] if given else None
 
 
 def signed(context: Context, asked: Asked, expires: int, now: int) -> Url:

@@ -29,6 +29,11 @@ class Place:
         return self.table.id
 
     @property
+    def full_name(self) -> str:
+        """share.schema.table, as configured."""
+        return f"{self.share.name}.{self.schema.name}.{self.table.name}"
+
+    @property
     def shown(self) -> str:
         """Its id and what is shared under it: a page token of a table is none for the view that takes its place."""
         what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()

@@ -30,7 +30,7 @@ from lakeview.server.delta_lines import (
     vector_path,
 )
 from lakeview.server.lines import Row, delta_row, parquet_row, rows_frame, servable
-from lakeview.server.refusals import bad_parameter
+from lakeview.server.refusals import bad_parameter, not_recorded
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.sharing.protocol import ResponseFormat, encode_line
 from lakeview.snapshot import TableProtocol
@@ -99,18 +99,14 @@ def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
         return recorded
     if feed and merged_nothing(commit):
         return ()
-    adds = [a for _, a in only("add", [commit])]
-    removes = [a for _, a in only("remove", [commit])]
-    return [a for a in (*adds, *removes) if a.data_change]
+    files = [file for a in commit.actions for file in (a.add, a.remove) if file is not None]
+    return [file for file in files if file.data_change]
 
 
 def _require_feed(table: DeltaTable, metadata: Mapping[int, Metadata], wanted: ChangesWanted) -> None:
     for version, found in ((wanted.start, table.state(wanted.start).metadata), *sorted(metadata.items())):
         if not feed(found):
-            raise bad_parameter(
-                f"Error getting change data for range [{wanted.start}, {wanted.end}] as change data was not recorded "
-                f"for version [{version}]"
-            )
+            raise not_recorded(wanted.start, wanted.end, version)
 
 
 def _require_reader(table: DeltaTable, protocols: Mapping[int, Protocol], wanted: ChangesWanted) -> None:

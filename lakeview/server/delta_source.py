@@ -14,11 +14,11 @@ from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.schema import Schema
 from lakeview.server.delta_changes import change_batches, needed_between
-from lakeview.server.delta_lines import add_row, feed, heads, needed_features
+from lakeview.server.delta_lines import add_row, heads, needed_features
 from lakeview.server.following import latest_of
 from lakeview.server.lines import rows_frame
 from lakeview.server.pruning import FileIndex
-from lakeview.server.refusals import bad_parameter, unsupported
+from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.server.stats_text import stats_texts
@@ -56,14 +56,9 @@ class DeltaSource:
         times = self._history.times()
         first, last = times["timestamp"][0], times["timestamp"][-1]
         if moment < first:
-            raise bad_parameter(
-                f"Please use a timestamp greater than or equal to {first:%Y-%m-%dT%H:%M:%S.%fZ}: "
-                "the timestamp is before the earliest version available"
-            )
+            raise before_earliest(first)
         if moment > last:
-            raise bad_parameter(
-                f"The timestamp is after the latest available version, which is of {last:%Y-%m-%dT%H:%M:%S.%fZ}"
-            )
+            raise after_latest(last)
         return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
 
     def first_from(self, moment: datetime, first: int) -> int:
@@ -71,11 +66,15 @@ class DeltaSource:
         times = self._history.times()
         found = first_version_from(times, moment)
         if found > int(times["version"][-1]):
-            last = times["timestamp"][-1]
-            raise bad_parameter(
-                f"The timestamp is after the latest available version, which is of {last:%Y-%m-%dT%H:%M:%S.%fZ}"
-            )
+            raise after_latest(times["timestamp"][-1])
         return max(found, first)
+
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Refusal for a moment before the earliest version that is recorded and shared."""
+        times = self._history.times()
+        earliest = times.filter(pl.col("version") >= first)["timestamp"].first()
+        if isinstance(earliest, datetime) and moment < earliest:
+            raise before_earliest(earliest)
 
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal outside of what is shared."""
@@ -83,10 +82,6 @@ class DeltaSource:
             raise bad_parameter(f"version {version} is after the latest available version {latest}")
         if version < first:
             raise bad_parameter(f"You can only query table data since version {first}.")
-
-    def records_changes(self) -> bool:
-        """Whether its changes may be asked for."""
-        return feed(self._table.state().metadata)
 
     def require_files(self, version: int) -> None:
         """Refusal if data files of a past version are gone."""

@@ -20,7 +20,7 @@ from lakeview.server.delta_lines import nested_structs, public_schema
 from lakeview.server.following import latest_of
 from lakeview.server.lines import parquet_row, rows_frame, servable
 from lakeview.server.pruning import FileIndex
-from lakeview.server.refusals import bad_parameter, unsupported
+from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, not_recorded, unsupported
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.server.stats_text import stats_texts
@@ -54,9 +54,9 @@ class IcebergSource:
         times = self._times()
         first, last = times["timestamp"][0], times["timestamp"][-1]
         if moment < first:
-            raise bad_parameter(f"Please use a timestamp greater than or equal to {first:%Y-%m-%dT%H:%M:%S.%fZ}")
+            raise before_earliest(first)
         if moment > last:
-            raise bad_parameter(f"The timestamp is after the latest available version of {last:%Y-%m-%dT%H:%M:%S.%fZ}")
+            raise after_latest(last)
         return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
 
     def first_from(self, moment: datetime, first: int) -> int:
@@ -65,8 +65,11 @@ class IcebergSource:
         since = times["version"].index_of(first) if first else 0
         later = times[times.height if since is None else since :].filter(pl.col("timestamp") >= moment)
         if later.is_empty():
-            raise bad_parameter("The timestamp is after the latest available version")
+            raise after_latest(times["timestamp"][-1])
         return int(later["version"][0])
+
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Nothing to refuse: there are no changes from any version on."""
 
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal for a snapshot that did not lead to the current one, or came before the first that is shared.
@@ -89,10 +92,6 @@ class IcebergSource:
         order = pl.DataFrame({"version": line}, schema={"version": pl.Int64()})
         return order.join(times, on="version", how="left", maintain_order="left")
 
-    def records_changes(self) -> bool:
-        """No: the protocol's changes are those of a Delta log."""
-        return False
-
     def require_files(self, version: int) -> None:
         """Nothing to refuse: snapshots that expired are gone with their files."""
 
@@ -101,8 +100,10 @@ class IcebergSource:
         return frozenset()
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
-        """Refused."""
-        raise unsupported(f"cdf is not enabled on this table from version {wanted.start} on: it has no Delta log")
+        """Refused: the protocol's changes are those of a Delta log."""
+        if wanted.feed:
+            raise not_recorded(wanted.start, wanted.end, wanted.start)
+        raise unsupported("startingVersion is not supported for this table: it has no Delta log")
 
     def at(self, version: int) -> SharedVersion:
         """One version. 400 names what plain Parquet cannot tell."""

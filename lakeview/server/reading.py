@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from lakeview.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
 from lakeview.server.changes import stream_of_changes
-from lakeview.server.choosing import Asked
+from lakeview.server.choosing import Asked, require_history
 from lakeview.server.context import Context
 from lakeview.server.continuation import Position, opened, sealed
 from lakeview.server.json_hints import json_condition
@@ -29,12 +29,13 @@ _ROWS_A_CHUNK = 500
 async def version(context: Context) -> Response:
     """GET .../version, and HEAD of the table itself: the latest version, or the earliest from a moment on."""
     place = context.place()
+    if context.query.get("startingTimestamp"):
+        require_history(place)
     start = moment(context.query.get("startingTimestamp"), "startingTimestamp")
 
     def found(asked: Asked) -> int:
         if start is None:
             return asked.latest
-        asked.require_history("startingTimestamp")
         return asked.source.first_from(start, place.table.start_version)
 
     number = await asking(context, found)
@@ -44,7 +45,9 @@ async def version(context: Context) -> Response:
 
 async def metadata(context: Context) -> Response:
     """GET .../metadata: exactly two lines."""
-    context.place()
+    place = context.place()
+    if context.query.get("version") or context.query.get("timestamp"):
+        require_history(place)
     number = version_number(context.query.get("version"), "version")
     at = moment(context.query.get("timestamp"), "timestamp")
     if number is not None and at is not None:
@@ -66,6 +69,8 @@ async def query(context: Context) -> Response:
     """POST .../query: the files of a version, or with startingVersion what changed since."""
     place = context.place()
     request = query_request(await context.body())
+    if request.version is not None or request.timestamp or request.starting_version is not None:
+        require_history(place)
     if request.starting_version is not None:
         return await stream_of_changes(context, request)
     asked_for = wanted(context.request.headers)

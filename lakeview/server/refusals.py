@@ -7,6 +7,7 @@ what is wrong with a table is told by its kind, and the place goes to the server
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from lakeview.errors import (
     AccessDeniedError,
@@ -38,6 +39,33 @@ class Refusal(Exception):
 def bad_parameter(message: str) -> Refusal:
     """400: a value that cannot be meant."""
     return Refusal(400, _INVALID, message)
+
+
+def before_earliest(earliest: datetime) -> Refusal:
+    """400: a timestamp before the earliest version. The first sentence is the phrase that clients match."""
+    return bad_parameter(
+        f"Please use a timestamp greater than or equal to {_written(earliest)}: "
+        "the timestamp is before the earliest version available"
+    )
+
+
+def after_latest(latest: datetime) -> Refusal:
+    """400: a timestamp after the latest version. The first sentence is the phrase that clients match."""
+    return bad_parameter(
+        f"Please use a timestamp less than or equal to {_written(latest)}: "
+        "the timestamp is after the latest available version"
+    )
+
+
+def not_recorded(start: int, end: int, version: int) -> Refusal:
+    """400: a version of a range without a change data feed, in the reference server's words."""
+    return bad_parameter(
+        f"Error getting change data for range [{start}, {end}] as change data was not recorded for version [{version}]"
+    )
+
+
+def _written(timestamp: datetime) -> str:
+    return f"{timestamp:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def malformed(message: str) -> Refusal:

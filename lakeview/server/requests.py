@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from lakeview.printable import printable
 from lakeview.server.refusals import Refusal, bad_parameter, malformed, unsupported
 from lakeview.sharing.protocol import (
     CAPABILITIES_HEADER,
@@ -125,7 +126,9 @@ def moment(text: str | None, name: str) -> datetime | None:
         found = datetime.fromisoformat(text.replace(" ", "+")) if "T" in text else datetime.fromisoformat(text)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise bad_parameter(f"Invalid {name}: give it in ISO 8601, such as 2022-01-01T00:00:00Z") from error
+        raise bad_parameter(
+            f"Invalid {name}: {printable(text[:100])!r} is not in ISO 8601, such as 2022-01-01T00:00:00Z"
+        ) from error
 
 
 def version_number(text: str | None, name: str) -> int | None:

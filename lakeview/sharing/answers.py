@@ -10,8 +10,10 @@ import msgspec
 
 from lakeview.delta.log.actions import Format, Metadata, Protocol
 from lakeview.errors import SharingError, UnsupportedTableError
+from lakeview.printable import printable
 from lakeview.sharing.protocol import (
     READER_VERSION,
+    URL_ACCESS,
     EndStreamAction,
     FileLine,
     Line,
@@ -113,6 +115,7 @@ def _take(read: _Read, line: Line, number: int) -> None:
         read.protocol = read.protocol or line.protocol
         _check_version(line.protocol)
     elif line.meta_data is not None:
+        require_url_access(line.meta_data.access_modes, "the table")
         if read.metadata is None:
             read.metadata = line.meta_data
         if line.meta_data.version is not None:
@@ -137,6 +140,19 @@ def _check_version(line: ProtocolLine) -> None:
             fix="upgrade lakeview",
             place="protocol.minReaderVersion",
             kind="unsupported-reader-version",
+        )
+
+
+def require_url_access(modes: Sequence[str] | None, table: str) -> None:
+    """UnsupportedTableError for a table whose files are given in another way than by URL. Without modes, or with an
+    empty list of them, it is by URL."""
+    if modes and URL_ACCESS not in modes:
+        named = ", ".join(printable(mode)[:40] for mode in modes[:5])
+        raise UnsupportedTableError(
+            f"{table} is shared in access mode {named} only, and this client reads files by URL",
+            fix="ask whoever shares it to allow access by URL, or open the table's own address with credentials for it",
+            place="accessModes",
+            kind="unsupported-access-mode",
         )
 
 

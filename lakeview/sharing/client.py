@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.delta.features import READER_FEATURES
 from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.errors import LakeviewError, SharingError
-from lakeview.sharing.answers import Answer, read_answer
+from lakeview.sharing.answers import Answer, read_answer, require_url_access
 from lakeview.sharing.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials, Secret, Token
 from lakeview.sharing.http import Http, Limits, check_endpoint
 from lakeview.sharing.profile import BASIC, OAUTH, Profile, TableName
@@ -46,11 +46,12 @@ SCHEMAS = pl.Schema({"share": pl.String(), "schema": pl.String()})
 TABLES = pl.Schema(
     {
         "share": pl.String(), "schema": pl.String(), "table": pl.String(), "id": pl.String(),
-        "share_id": pl.String(), "address": pl.String(),
+        "share_id": pl.String(), "address": pl.String(), "access_modes": pl.List(pl.String()),
     }
 )  # fmt: skip
 """What is shared, one row each, in the server's order; ids are null where the server gives none. `address`: what
-`lakeview.open_table` takes."""
+`lakeview.open_table` takes; `access_modes`: url, dir or both, null where the server does not say, which means url. A
+table without url among them cannot be read by this client."""
 
 CAPABILITIES = Capabilities(
     (ResponseFormat.DELTA, ResponseFormat.PARQUET),
@@ -136,6 +137,12 @@ class SharingClient:
                 raise
         return self._version(_Call("HEAD", plain, f"table {table}", asked))  # the only way of the first servers
 
+    def require_url_access(self, table: TableName) -> None:
+        """UnsupportedTableError if the list of the table's schema names access modes for it without url."""
+        tables = self.tables(table.share, table.schema).filter(pl.col("table").str.to_lowercase() == table.name.lower())
+        for modes in tables["access_modes"]:
+            require_url_access(None if modes is None else modes.to_list(), f"table {table}")
+
     def metadata(self, table: TableName, *, version: int | None = None, at: datetime | None = None) -> Answer:
         """The head of a table, at a version or a moment where its history is shared."""
         asked = {"version": version, "timestamp": None if at is None else moment_text(at)}
@@ -172,9 +179,12 @@ class SharingClient:
     def _tables(self, path: tuple[str, ...], what: str) -> pl.DataFrame:
         def rows(page: TablePage) -> list[tuple[Any, ...]]:
             return [
-                (t.share, t.schema, t.name, t.id, t.share_id, f"{self.profile.address}#{t.share}.{t.schema}.{t.name}")
+                (
+                    t.share, t.schema, t.name, t.id, t.share_id,
+                    f"{self.profile.address}#{t.share}.{t.schema}.{t.name}", t.access_modes,
+                )
                 for t in page.items or ()
-            ]
+            ]  # fmt: skip
 
         return pl.DataFrame(self._listed(TablePage, path, what, rows), schema=TABLES, orient="row")
 

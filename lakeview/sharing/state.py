@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import polars as pl
@@ -18,7 +19,7 @@ from lakeview.delta.features import check_readable
 from lakeview.delta.log.commits import FILE_ACTIONS
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.statistics_reader import StatisticsReader
-from lakeview.errors import SharingError, VersionNotFoundError
+from lakeview.errors import NotATableError, SharingError, VersionNotFoundError
 from lakeview.expressions import parse
 from lakeview.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.rows import FileTask
@@ -216,11 +217,15 @@ def _protocol(head: Head) -> TableProtocol:
 def head_of(client: SharingClient, table: TableName, version: int | None = None, at: datetime | None = None) -> Head:
     """The head at a version or a moment, or the newest.
 
-    VersionNotFoundError with the server's words where it grants none.
+    VersionNotFoundError with the server's words where it grants none, UnsupportedTableError for a table that is shared
+    in another access mode than by URL. A server may have no answer about such a table: then its list is asked.
     """
     try:
         head = client.metadata(table, version=version, at=at).head
-    except SharingError as error:
+    except (SharingError, NotATableError) as error:
+        if version is None and at is None and error.kind in ("sharing-refused", "not-shared"):
+            with suppress(NotATableError, SharingError):  # what was refused first says more
+                client.require_url_access(table)
         if error.kind != "sharing-refused" or (version is None and at is None):
             raise
         if at is not None and "is after the latest available version" in error.message:

@@ -21,6 +21,7 @@ from lakeview.sharing.client import SHARES, TABLES, SharingClient
 from lakeview.sharing.http import Http, Limits, is_loopback, shown
 from lakeview.sharing.profile import TableName, parse_profile
 from lakeview.sharing.protocol import QueryRequest
+from lakeview.sharing.state import head_of
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
 
 NAME = "sales.eu.orders"
@@ -385,3 +386,38 @@ def test_what_is_this_machine() -> None:
 
 def test_a_url_is_shown_without_what_signs_it() -> None:
     assert shown("https://me:pw@store/a/b?sig=1#x") == "https://store/a/b"
+
+
+# -- access modes
+
+
+@pytest.mark.parametrize("delta", [False, True], ids=["parquet", "delta"])
+def test_a_table_that_is_shared_by_directory_only_is_refused_by_name_and_not_queried(
+    delta: bool, server: SharingServer, orders: SharedStory
+) -> None:
+    orders.delta, orders.access_modes = delta, ["dir"]
+    with pytest.raises(UnsupportedTableError, match="shared in access mode dir only") as error:
+        client(server).metadata(ORDERS)
+    assert (error.value.kind, "access by URL" in str(error.value.fix)) == ("unsupported-access-mode", True)
+    assert server.count("/query") == 0
+    assert client(server).all_tables("sales")["access_modes"].to_list() == [["dir"]]
+
+
+def test_a_table_that_its_server_only_lists_is_refused_by_its_access_mode(
+    server: SharingServer, orders: SharedStory
+) -> None:
+    orders.access_modes = ["dir"]
+    server.answer_with("GET .*/metadata", 404, {"errorCode": "RESOURCE_DOES_NOT_EXIST", "message": "no"}, times=2)
+    with pytest.raises(UnsupportedTableError, match=r"table sales\.eu\.orders is shared in access mode dir only"):
+        head_of(client(server), ORDERS)
+    orders.access_modes = ["dir", "url"]
+    with pytest.raises(NotATableError):
+        head_of(client(server), ORDERS)
+
+
+@pytest.mark.parametrize("modes", [None, [], ["url"], ["dir", "url"], ["url", "later"]], ids=repr)
+def test_access_by_url_is_one_of_the_modes_or_is_meant(
+    modes: list[str] | None, server: SharingServer, orders: SharedStory
+) -> None:
+    orders.access_modes = modes
+    assert len(client(server).query(ORDERS, QueryRequest()).files) == 3
