@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -31,17 +32,19 @@ T = TypeVar("T")
 _HINTS_CHARACTERS, _HINTS_RECORDED = 4096, 100
 
 
-async def asking(context: Context, what: Callable[[Asked], T]) -> T:
-    """Ask something of the table of a request, in a thread. Requests for one table take turns where they look for new
-    versions and load them: a store that hangs holds up nobody else."""
-    place = context.place()
-    hub = context.hub
-
-    def work() -> T:
-        return what(Asked.of(place, hub.sources))
-
+async def current(context: Context) -> Asked:
+    """The table of a request and its latest version. Requests for one table take turns: a store that hangs holds one
+    thread."""
+    place, hub = context.place(), context.hub
     async with hub.sources.of(place.table).turn:
-        return await hub.work(work)
+        return await hub.work(lambda: Asked.of(place, hub.sources))
+
+
+async def asking(context: Context, what: Callable[[Asked], T]) -> T:
+    """Ask something of the table of a request that may load a version or its history, in a thread."""
+    asked = await current(context)
+    turn = context.hub.sources.of(asked.place.table).loading
+    return await context.hub.load(context.caller.recipient.name, lambda: what(asked), turn)
 
 
 # -- heads
@@ -102,9 +105,12 @@ def stream(
     chunks: Iterator[bytes],
     end: Callable[[], EndStreamAction] | None,
     more: dict[str, str],
+    *,
+    reads: bool = False,
 ) -> Response:
-    """An answer of lines, sent as it is made."""
+    """An answer of lines, sent as it is made. `reads`: making chunks reads from the table's store."""
     hub = context.hub
+    work = partial(hub.load if reads else hub.compute, context.caller.recipient.name)
     gzip = takes_gzip(context.request.headers)
 
     def done(sent: int) -> None:
@@ -112,7 +118,7 @@ def stream(
         context.finish(200)
 
     return TimelyResponse(
-        lines(start, chunks, end, hub.work, gzip=gzip),
+        lines(start, chunks, end, work, gzip=gzip),
         hub.settings.limits.stall_seconds,
         done,
         headers=line_headers(number, more, gzip=gzip),

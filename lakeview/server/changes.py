@@ -169,6 +169,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
         sender.chunks(),
         end if ends else None,
         answer_headers(asked_for, found.wanted.response_format, end_stream=ends),
+        reads=True,
     )
 
 
