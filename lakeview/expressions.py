@@ -279,7 +279,7 @@ def _between(inputs: list[Any], function: Any, negated: bool) -> Node:
 
 def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) -> pl.Series:
     """Whether each of `height` files can hold a row for which the filter is true. What is unknown can."""
-    every = pl.Series([True] * height, dtype=pl.Boolean)
+    every = pl.Series([True], dtype=pl.Boolean).new_from_index(0, height)
     match node:
         case And(left, right):
             return may_match(left, bounds, height) & may_match(right, bounds, height)
@@ -313,7 +313,7 @@ def _leaf(node: Comparison | IsNull | IsIn | StartsWith, known: Bounds) -> pl.Se
 
 
 def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
-    unknown = pl.Series([None] * known.low.len(), dtype=pl.Boolean)
+    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, known.low.len())
     # NaN is above every number for polars, and statistics leave it out: a maximum says nothing about it
     floating = known.low.dtype.is_float()
     if floating and value.dtype.is_float() and value.is_nan().any():
@@ -339,7 +339,7 @@ def _unless_nan(verdict: pl.Series, known: Bounds) -> pl.Series:
 
 def _membership(node: IsIn, known: Bounds) -> pl.Series:
     values = node.values.drop_nulls()
-    unknown = pl.Series([None] * known.low.len(), dtype=pl.Boolean)
+    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, known.low.len())
     if node.widened and not (known.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
         return unknown
     if node.negated:

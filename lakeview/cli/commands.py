@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, hanging, pairs, printable, table, width
+from lakeview.cli.text import as_json, hanging, pairs, table, width
 from lakeview.config import VERSION
 from lakeview.errors import InvalidRequestError, LakeviewError
 from lakeview.findings import Finding, Severity
+from lakeview.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, printable, table, width
+from lakeview.cli.text import as_json, table, width
 from lakeview.errors import InvalidRequestError
+from lakeview.printable import printable
 
 if TYPE_CHECKING:
     from lakeview.server.settings import Settings

@@ -17,19 +17,14 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from lakeview.printable import printable
+
 if TYPE_CHECKING:
     import polars as pl
 
 GAP = "  "
 _LEAST = 8
 """A column is never made narrower than this, whatever the terminal: it scrolls instead."""
-
-
-def printable(text: str) -> str:
-    """Text with every character that is not printable written as its escape: `\\x1b`, `\\u202e`."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
 def width() -> int | None:

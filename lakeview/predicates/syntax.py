@@ -71,7 +71,7 @@ def parse_statement(
         raise refusal.of_subject(f"has {len(text):,} characters", f"write at most {max_characters:,}")
     try:
         tokens = dialect().tokenize(text)
-        _check_size(tokens, refusal)
+        check_size(tokens, refusal)
         if issubclass(dialect, Spark) and _has_adjacent_texts(tokens):
             raise refusal("two texts follow each other, which versions of Spark read differently", "join them")
         trees = dialect().parser().parse(tokens, text)
@@ -86,7 +86,8 @@ def parse_statement(
     return trees[0]
 
 
-def _check_size(tokens: Sequence[Token], refusal: Refusal) -> None:
+def check_size(tokens: Sequence[Token], refusal: Refusal) -> None:
+    """Refuses what takes sqlglot long to parse, or more stack than there is."""
     if len(tokens) > MAX_TOKENS:
         raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {MAX_TOKENS:,}")
     open_types: list[bool] = []  # for each open bracket, whether it stands behind a type's name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -28,19 +29,22 @@ from lakeview.sharing.protocol import (
 )
 
 T = TypeVar("T")
+_HINTS_CHARACTERS, _HINTS_RECORDED = 4096, 100
+
+
+async def current(context: Context) -> Asked:
+    """The table of a request and its latest version. Requests for one table take turns: a store that hangs holds one
+    thread."""
+    place, hub = context.place(), context.hub
+    async with hub.sources.of(place.table).turn:
+        return await hub.work(lambda: Asked.of(place, hub.sources))
 
 
 async def asking(context: Context, what: Callable[[Asked], T]) -> T:
-    """Ask something of the table of a request, in a thread. Requests for one table take turns where they look for new
-    versions and load them: a store that hangs holds up nobody else."""
-    place = context.place()
-    hub = context.hub
-
-    def work() -> T:
-        return what(Asked.of(place, hub.sources))
-
-    async with hub.sources.of(place.table).turn:
-        return await hub.work(work)
+    """Ask something of the table of a request that may load a version or its history, in a thread."""
+    asked = await current(context)
+    turn = context.hub.sources.of(asked.place.table).loading
+    return await context.hub.load(context.caller.recipient.name, lambda: what(asked), turn)
 
 
 # -- heads
@@ -74,11 +78,15 @@ def answer_headers(asked_for: Wanted, chosen: ResponseFormat, *, end_stream: boo
 
 
 def hints_text(request: QueryRequest) -> str | None:
-    """The filter of a request, for the audit log."""
-    names = {"predicateHints": request.predicate_hints, "jsonPredicateHints": request.json_predicate_hints,
-             "limitHint": request.limit_hint}  # fmt: skip
-    given = {k: v for k, v in names.items() if v is not None}
-    return msgspec.json.encode(given).decode()[:4096] if given else None
+    """The filter of a request as JSON text for the audit log: its first 4,096 characters."""
+    given: dict[str, object] = {}
+    if request.predicate_hints is not None:  # what is cut off anyway is not written first
+        given["predicateHints"] = [hint[:_HINTS_CHARACTERS] for hint in request.predicate_hints[:_HINTS_RECORDED]]
+    if request.json_predicate_hints is not None:
+        given["jsonPredicateHints"] = request.json_predicate_hints[:_HINTS_CHARACTERS]
+    if request.limit_hint is not None:
+        given["limitHint"] = request.limit_hint
+    return msgspec.json.encode(given).decode()[:_HINTS_CHARACTERS] if given else None
 
 
 def signed(context: Context, asked: Asked, expires: int, now: int) -> Url:
@@ -97,9 +105,12 @@ def stream(
     chunks: Iterator[bytes],
     end: Callable[[], EndStreamAction] | None,
     more: dict[str, str],
+    *,
+    reads: bool = False,
 ) -> Response:
-    """An answer of lines, sent as it is made."""
+    """An answer of lines, sent as it is made. `reads`: making chunks reads from the table's store."""
     hub = context.hub
+    work = partial(hub.load if reads else hub.compute, context.caller.recipient.name)
     gzip = takes_gzip(context.request.headers)
 
     def done(sent: int) -> None:
@@ -107,7 +118,7 @@ def stream(
         context.finish(200)
 
     return TimelyResponse(
-        lines(start, chunks, end, hub.work, gzip=gzip),
+        lines(start, chunks, end, work, gzip=gzip),
         hub.settings.limits.stall_seconds,
         done,
         headers=line_headers(number, more, gzip=gzip),

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import create_table, open_table
 from lakeview.errors import LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.printable import printable
 from lakeview.schema import Field, PrimitiveType, Schema
 from lakeview.server.upkeep import tend
 
@@ -45,7 +46,7 @@ and those of nobody who was recognised by where they came from, what they asked 
 `recipient`, `token_id`: null where nobody was recognised; `client`: the address it came from; `action`: list, version,
 metadata, query, changes or file; `version`, for changes the first, with `end_version` the last; `hints`: the filter as
 JSON text, its first 4,096 characters; `file`: its path below the table; `files` listed; `bytes` of the answer's body;
-`status` of the answer."""
+`status` of the answer. In every text characters that are not printable are escaped."""
 
 _TYPES = {pl.String(): "string", pl.Int64(): "long", pl.Datetime("us", "UTC"): "timestamp"}
 _MOST_WAITING = 100_000
@@ -76,6 +77,9 @@ class Entry:
     status: int = 0
 
 
+_TEXTS = tuple(name for name, type_ in AUDIT.items() if type_ == pl.String())
+
+
 class AuditLog:
     """Takes entries at once, writes them when told to. Safe to use from several threads.
 
@@ -92,7 +96,11 @@ class AuditLog:
         self._table: DeltaTable | None = None
 
     def add(self, entry: Entry) -> None:
-        """Take one request."""
+        """Take one request. Control characters, line separators and marks of direction in its texts are escaped: a
+        recipient chooses its User-Agent, and a terminal or a page shows it."""
+        for name in _TEXTS:
+            if (value := getattr(entry, name)) is not None:
+                setattr(entry, name, printable(value))
         with self._lock:
             if (key := _alike(entry)) is None:
                 self._entries.append(entry)

@@ -29,14 +29,9 @@ class Place:
         return self.table.id
 
     @property
-    def name(self) -> str:
-        """Share, schema and table, joined by dots."""
+    def full_name(self) -> str:
+        """share.schema.table, as configured."""
         return f"{self.share.name}.{self.schema.name}.{self.table.name}"
-
-    @property
-    def shares_history(self) -> bool:
-        """True if earlier versions may be asked for; never those of a view."""
-        return self.table.history_shared and self.table.view is None
 
     @property
     def shown(self) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 from starlette.responses import Response
 
 from lakeview.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
-from lakeview.server.choosing import Asked
+from lakeview.server.choosing import Asked, require_changes
 from lakeview.server.context import Context
 from lakeview.server.continuation import Position, opened, sealed
 from lakeview.server.lines import Url, closing, written
@@ -35,6 +35,15 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
+class _Requested:
+    """What of a range is requested: the change data feed or plain adds and removes, and actions of later versions."""
+
+    feed: bool
+    metadata: bool
+    protocol: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Page:
     """Which part of the lines is asked for: so many files from a row on; None for all of them."""
 
@@ -46,8 +55,7 @@ class _Page:
 async def changes(context: Context) -> Response:
     """GET .../changes."""
     place = context.place()
-    if not place.shares_history:  # before anything else: clients know a table without shared history by these words
-        raise bad_parameter(f"cdf is not enabled on table {place.name}")
+    require_changes(place)
     request = changes_request(context.query)
     asked_for = wanted(context.request.headers)
     mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, asked_for)
@@ -55,8 +63,8 @@ async def changes(context: Context) -> Response:
 
     def found(asked: Asked) -> _Found:
         start, end = (page.version, page.end) if page is not None else _range(asked, request)
-        historical = (request.historical_metadata, request.historical_protocol)
-        return _ready(context, asked, (start, end), asked_for, historical, feed=True)
+        requested = _Requested(True, request.historical_metadata, request.historical_protocol)
+        return _ready(context, asked, start, end, asked_for, requested)
 
     ready = await asking(context, found)
     return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
@@ -66,7 +74,10 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
     """POST .../query with startingVersion: the files each version added and removed, as streaming readers ask."""
     place = context.place()
     asked_for = wanted(context.request.headers)
-    mark = checksum("stream", request.starting_version, request.ending_version, request.max_files, asked_for)
+    mark = checksum(
+        "stream", request.starting_version, request.ending_version, request.max_files, asked_for,
+        request.include_historical_metadata, request.include_historical_protocol,
+    )  # fmt: skip
     page = opened(context, "pages", request.page_token, place.shown, mark)
 
     def found(asked: Asked) -> _Found:
@@ -75,8 +86,10 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
         end = asked.latest if page is None else page.end
         if page is None and request.ending_version is not None:
             end = min(end, request.ending_version)
-        historical = (request.include_historical_metadata, request.include_historical_protocol)
-        return _ready(context, asked, (asked.within(start), end), asked_for, historical, feed=False)
+        requested = _Requested(
+            False, request.include_historical_metadata is not False, request.include_historical_protocol is not False
+        )
+        return _ready(context, asked, asked.within(start), end, asked_for, requested)
 
     ready = await asking(context, found)
     context.entry.hints = hints_text(request)
@@ -86,7 +99,7 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
 def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
     start = request.starting_version
     if start is None and request.starting is not None:
-        asked.source.version_at(request.starting)  # refuses a timestamp outside the table's life
+        asked.source.require_since(request.starting, asked.place.table.start_version)
         start = asked.source.first_from(request.starting, asked.place.table.start_version)
     assert start is not None
     end = asked.latest
@@ -99,36 +112,25 @@ def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
     return asked.within(start), end
 
 
-def _ready(
-    context: Context,
-    asked: Asked,
-    versions: tuple[int, int],
-    asked_for: Wanted,
-    historical: tuple[bool, bool],
-    *,
-    feed: bool,
-) -> _Found:
-    """Everything that can be refused is refused here, before the first byte. `historical`: whether metaData and
-    protocol lines of later versions are wanted; `feed`: what the change feed records, else files added and removed."""
-    start, end = versions
-    metadata, protocol = historical
+def _ready(context: Context, asked: Asked, start: int, end: int, asked_for: Wanted, requested: _Requested) -> _Found:
+    """Everything that can be refused is refused here, before the first byte."""
     most = context.hub.settings.limits.changes_versions
     if start > end:
         raise bad_parameter(f"the start version {start} is after the end version {end}")
     if end - start >= most:
         raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
     first = asked.shared(start)
-    heading = first if metadata else asked.shared(end)
-    between = asked.source.needed_between(start, end, feed=feed)
+    heading = first if requested.metadata else asked.shared(end)
+    between = asked.source.needed_between(start, end, feed=requested.feed)
     chosen = chosen_format(asked_for, first, asked.shared(end).needed | between)
     wanted_changes = ChangesWanted(
         start,
         end,
         chosen,
         asked_for.id_hash or chosen.value,
-        feed=feed,
-        metadata=metadata,
-        protocol=protocol,
+        feed=requested.feed,
+        metadata=requested.metadata,
+        protocol=requested.protocol,
     )
     batches = asked.source.changes(wanted_changes)
     begun = next(batches, None)
@@ -167,6 +169,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
         sender.chunks(),
         end if ends else None,
         answer_headers(asked_for, found.wanted.response_format, end_stream=ends),
+        reads=True,
     )
 
 

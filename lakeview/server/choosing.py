@@ -13,12 +13,26 @@ from lakeview.server.sources import Sources
 
 
 def require_history(place: Place) -> None:
-    """400 unless the table is shared with its history. Clients know the refusal by its first words."""
-    if not place.shares_history:
+    """400 unless the table is shared with its history; a view never is. Needs no request to the table's store.
+
+    The reference server's words, which clients match, and its order: before a timestamp is parsed.
+    """
+    if not _history_shared(place):
         raise bad_parameter(
             "Reading table by version or timestamp is not supported because history sharing is not enabled on table: "
-            f"{place.name}"
+            f"{place.full_name}"
         )
+
+
+def require_changes(place: Place) -> None:
+    """400 unless the table's changes may be asked for: they are part of its history. In the reference server's words,
+    whether or not the table records a change data feed."""
+    if not _history_shared(place):
+        raise bad_parameter(f"cdf is not enabled on table {place.full_name}")
+
+
+def _history_shared(place: Place) -> bool:
+    return place.table.history_shared and place.table.view is None
 
 
 @dataclass(frozen=True)
@@ -37,10 +51,9 @@ class Asked:
         return Asked(place, sources, *sources.current(opened))
 
     def version(self, version: int | None, moment: datetime | None) -> int:
-        """The version a number or a moment asks for, the latest without either. 400 outside what is shared."""
+        """The version that a number or a timestamp asks for, the latest without either. 400 outside what is shared."""
         if version is None and moment is None:
             return self.latest
-        require_history(self.place)
         found = self.source.version_at(moment) if version is None and moment is not None else version
         assert found is not None
         return self.within(found)

@@ -94,13 +94,13 @@ def _chunks(start: int, end: int) -> Iterator[range]:
 
 
 def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
-    """What a commit changed, in the log's order; where the feed is asked for and there are cdc files, those alone."""
+    """What a commit changed: "commits with cdc files give only those" to who asked for the feed."""
     if feed and (recorded := list(cdc_actions(commit))):
         return recorded
     if feed and merged_nothing(commit):
         return ()
-    found = (action.add or action.remove for action in commit.actions)
-    return [action for action in found if action is not None and action.data_change]
+    files = [file for a in commit.actions for file in (a.add, a.remove) if file is not None]
+    return [file for file in files if file.data_change]
 
 
 def _require_feed(table: DeltaTable, metadata: Mapping[int, Metadata], wanted: ChangesWanted) -> None:

@@ -18,7 +18,7 @@ from lakeview.server.delta_lines import add_row, heads, needed_features
 from lakeview.server.following import latest_of
 from lakeview.server.lines import rows_frame
 from lakeview.server.pruning import FileIndex
-from lakeview.server.refusals import after_latest, bad_parameter, before_first, unsupported
+from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.server.stats_text import stats_texts
@@ -56,7 +56,7 @@ class DeltaSource:
         times = self._history.times()
         first, last = times["timestamp"][0], times["timestamp"][-1]
         if moment < first:
-            raise before_first(first)
+            raise before_earliest(first)
         if moment > last:
             raise after_latest(last)
         return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
@@ -68,6 +68,13 @@ class DeltaSource:
         if found > int(times["version"][-1]):
             raise after_latest(times["timestamp"][-1])
         return max(found, first)
+
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Refusal for a moment before the earliest version that is recorded and shared."""
+        times = self._history.times()
+        earliest = times.filter(pl.col("version") >= first)["timestamp"].first()
+        if isinstance(earliest, datetime) and moment < earliest:
+            raise before_earliest(earliest)
 
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal outside of what is shared."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import secrets
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -31,7 +33,7 @@ T = TypeVar("T")
 Clock = Callable[[], datetime]
 _LOG = logging.getLogger("lakeview.server")
 _LOOK_EVERY = 1.0
-_THREADS = 16
+_THREADS, _LOADS, _OWN_LOADS, _COMPUTATIONS = 16, 8, 2, 2
 
 
 class Hub:
@@ -71,7 +73,7 @@ class Hub:
         self.file_rate = RateLimit(limits.files_rate, limits.files_burst, steady)
         self.failures = RateLimit(limits.failures_rate, limits.failures_burst, steady)
         self._downloads: dict[str, CapacityLimiter] = {}
-        self._threads: CapacityLimiter | None = None
+        self._limits: dict[tuple[str, str | None], CapacityLimiter] = {}
 
     @property
     def settings(self) -> Settings:
@@ -136,10 +138,32 @@ class Hub:
     # -- work beside the event loop
 
     async def work(self, function: Callable[[], T]) -> T:
-        """Run what blocks in a thread; so many at a time, the others wait."""
-        if self._threads is None:
-            self._threads = CapacityLimiter(_THREADS)
-        return await anyio.to_thread.run_sync(function, limiter=self._threads)
+        """Run a short call of a store in a thread; 16 at a time, the others wait."""
+        return await anyio.to_thread.run_sync(function, limiter=self._limit("work", _THREADS))
+
+    async def load(self, recipient: str, function: Callable[[], T], turn: asyncio.Lock | None = None) -> T:
+        """Run what reads and decodes a log in a thread: 2 at a time for one recipient, 8 for all.
+
+        `turn`: a lock to hold meanwhile. Recipients wait for it side by side, a recipient's own requests before it.
+        """
+        async with self._limit("load", _OWN_LOADS, recipient), turn or nullcontext():
+            return await anyio.to_thread.run_sync(function, limiter=self._limit("load", _LOADS))
+
+    async def compute(self, recipient: str, function: Callable[[], T]) -> T:
+        """Run what takes the processor and no store in a thread: one at a time for one recipient, 2 for all.
+
+        Each of these threads competes for the interpreter's lock with the event loop: a request of somebody else that
+        takes the lock five times waits for it as often.
+        """
+        async with self._limit("compute", 1, recipient):
+            return await anyio.to_thread.run_sync(function, limiter=self._limit("compute", _COMPUTATIONS))
+
+    def _limit(self, kind: str, most: int, recipient: str | None = None) -> CapacityLimiter:
+        """Made when it is first needed: a limiter belongs to the event loop that runs."""
+        found = self._limits.get((kind, recipient))
+        if found is None:
+            found = self._limits[kind, recipient] = CapacityLimiter(most)
+        return found
 
     def downloads(self, recipient: str) -> CapacityLimiter:
         """The downloads of one recipient that may run at a time."""

@@ -20,7 +20,7 @@ from lakeview.server.delta_lines import nested_structs, public_schema
 from lakeview.server.following import latest_of
 from lakeview.server.lines import parquet_row, rows_frame, servable
 from lakeview.server.pruning import FileIndex
-from lakeview.server.refusals import after_latest, bad_parameter, before_first, not_recorded, unsupported
+from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, not_recorded, unsupported
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.server.stats_text import stats_texts
@@ -54,7 +54,7 @@ class IcebergSource:
         times = self._times()
         first, last = times["timestamp"][0], times["timestamp"][-1]
         if moment < first:
-            raise before_first(first)
+            raise before_earliest(first)
         if moment > last:
             raise after_latest(last)
         return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
@@ -67,6 +67,9 @@ class IcebergSource:
         if later.is_empty():
             raise after_latest(times["timestamp"][-1])
         return int(later["version"][0])
+
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Nothing to refuse: there are no changes from any version on."""
 
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal for a snapshot that did not lead to the current one, or came before the first that is shared.
@@ -98,7 +101,9 @@ class IcebergSource:
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
         """Refused: the protocol's changes are those of a Delta log."""
-        raise not_recorded(wanted.start, wanted.end, wanted.start)
+        if wanted.feed:
+            raise not_recorded(wanted.start, wanted.end, wanted.start)
+        raise unsupported("startingVersion is not supported for this table: it has no Delta log")
 
     def at(self, version: int) -> SharedVersion:
         """One version. 400 names what plain Parquet cannot tell."""

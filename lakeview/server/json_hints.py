@@ -11,9 +11,13 @@ import msgspec
 
 from lakeview.expressions import And, Constant, Node, Or, Path, Unknown
 from lakeview.schema import DataType, Schema
+from lakeview.server.budget import PARSING_CPU, Budget
 from lakeview.server.literals import MIRRORED, Columns, comparison, joined, null_test
 
 _DEPTH = 100
+_MOST_CHARACTERS = 128 << 10
+"""Nearly a thousand comparisons. A longer tree skips no file."""
+
 _COMPARISONS = {
     "equal": "=", "lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">", "greaterThanOrEqual": ">=",
 }  # fmt: skip
@@ -34,19 +38,25 @@ class _FaultyTreeError(ValueError):
     """The tree breaks the rules of its format."""
 
 
-def json_condition(text: str | None, schema: Schema) -> Node:
-    """The tree in a text; true without one, unknown for a faulty one."""
+def json_condition(text: str | None, schema: Schema, budget: Budget | None = None) -> Node:
+    """The tree in a text; true without one, Unknown for a faulty or too large one. Unknown stands in place of the parts
+    that come after the budget (a tenth of a second of CPU) is spent. Never an error."""
     if not text:
         return Constant(True)
+    if len(text) > _MOST_CHARACTERS:
+        return Unknown()
     try:
-        return _Reader(Columns(schema)).node(msgspec.json.decode(text), negated=False, depth=0)
+        return _Reader(Columns(schema), budget or Budget(PARSING_CPU)).node(
+            msgspec.json.decode(text), negated=False, depth=0
+        )
     except (msgspec.DecodeError, RecursionError, UnicodeError, _FaultyTreeError):
         return Unknown()
 
 
 class _Reader:
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, budget: Budget) -> None:
         self._columns = columns
+        self._budget = budget
 
     def node(self, tree: Any, *, negated: bool, depth: int) -> Node:
         if depth > _DEPTH:
@@ -78,16 +88,18 @@ class _Reader:
             self._column(right)
             return Unknown()
         value, type_ = right.get("value"), right.get("valueType")
-        if not isinstance(value, str) or type_ not in _HELD_BY:
+        if not isinstance(value, str) or not isinstance(type_, str) or type_ not in _HELD_BY:
             raise _FaultyTreeError("a literal has a value as text and a value type")
-        if found is None or type_ != kind:
+        if found is None or type_ != kind or self._budget.is_spent:
             return Unknown()
         return comparison(*found, op, value, negated=negated)
 
     def _column(self, tree: Any) -> tuple[tuple[Path, DataType] | None, str]:
         """((path, type) or None where nothing can be said, value type)."""
+        if _operation(tree)[0] != "column":
+            raise _FaultyTreeError("a column was expected")
         name, kind = tree.get("name"), tree.get("valueType")
-        if _operation(tree)[0] != "column" or not isinstance(name, str) or kind not in _HELD_BY:
+        if not isinstance(name, str) or not isinstance(kind, str) or kind not in _HELD_BY:
             raise _FaultyTreeError("a column has a name and a value type")
         found = self._columns.find((name,)) or self._columns.find(tuple(name.split(".")))
         usable = found is not None and str(found[1]) in _HELD_BY[kind]

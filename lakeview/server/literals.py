@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from decimal import Decimal, InvalidOperation
 
 import polars as pl
@@ -18,6 +18,12 @@ _COMPARED = frozenset(
 )
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COLLATIONS = "__COLLATIONS"
+_INTEGERS = {
+    "long": (1 << 63, pl.Int64()), "integer": (1 << 31, pl.Int32()), "short": (1 << 15, pl.Int16()),
+    "byte": (1 << 7, pl.Int8()),
+}  # fmt: skip
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 _ZONED = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d)$")
 
 
@@ -44,33 +50,48 @@ class Columns:
         return path, found.type
 
 
-def value_of(text: str, type_: DataType) -> pl.Series | None:
-    """One value of the column's declared type, from text; None if it is none of that type, or not certainly one.
+def values_of(texts: Sequence[str], type_: DataType) -> pl.Series | None:
+    """Values of the column's declared type, from texts; None if one of them is none of that type, or not certainly one.
 
     A moment without a zone means one in the client's, which nobody told us; 32-bit floats are compared as 64-bit ones.
     """
     match type_:
         case PrimitiveType("string"):
-            return pl.Series([text], dtype=pl.String)
-        case PrimitiveType("timestamp") if not _ZONED.search(text.strip()):
+            return pl.Series(texts, dtype=pl.String)
+        case PrimitiveType(name) if name in _INTEGERS and all(_INTEGER.fullmatch(text) for text in texts):
+            bits, dtype = _INTEGERS[name]
+            numbers = [int(text) for text in texts]  # ten times as fast as a cast of each one
+            return pl.Series(numbers, dtype=dtype) if all(-(bits) <= n < bits for n in numbers) else None
+        case PrimitiveType("date") if all(_DATE.fullmatch(text) for text in texts):
+            days = [_day(text) for text in texts]
+            return None if None in days else pl.Series(days, dtype=pl.Date)
+        case PrimitiveType("timestamp") if not all(_ZONED.search(text.strip()) for text in texts):
             return None
         case PrimitiveType("float"):
             type_ = PrimitiveType("double")
-        case DecimalType() if _decimal(text) is None:
+        case DecimalType() if any(_decimal(text) is None for text in texts):
             return None
         case PrimitiveType(name) if name not in _COMPARED:
             return None
         case ArrayType() | MapType() | StructType():
             return None
     try:
-        found = typed(pl.Series([text.strip()], dtype=pl.String), type_)
+        found = typed(pl.Series([text.strip() for text in texts], dtype=pl.String), type_)
     except pl.exceptions.PolarsError:
         return None
-    value = found[0]
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+    if found.null_count() or (found.dtype.is_float() and not found.is_finite().all()):
         return None
     # a decimal of more digits than the column has was rounded: another value
-    return None if isinstance(type_, DecimalType) and value != _decimal(text) else found
+    if isinstance(type_, DecimalType) and found.to_list() != [_decimal(text) for text in texts]:
+        return None
+    return found
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _decimal(text: str) -> Decimal | None:
@@ -85,7 +106,7 @@ def comparison(path: Path, type_: DataType, op: str, text: str | None, *, negate
     """`path op text`, or its opposite: comparisons with null are never true, their opposites neither."""
     if text is None:
         return Constant(None)
-    value = value_of(text, type_)
+    value = values_of([text], type_)
     return Unknown() if value is None else Comparison(path, _NEGATED[op] if negated else op, value)
 
 
@@ -98,11 +119,11 @@ def membership(path: Path, type_: DataType, texts: list[str | None], *, negated:
     """Whether a column is one of several values. With a null among them no row is outside the list."""
     if negated and None in texts:
         return Constant(None)
-    values = [value_of(text, type_) for text in texts if text is not None]
-    if any(value is None for value in values):
-        return Unknown()
-    known = [value for value in values if value is not None]
-    return IsIn(path, pl.concat(known), negated) if known else Constant(None)
+    known = [text for text in texts if text is not None]
+    if not known:
+        return Constant(None)
+    values = values_of(known, type_)
+    return Unknown() if values is None else IsIn(path, values, negated)
 
 
 MIRRORED: Mapping[str, str] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

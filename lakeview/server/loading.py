@@ -22,7 +22,7 @@ async def load_ahead(hub: Hub) -> None:
     for place in list(hub.catalogue.tables())[: hub.settings.load_ahead]:
         if place.table.view is None:
             opened = hub.sources.of(place.table)
-            async with opened.turn:
+            async with opened.turn, opened.loading:
                 await hub.work(partial(_load, hub, opened))
 
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from lakeview.expressions import Bounds, Node, Path, may_match
 from lakeview.schema import leaf_name
+from lakeview.server.budget import PRUNING_CPU, PRUNING_WALL, Budget
 
 _MILLISECOND = pl.duration(milliseconds=1)
 
@@ -50,12 +51,14 @@ class FileIndex:
         """How many files it has read about so far."""
         return self.facts.height if "facts" in self.__dict__ else 0
 
-    def keep(self, *conditions: Node) -> pl.Series:
-        """Which files may hold a row for which all conditions are true."""
+    def keep(self, *conditions: Node, budget: Budget | None = None) -> pl.Series:
+        """Which files may hold a row for which all conditions are true. Of a column that is looked at after the budget
+        is spent nothing is known."""
+        limit = budget or Budget(PRUNING_CPU, PRUNING_WALL)
         height = self.facts.height
         kept = pl.Series("kept", [True], dtype=pl.Boolean).new_from_index(0, height)
         for condition in conditions:
-            kept = kept & may_match(condition, self.bounds, height)
+            kept = kept & may_match(condition, lambda path: None if limit.is_spent else self.bounds(path), height)
         return kept
 
     def bounds(self, path: Path) -> Bounds | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 from starlette.responses import Response
 
-from lakeview.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
+from lakeview.server.answers import answer_headers, asking, chosen_format, current, head, hints_text, signed, stream
+from lakeview.server.budget import PARSING_CPU, Budget
 from lakeview.server.changes import stream_of_changes
 from lakeview.server.choosing import Asked, require_history
 from lakeview.server.context import Context
@@ -33,12 +34,11 @@ async def version(context: Context) -> Response:
         require_history(place)
     start = moment(context.query.get("startingTimestamp"), "startingTimestamp")
 
-    def found(asked: Asked) -> int:
-        if start is None:
-            return asked.latest
-        return asked.source.first_from(start, place.table.start_version)
-
-    number = await asking(context, found)
+    if start is None:
+        number = (await current(context)).latest
+    else:
+        since, first = start, place.table.start_version
+        number = await asking(context, lambda asked: asked.source.first_from(since, first))
     context.entry.version = number
     return Response(status_code=200, headers={VERSION_HEADER: str(number)})
 
@@ -69,16 +69,17 @@ async def query(context: Context) -> Response:
     """POST .../query: the files of a version, or with startingVersion what changed since."""
     place = context.place()
     request = query_request(await context.body())
-    if any(given is not None for given in (request.version, request.timestamp, request.starting_version)):
+    if request.version is not None or request.timestamp or request.starting_version is not None:
         require_history(place)
     if request.starting_version is not None:
         return await stream_of_changes(context, request)
     asked_for = wanted(context.request.headers)
     at = moment(request.timestamp, "timestamp")
+    paged = request.max_files is not None or request.page_token is not None
     mark = checksum(
         request.predicate_hints, request.json_predicate_hints, request.limit_hint, request.version, request.timestamp,
         request.max_files, asked_for.capabilities, asked_for.id_hash,
-    )  # fmt: skip
+    ) if paged else ""  # fmt: skip
     page = opened(context, "pages", request.page_token, place.shown, mark)
     fresh = opened(context, "refresh", request.refresh_token, place.shown, place.id)
     pinned = page or fresh
@@ -88,7 +89,8 @@ async def query(context: Context) -> Response:
         return asked, asked.past(number)
 
     asked, shared = await asking(context, found)
-    answer = await context.hub.work(lambda: _selected(context, shared, request, asked_for))
+    recipient = context.caller.recipient.name
+    answer = await context.hub.compute(recipient, lambda: _selected(context, shared, request, asked_for))
     return _streamed(context, asked, answer, request, asked_for, page, mark)
 
 
@@ -109,11 +111,11 @@ def _selected(context: Context, shared: SharedVersion, request: QueryRequest, as
     settings = context.hub.settings
     chosen = chosen_format(asked_for, shared)
     rows = shared.rows(chosen, asked_for.id_hash or chosen.value)
-    conditions = []
+    conditions, parsing = [], Budget(PARSING_CPU)
     if request.predicate_hints and settings.evaluate_predicate_hints:
-        conditions.append(sql_condition(request.predicate_hints, shared.schema))
+        conditions.append(sql_condition(request.predicate_hints, shared.schema, parsing))
     if request.json_predicate_hints and settings.evaluate_json_predicate_hints:
-        conditions.append(json_condition(request.json_predicate_hints, shared.schema))
+        conditions.append(json_condition(request.json_predicate_hints, shared.schema, parsing))
     if conditions or request.limit_hint is not None:
         kept = shared.index.limited(shared.index.keep(*conditions), request.limit_hint)
         rows = rows.filter(kept)

@@ -41,6 +41,33 @@ def bad_parameter(message: str) -> Refusal:
     return Refusal(400, _INVALID, message)
 
 
+def before_earliest(earliest: datetime) -> Refusal:
+    """400: a timestamp before the earliest version. The first sentence is the phrase that clients match."""
+    return bad_parameter(
+        f"Please use a timestamp greater than or equal to {_written(earliest)}: "
+        "the timestamp is before the earliest version available"
+    )
+
+
+def after_latest(latest: datetime) -> Refusal:
+    """400: a timestamp after the latest version. The first sentence is the phrase that clients match."""
+    return bad_parameter(
+        f"Please use a timestamp less than or equal to {_written(latest)}: "
+        "the timestamp is after the latest available version"
+    )
+
+
+def not_recorded(start: int, end: int, version: int) -> Refusal:
+    """400: a version of a range without a change data feed, in the reference server's words."""
+    return bad_parameter(
+        f"Error getting change data for range [{start}, {end}] as change data was not recorded for version [{version}]"
+    )
+
+
+def _written(timestamp: datetime) -> str:
+    return f"{timestamp:%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
 def malformed(message: str) -> Refusal:
     """400: no request of this protocol."""
     return Refusal(400, ErrorCode.MALFORMED_REQUEST, message)
@@ -49,29 +76,6 @@ def malformed(message: str) -> Refusal:
 def unsupported(message: str) -> Refusal:
     """400: the table cannot be given in this way."""
     return Refusal(400, _UNSUPPORTED, message)
-
-
-def not_recorded(start: int, end: int, version: int) -> Refusal:
-    """400: a version of a range has no change data."""
-    return bad_parameter(
-        f"Error getting change data for range [{start}, {end}] as change data was not recorded for version [{version}]"
-    )
-
-
-def after_latest(last: datetime) -> Refusal:
-    """400: a timestamp after the last commit, which was at `last`."""
-    return bad_parameter(
-        "The timestamp is after the latest available version. Please use a timestamp less than or equal to "
-        f"{last:%Y-%m-%dT%H:%M:%S.%fZ}"
-    )
-
-
-def before_first(first: datetime) -> Refusal:
-    """400: a timestamp before the first commit that is there, which was at `first`."""
-    return bad_parameter(
-        f"Please use a timestamp greater than or equal to {first:%Y-%m-%dT%H:%M:%S.%fZ}: "
-        "the timestamp is before the earliest version available"
-    )
 
 
 def not_there(kind: str, name: str) -> Refusal:

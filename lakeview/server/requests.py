@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
+from lakeview.printable import printable
 from lakeview.server.refusals import Refusal, bad_parameter, malformed, unsupported
 from lakeview.sharing.protocol import (
     CAPABILITIES_HEADER,
@@ -21,10 +20,12 @@ from lakeview.sharing.protocol import (
 )
 
 BODY_BYTES = 2 << 20
-SQL_HINT_BYTES, JSON_HINT_BYTES, MOST_HINTS = 64 << 10, 1 << 20, 1000
 MOST_RESULTS = 500
 _LONGEST_NUMBER = 19
-_SNAKE = re.compile(r"_([a-z])")
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_SPELLINGS = tuple((f.encode_name, (f.name, f.encode_name)) for f in msgspec.structs.fields(QueryRequest))
+"""Each field of a query, and its keys in the order of their weight: snake_case, then camelCase."""
+
 _FORMATS = tuple(ResponseFormat)
 
 
@@ -125,7 +126,9 @@ def moment(text: str | None, name: str) -> datetime | None:
         found = datetime.fromisoformat(text.replace(" ", "+")) if "T" in text else datetime.fromisoformat(text)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise bad_parameter(f"Invalid {name}: give it in ISO 8601, such as 2022-01-01T00:00:00Z") from error
+        raise bad_parameter(
+            f"Invalid {name}: {printable(text[:100])!r} is not in ISO 8601, such as 2022-01-01T00:00:00Z"
+        ) from error
 
 
 def version_number(text: str | None, name: str) -> int | None:
@@ -160,13 +163,15 @@ def query_request(body: bytes) -> QueryRequest:
     """The body of a query. 400 MALFORMED_REQUEST for no JSON object or wrong types, INVALID_PARAMETER_VALUE for values
     that cannot be meant. Numbers as text and snake_case keys are taken: clients of today send them."""
     try:
-        document: Any = msgspec.json.decode(body)
+        document = _FIELDS.decode(body)
+    except msgspec.ValidationError as error:
+        raise malformed("the body is no JSON object") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise malformed("the body is no JSON") from error
-    if not isinstance(document, dict):
-        raise malformed("the body is no JSON object")
-    named = {_SNAKE.sub(lambda m: m[1].upper(), key): value for key, value in document.items()}
+    # only what is known is looked at: a body may hold hundreds of thousands of other keys
+    given = {name: document[key] for name, keys in _SPELLINGS for key in keys if key in document}
     try:
+        named = {name: msgspec.json.decode(value) for name, value in given.items()}
         request = msgspec.convert(named, QueryRequest, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _wrong_type(str(error)) from error
@@ -196,12 +201,6 @@ def _check(request: QueryRequest) -> None:
     refresh = request.include_refresh_token or request.refresh_token
     if refresh and (given or request.page_token):
         raise bad_parameter("a refresh token goes with the first page of the latest version only")
-    if len(request.predicate_hints or ()) > MOST_HINTS:
-        raise bad_parameter(f"more than {MOST_HINTS} predicateHints")
-    if any(len(hint) > SQL_HINT_BYTES for hint in request.predicate_hints or ()):
-        raise bad_parameter(f"a predicateHint of more than {SQL_HINT_BYTES >> 10} KiB")
-    if len(request.json_predicate_hints or "") > JSON_HINT_BYTES:
-        raise bad_parameter("jsonPredicateHints of more than 1 MiB")
 
 
 def _not_negative(value: int | None, name: str) -> int | None:

@@ -59,6 +59,10 @@ class Source(Protocol):
     def first_from(self, moment: datetime, first: int) -> int:
         """The earliest version at or after a moment, and not before the version `first`. Refusal after the latest."""
 
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Refusal for a moment before the earliest version that the log records and that is shared (`first`): what
+        changed between the moment and that version cannot be given."""
+
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal for a version after the latest, before the first that is shared, or beside the way between them."""
 

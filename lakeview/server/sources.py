@@ -23,12 +23,14 @@ from lakeview.server.views import ViewSource
 
 
 class Opened:
-    """One shared table at run time. `turn`: only one request at a time looks for new versions or loads one, so that a
-    slow store holds one thread and no other table."""
+    """One shared table at run time. `turn`: only one request at a time looks for new versions, so that a slow store
+    holds one thread and no other table; `loading`: only one at a time loads a version. A request for the table's
+    version waits for the first of them only."""
 
     def __init__(self, entry: TableEntry) -> None:
         self.entry = entry
         self.turn = asyncio.Lock()
+        self.loading = asyncio.Lock()
         self.opening = threading.Lock()
         self.source: Source | None = None
 

@@ -1,7 +1,8 @@
 """predicateHints to the tree of `lakeview.expressions`: SQL of Spark's dialect, of which comparisons are understood.
 
-What cannot be read says nothing and spares no file: "If the server fails to parse one of the SQL predicates, or fails
-to evaluate it, the server may skip it".
+What cannot be read skips no file: "If the server fails to parse one of the SQL predicates, or fails to evaluate it, the
+server may skip it". So does what costs too much: sqlglot parses some 150,000 tokens a second, and holds the
+interpreter's lock, so that every other recipient waits.
 """
 
 from __future__ import annotations
@@ -12,11 +13,24 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from lakeview.errors import InvalidRequestError
 from lakeview.expressions import And, Constant, Node, Or, Path, Unknown
+from lakeview.predicates.syntax import Refusal, check_size
 from lakeview.schema import DataType, PrimitiveType, Schema
+from lakeview.server.budget import PARSING_CPU, Budget
 from lakeview.server.literals import MIRRORED, Columns, comparison, joined, membership, null_test
 
 _DEPTH = 60
+_MOST_HINTS = 1000
+_MOST_CHARACTERS, _MOST_TOKENS = 16 << 10, 4000
+"""Of all hints of a request together: 300 comparisons joined by AND are 3,600 characters and 1,200 tokens. A hint that
+goes beyond is dropped, later ones that fit are read."""
+
+_MOST_VALUES = 1000
+"""Of one list: data skipping looks at no more of them."""
+
+_REFUSAL = Refusal("bad-hint", "predicateHints", "the hint")
+_SPARK = sqlglot.Dialect.get_or_raise("spark")
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
@@ -29,21 +43,42 @@ _CASTS = {
 }
 
 
-def sql_condition(hints: Sequence[str], schema: Schema) -> Node:
-    """All hints together, AND-ed."""
-    columns = Columns(schema)
-    return joined(And, [_parsed(hint, columns) for hint in hints]) if hints else Constant(True)
+def sql_condition(hints: Sequence[str], schema: Schema, budget: Budget | None = None) -> Node:
+    """All hints together, AND-ed; Unknown in place of what cannot be read, is too large, or comes after the budget
+    (a tenth of a second of CPU) is spent. Never an error."""
+    reading = _Reading(Columns(schema), budget or Budget(PARSING_CPU))
+    parts = [reading.parsed(hint) for hint in hints[:_MOST_HINTS]]
+    return joined(And, parts) if parts else Constant(True)
 
 
-def _parsed(hint: str, columns: Columns) -> Node:
-    text = _unwrapped(hint)
-    if text is None:
-        return Unknown()
-    try:
-        tree = sqlglot.parse_one(text, read="spark")
-        return _Reader(columns).node(tree, negated=False)
-    except (SqlglotError, RecursionError, ValueError):
-        return Unknown()
+class _Reading:
+    """The hints of one request, and what is left of its limits."""
+
+    def __init__(self, columns: Columns, budget: Budget) -> None:
+        self._reader = _Reader(columns, budget)
+        self._budget = budget
+        self._characters = _MOST_CHARACTERS
+        self._tokens = _MOST_TOKENS
+
+    def parsed(self, hint: str) -> Node:
+        if len(hint) > self._characters or self._budget.is_spent:
+            return Unknown()
+        self._characters -= len(hint)
+        text = _unwrapped(hint)
+        if text is None:
+            return Unknown()
+        try:
+            tokens = _SPARK.tokenize(text)
+            if len(tokens) > self._tokens:
+                return Unknown()
+            check_size(tokens, _REFUSAL)
+            self._tokens -= len(tokens)
+            trees = _SPARK.parser().parse(tokens, text)
+            if len(trees) != 1 or trees[0] is None:
+                return Unknown()
+            return self._reader.node(trees[0], negated=False)
+        except (SqlglotError, RecursionError, ValueError, InvalidRequestError):
+            return Unknown()
 
 
 def _unwrapped(text: str) -> str | None:
@@ -84,10 +119,13 @@ def _unwrapped(text: str) -> str | None:
 class _Reader:
     """One parsed expression to a tree. `negated` is pushed down to the comparisons."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, budget: Budget) -> None:
         self._columns = columns
+        self._budget = budget
 
     def node(self, tree: exp.Expr, *, negated: bool) -> Node:
+        if self._budget.is_spent:
+            return Unknown()
         while isinstance(tree, exp.Paren | exp.Not):
             negated ^= isinstance(tree, exp.Not)
             tree = tree.this
@@ -138,7 +176,7 @@ class _Reader:
 
     def _in(self, tree: exp.In, negated: bool) -> Node:
         column, listed = self._column(tree.this), tree.expressions
-        if column is None or not listed or tree.args.get("query") is not None:
+        if column is None or not 0 < len(listed) <= _MOST_VALUES or tree.args.get("query") is not None:
             return Unknown()
         values = [_constant(value, column[1]) for value in listed]
         known = [value[0] for value in values if value is not None]

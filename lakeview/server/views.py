@@ -164,6 +164,10 @@ class ViewSource:
         """The earliest version at or after a moment, and not before another. Refusal after the latest."""
         return self._source.first_from(moment, first)
 
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Refusal for a moment before the copy's first version."""
+        self._source.require_since(moment, first)
+
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal outside of what is shared."""
         self._source.require_shared(version, first, latest)

@@ -10,8 +10,10 @@ import msgspec
 
 from lakeview.delta.log.actions import Format, Metadata, Protocol
 from lakeview.errors import SharingError, UnsupportedTableError
+from lakeview.printable import printable
 from lakeview.sharing.protocol import (
     READER_VERSION,
+    URL_ACCESS,
     EndStreamAction,
     FileLine,
     Line,
@@ -113,8 +115,8 @@ def _take(read: _Read, line: Line, number: int) -> None:
         read.protocol = read.protocol or line.protocol
         _check_version(line.protocol)
     elif line.meta_data is not None:
+        require_url_access(line.meta_data.access_modes, "the table")
         if read.metadata is None:
-            check_access_modes(line.meta_data.access_modes)
             read.metadata = line.meta_data
         if line.meta_data.version is not None:
             read.schemas.append((line.meta_data.version, _metadata(line.meta_data)))
@@ -141,6 +143,19 @@ def _check_version(line: ProtocolLine) -> None:
         )
 
 
+def require_url_access(modes: Sequence[str] | None, table: str) -> None:
+    """UnsupportedTableError for a table whose files are given in another way than by URL. Without modes, or with an
+    empty list of them, it is by URL."""
+    if modes and URL_ACCESS not in modes:
+        named = ", ".join(printable(mode)[:40] for mode in modes[:5])
+        raise UnsupportedTableError(
+            f"{table} is shared in access mode {named} only, and this client reads files by URL",
+            fix="ask whoever shares it to allow access by URL, or open the table's own address with credentials for it",
+            place="accessModes",
+            kind="unsupported-access-mode",
+        )
+
+
 def _check_file(file: FileLine, number: int) -> None:
     if file.delta_single_action is None and (file.url is None or file.size is None):
         raise _broken(f"line {number} is a file without {'url' if file.url is None else 'size'}", "bad-line")
@@ -153,18 +168,6 @@ def _head(protocol: ProtocolLine, metadata: MetadataLine, version: int) -> Head:
     if protocol.delta_protocol is not None:
         return Head(version, ResponseFormat.DELTA, protocol.delta_protocol, _metadata(metadata))
     return Head(version, ResponseFormat.PARQUET, Protocol(min_writer_version=0), _metadata(metadata))
-
-
-def check_access_modes(modes: Sequence[str] | None, table: str = "the table") -> None:
-    """UnsupportedTableError for a table that is given without signed URLs: "If this field is not present, the client
-    will assume that the server only supports url based access" (List Tables, accessModes)."""
-    if modes and "url" not in modes:
-        raise UnsupportedTableError(
-            f"{table} is shared in access mode {', '.join(modes)} only, and lakeview reads shares by signed URLs",
-            fix="ask whoever shares it for access mode url, or use a client that takes temporary credentials",
-            place="accessModes",
-            kind="unsupported-access-mode",
-        )
 
 
 def _metadata(line: MetadataLine) -> Metadata:

@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.delta.features import READER_FEATURES
 from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.errors import LakeviewError, SharingError
-from lakeview.sharing.answers import Answer, read_answer
+from lakeview.sharing.answers import Answer, read_answer, require_url_access
 from lakeview.sharing.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials, Secret, Token
 from lakeview.sharing.http import Http, Limits, check_endpoint
 from lakeview.sharing.profile import BASIC, OAUTH, Profile, TableName
@@ -26,7 +26,6 @@ from lakeview.sharing.protocol import (
     QueryRequest,
     ResponseFormat,
     SchemaPage,
-    SharedTable,
     SharePage,
     TablePage,
     moment_text,
@@ -51,7 +50,8 @@ TABLES = pl.Schema(
     }
 )  # fmt: skip
 """What is shared, one row each, in the server's order; ids are null where the server gives none. `address`: what
-`lakeview.open_table` takes; `access_modes`: null where the server names none, which means `url`."""
+`lakeview.open_table` takes; `access_modes`: url, dir or both, null where the server does not say, which means url. A
+table without url among them cannot be read by this client."""
 
 CAPABILITIES = Capabilities(
     (ResponseFormat.DELTA, ResponseFormat.PARQUET),
@@ -137,6 +137,12 @@ class SharingClient:
                 raise
         return self._version(_Call("HEAD", plain, f"table {table}", asked))  # the only way of the first servers
 
+    def require_url_access(self, table: TableName) -> None:
+        """UnsupportedTableError if the list of the table's schema names access modes for it without url."""
+        tables = self.tables(table.share, table.schema).filter(pl.col("table").str.to_lowercase() == table.name.lower())
+        for modes in tables["access_modes"]:
+            require_url_access(None if modes is None else modes.to_list(), f"table {table}")
+
     def metadata(self, table: TableName, *, version: int | None = None, at: datetime | None = None) -> Answer:
         """The head of a table, at a version or a moment where its history is shared."""
         asked = {"version": version, "timestamp": None if at is None else moment_text(at)}
@@ -171,14 +177,14 @@ class SharingClient:
     # -- inside
 
     def _tables(self, path: tuple[str, ...], what: str) -> pl.DataFrame:
-        address = self.profile.address
-
-        def row(table: SharedTable) -> tuple[Any, ...]:
-            path = f"{address}#{table.share}.{table.schema}.{table.name}"
-            return table.share, table.schema, table.name, table.id, table.share_id, path, table.access_modes
-
         def rows(page: TablePage) -> list[tuple[Any, ...]]:
-            return [row(table) for table in page.items or ()]
+            return [
+                (
+                    t.share, t.schema, t.name, t.id, t.share_id,
+                    f"{self.profile.address}#{t.share}.{t.schema}.{t.name}", t.access_modes,
+                )
+                for t in page.items or ()
+            ]  # fmt: skip
 
         return pl.DataFrame(self._listed(TablePage, path, what, rows), schema=TABLES, orient="row")
 

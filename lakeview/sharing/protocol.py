@@ -19,6 +19,9 @@ from lakeview.delta.log.actions import AddCDCFile, AddFile, Long, Metadata, Prot
 READER_VERSION = 1
 """The newest minReaderVersion of the sharing protocol itself that both ends implement."""
 
+URL_ACCESS = "url"
+"""The access mode in which a server signs a URL for each file."""
+
 JSON = "application/json; charset=utf-8"
 LINES = "application/x-ndjson; charset=utf-8"
 """Content types of bodies and of answers that are one action a line."""
@@ -85,8 +88,11 @@ class SharedSchema(Message, frozen=True, rename="camel", omit_defaults=True):
 
 
 class SharedTable(Message, frozen=True, rename="camel", omit_defaults=True):
-    """A table in a schema of a share. Ids, where there are any, never change. `access_modes`: `url` (signed URLs) and
-    `dir` (temporary credentials for the table's folder); without it, URLs alone."""
+    """A table in a schema of a share. Ids, where there are any, never change.
+
+    `access_modes`: url, dir or both; "if this field is not present, the client will assume that the server only
+    supports url based access".
+    """
 
     name: str
     schema: str
@@ -121,8 +127,8 @@ class QueryRequest(Message, frozen=True, rename="camel", omit_defaults=True):
     """The body of a query. At most one of `version`, `timestamp` and `starting_version`.
 
     `predicate_hints`: SQL texts that all hold; `json_predicate_hints`: one tree as JSON text; `timestamp`: ISO 8601.
-    `include_historical_metadata`, `include_historical_protocol`: with `starting_version`, whether metaData and protocol
-    lines of later versions are wanted.
+    `include_historical_metadata`, `include_historical_protocol`: with `starting_version`, whether actions of later
+    versions are wanted.
     """
 
     predicate_hints: list[str] | None = None
@@ -136,8 +142,8 @@ class QueryRequest(Message, frozen=True, rename="camel", omit_defaults=True):
     page_token: str | None = None
     include_refresh_token: bool = False
     refresh_token: str | None = None
-    include_historical_metadata: bool = True
-    include_historical_protocol: bool = True
+    include_historical_metadata: bool | None = None
+    include_historical_protocol: bool | None = None
 
 
 # -- lines
@@ -160,7 +166,7 @@ class FileFormat(msgspec.Struct, frozen=True):
 class MetadataLine(Message, frozen=True, rename="camel", omit_defaults=True):
     """The table's identity, schema and partitioning; in delta format the log's own metaData action.
 
-    `version`: the one it belongs to; `size` in bytes; `access_modes` as those of SharedTable.
+    `version`: the one it belongs to; `size` in bytes; `access_modes`: as in SharedTable.
     """
 
     id: str | None = None

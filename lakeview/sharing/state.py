@@ -19,18 +19,12 @@ from lakeview.delta.features import check_readable
 from lakeview.delta.log.commits import FILE_ACTIONS
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.statistics_reader import StatisticsReader
-from lakeview.errors import (
-    AccessDeniedError,
-    NotATableError,
-    SharingError,
-    StoreUnavailableError,
-    VersionNotFoundError,
-)
+from lakeview.errors import NotATableError, SharingError, VersionNotFoundError
 from lakeview.expressions import parse
 from lakeview.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.rows import FileTask
 from lakeview.schema import Field, Schema
-from lakeview.sharing.answers import Answer, Head, check_access_modes
+from lakeview.sharing.answers import Answer, Head
 from lakeview.sharing.blocks import Blocks
 from lakeview.sharing.client import SharingClient
 from lakeview.sharing.file_lines import Listed, SignedUrl, listed
@@ -220,29 +214,18 @@ def _protocol(head: Head) -> TableProtocol:
     return TableProtocol(min_reader_version=head.protocol.min_reader_version)
 
 
-def _check_listed(client: SharingClient, table: TableName) -> None:
-    """UnsupportedTableError if the list of tables says that this one is not given by URLs: then the server need not
-    answer questions about it."""
-    with suppress(SharingError, NotATableError, AccessDeniedError, StoreUnavailableError):
-        listed = client.tables(table.share, table.schema)
-        for name, modes in listed.select("table", "access_modes").iter_rows():
-            if name.lower() == table.name.lower():  # "It's case-insensitive"
-                check_access_modes(modes, str(table))
-
-
 def head_of(client: SharingClient, table: TableName, version: int | None = None, at: datetime | None = None) -> Head:
     """The head at a version or a moment, or the newest.
 
-    VersionNotFoundError with the server's words where it grants none.
+    VersionNotFoundError with the server's words where it grants none, UnsupportedTableError for a table that is shared
+    in another access mode than by URL. A server may have no answer about such a table: then its list is asked.
     """
     try:
         head = client.metadata(table, version=version, at=at).head
-    except NotATableError:
-        _check_listed(client, table)
-        raise
-    except SharingError as error:
-        if version is None and at is None:
-            _check_listed(client, table)
+    except (SharingError, NotATableError) as error:
+        if version is None and at is None and error.kind in ("sharing-refused", "not-shared"):
+            with suppress(NotATableError, SharingError):  # what was refused first says more
+                client.require_url_access(table)
         if error.kind != "sharing-refused" or (version is None and at is None):
             raise
         if at is not None and "is after the latest available version" in error.message:

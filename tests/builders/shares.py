@@ -62,6 +62,7 @@ class SharedStory:
     properties: dict[str, str | None] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     schema: str | None = None
+    access_modes: list[str] | None = None
     versions: list[list[Stored]] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     serial: int = 0
@@ -239,9 +240,11 @@ class SharingServer:
                 names = dict.fromkeys(n.split(".")[1] for n in self.tables if n.split(".")[0] == share)
                 return self._page(asked, [{"name": n, "share": share} for n in names])
             case ["shares", share, "all-tables"] if self.all_tables:
-                return self._page(asked, [_item(n) for n in self.tables if n.startswith(f"{share}.")])
+                return self._page(asked, [_item(n, self.tables[n]) for n in self.tables if n.startswith(f"{share}.")])
             case ["shares", share, "schemas", schema, "tables"]:
-                return self._page(asked, [_item(n) for n in self.tables if n.startswith(f"{share}.{schema}.")])
+                return self._page(
+                    asked, [_item(n, self.tables[n]) for n in self.tables if n.startswith(f"{share}.{schema}.")]
+                )
             case ["shares", share, "schemas", schema, "tables", table, *tail]:
                 story = self.tables.get(f"{share}.{schema}.{table}")
                 if story is not None:
@@ -354,9 +357,13 @@ class SharingServer:
         return 206, headers, data[first : last + 1]
 
 
-def _item(name: str) -> Json:
+def _item(name: str, story: SharedStory) -> Json:
     share, schema, table = name.split(".")
-    return {"name": table, "schema": schema, "share": share, "id": f"id-{table}"}
+    return {"name": table, "schema": schema, "share": share, "id": f"id-{table}", **_modes(story)}
+
+
+def _modes(story: SharedStory) -> Json:
+    return {} if story.access_modes is None else {"accessModes": story.access_modes}
 
 
 def _error(status: int, code: str, message: str) -> tuple[int, dict[str, str], bytes]:
@@ -370,9 +377,16 @@ def _head(story: SharedStory, delta: bool) -> list[Json]:
     ]
     if delta:
         own = protocol(3, 7, readerFeatures=list(story.features), writerFeatures=list(story.features))["protocol"]
-        return [{"protocol": {"deltaProtocol": own}}, {"metaData": {"deltaMetadata": told}}]
+        return [{"protocol": {"deltaProtocol": own}}, {"metaData": {"deltaMetadata": told, **_modes(story)}}]
     body = {k: told[k] for k in ("id", "schemaString", "partitionColumns")}
     return [
         {"protocol": {"minReaderVersion": 1}},
-        {"metaData": {**body, "format": {"provider": "parquet"}, "configuration": {"enableChangeDataFeed": "true"}}},
+        {
+            "metaData": {
+                **body,
+                "format": {"provider": "parquet"},
+                "configuration": {"enableChangeDataFeed": "true"},
+                **_modes(story),
+            }
+        },
     ]

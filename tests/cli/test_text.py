@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.cli.text import as_json, cell, hanging, printable, table
+from lakeview.cli.text import as_json, cell, hanging, table
+from lakeview.printable import printable
 
 CELLS: dict[str, tuple[object, str]] = {
     "nothing": (None, ""),

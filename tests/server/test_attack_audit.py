@@ -151,3 +151,27 @@ def test_a_table_of_somebody_that_is_shared_keeps_its_rows(tmp_path: Path) -> No
     log.add(entry(0))
     log.flush()
     assert lv.open_table(base.address).scan().collect().height == 12
+
+
+@pytest.mark.parametrize("mark", ["\x08", "\x1b", "\x7f"], ids=ascii)
+def test_what_would_steer_a_terminal_is_escaped_in_a_user_agent(mark: str, api: Api, audited: Path) -> None:
+    api.get("shares", headers={"User-Agent": f"a{mark}[31mred"})
+    assert api.hub.audit is not None
+    api.hub.audit.flush()
+    assert rows(audited)["agent"][0] == f"a\\x{ord(mark):02x}[31mred"
+
+
+@pytest.mark.parametrize(
+    "mark", ["\x1b", "\x7f", "\x85", "\x9b", "\u2028", "\u2029", "\u202e", "\u2066", "\U000e0001"], ids=ascii
+)
+def test_no_text_of_the_log_steers_a_terminal(mark: str, api: Api, audited: Path) -> None:
+    api.files("months", predicateHints=[f"city = '{mark}'"], jsonPredicateHints=f'"{mark}"')
+    text = f"x{mark}"
+    entry = Entry(Clock()(), text, text, text, "query", text, text, text, text, text)
+    entry.file = text
+    assert api.hub.audit is not None
+    api.hub.audit.add(entry)
+    api.hub.audit.flush()
+    texts = [value for row in rows(audited).rows() for value in row if isinstance(value, str)]
+    assert all(text.isprintable() for text in texts)
+    assert any("predicateHints" in text for text in texts)

@@ -59,6 +59,7 @@ def test_moments_stand_for_the_commits_between_them(api: Api) -> None:
 
     found = changed(api, "fed", startingTimestamp=moment(0.5), endingTimestamp=moment(2.5))
     assert [version for _, version, _ in told(found)] == [1, 2]
+    assert told(changed(api, "fed", startingTimestamp=moment(0))) == told(changed(api, "fed", startingVersion=0))
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,10 @@ def test_moments_stand_for_the_commits_between_them(api: Api) -> None:
         ({"startingVersion": 9}, "is after the latest available version"),
         ({"startingVersion": 0, "endingVersion": 9}, "endingVersion 9 is after the latest available version 4"),
         ({"startingVersion": 3, "endingVersion": 1}, "the start version 3 is after the end version 1"),
-        ({"startingTimestamp": "2040-01-01T00:00:00Z"}, "is after the latest available version"),
         ({"startingTimestamp": "2040-01-01T00:00:00Z"}, "Please use a timestamp less than or equal to"),
-        ({"startingVersion": 0, "endingTimestamp": "2100-01-01T00:00:00Z"}, "Please use a timestamp less"),
         ({"startingTimestamp": "2000-01-01T00:00:00Z"}, "Please use a timestamp greater than or equal to"),
-        ({"startingTimestamp": "x"}, "Invalid startingTimestamp"),
+        ({"startingVersion": 0, "endingTimestamp": "2040-01-01T00:00:00Z"}, "Please use a timestamp less"),
+        ({"startingTimestamp": "x"}, "Invalid startingTimestamp: 'x' is not in ISO 8601"),
         ({"startingVersion": 0, "maxFiles": 0}, "maxFiles must be positive"),
         ({"startingVersion": 0, "pageToken": "x"}, "Error decoding the page token"),
         (
@@ -92,16 +92,55 @@ def test_a_range_that_cannot_be_meant_is_refused(api: Api, query: dict[str, Any]
     assert message in answer.json()["message"]
 
 
-def test_a_table_without_a_feed_says_so(api: Api) -> None:
-    answer = api.get(TABLE.format("months") + "/changes", startingVersion=0)
-    assert answer.status_code == 400
-    assert "as change data was not recorded for version [0]" in answer.json()["message"]
+def test_a_table_without_a_feed_names_the_version(api: Api) -> None:
+    answer = api.get(TABLE.format("months") + "/changes", startingVersion=0, endingVersion=1)
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_PARAMETER_VALUE")
+    assert answer.json()["message"] == (
+        "Error getting change data for range [0, 1] as change data was not recorded for version [0]"
+    )
 
 
-def test_history_that_is_not_shared_has_no_changes(api: Api) -> None:
-    for query in ({"startingVersion": 0}, {"startingTimestamp": "no timestamp"}, {}):
-        answer = api.get(TABLE.format("some") + "/changes", **query)
-        assert (answer.status_code, answer.json()["message"]) == (400, "cdf is not enabled on table lake.default.some")
+@pytest.mark.parametrize("query", [{"startingVersion": 0}, {"startingTimestamp": "x"}, {}], ids=repr)
+@pytest.mark.parametrize("table", ["vectors", "some"])
+def test_changes_of_a_table_without_shared_history_are_refused_before_parameters_are_read(
+    api: Api, table: str, query: dict[str, Any]
+) -> None:
+    answer = api.get(TABLE.format(table) + "/changes", **query)
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_PARAMETER_VALUE")
+    assert answer.json()["message"] == f"cdf is not enabled on table lake.default.{table}"
+
+
+def test_a_timestamp_before_the_first_shared_version_is_refused(api: Api, tmp_path: Path) -> None:
+    history = feed(DeltaHistory(tmp_path / "later"))
+    history.commit(ids_file(history, "a.parquet", 1)).commit(ids_file(history, "b.parquet", 2))
+    share(api, tmp_path, "later", startVersion=2)
+    since = (START + STEP).isoformat().replace("+00:00", "Z")
+    answer = api.get(TABLE.format("later") + "/changes", startingTimestamp=since)
+    assert (answer.status_code, "Please use a timestamp greater" in answer.json()["message"]) == (400, True)
+    assert told(changed(api, "later", startingVersion=2)) == [("add", 2, "b.parquet")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "kinds"),
+    [
+        ({}, ["add", "protocol", "metaData", "add"]),
+        ({"includeHistoricalProtocol": False}, ["add", "metaData", "add"]),
+        ({"includeHistoricalMetadata": False}, ["add", "protocol", "add"]),
+        ({"include_historical_metadata": "false", "include_historical_protocol": False}, ["add", "add"]),
+    ],
+    ids=repr,
+)
+def test_a_stream_leaves_out_historical_actions_that_are_not_wanted(
+    api: Api, tmp_path: Path, asked: dict[str, Any], kinds: list[str]
+) -> None:
+    history = DeltaHistory(tmp_path / "raised").create({"id": "long"})
+    history.commit(ids_file(history, "a.parquet", 1))
+    history.commit(protocol(2, 5), metadata({"id": "long", "more": "long"}))
+    history.commit(ids_file(history, "b.parquet", 2))
+    share(api, tmp_path, "raised")
+    lines = api.query("raised", FORMATS, startingVersion=1, **asked)
+    found = [next(iter(line)) if "file" not in line else "add" for line in lines[2:]]
+    assert found == kinds
 
 
 def test_a_version_that_recorded_no_changes_is_named(api: Api, tmp_path: Path) -> None:
@@ -162,11 +201,8 @@ def test_changes_come_in_pages(api: Api) -> None:
 def test_a_stream_gives_adds_and_removes_and_omits_compactions(api: Api) -> None:
     found = told(api.query("fed", startingVersion=0))
     assert found == [
-        ("add", 1, "a.parquet"),
-        ("add", 2, "b.parquet"),
-        ("remove", 3, "a.parquet"),
-        ("add", 3, "c.parquet"),
-    ]  # fmt: skip  (inside a commit in the log's order)
+        ("add", 1, "a.parquet"), ("add", 2, "b.parquet"), ("remove", 3, "a.parquet"), ("add", 3, "c.parquet"),
+    ]  # fmt: skip
     assert told(api.query("fed", startingVersion=2, endingVersion=2)) == [("add", 2, "b.parquet")]
 
 
@@ -275,24 +311,3 @@ def test_a_change_file_that_cannot_be_read_is_the_tables_fault(api: Api, tmp_pat
     assert (answer.status_code, answer.json()["message"]) == (
         400, "the table is damaged and cannot be read (corrupt-commit)",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("flag", "kinds"),
-    [
-        ({}, ["metaData", "protocol"]),
-        ({"includeHistoricalProtocol": False}, ["metaData"]),
-        ({"include_historical_metadata": False}, ["protocol"]),
-    ],
-)
-def test_a_stream_tells_of_protocols_and_metadata_as_its_body_asks(
-    api: Api, tmp_path: Path, flag: dict[str, bool], kinds: list[str]
-) -> None:
-    history = DeltaHistory(tmp_path / "raised").create({"id": "long"})
-    history.commit(ids_file(history, "a.parquet", 1))
-    history.commit(protocol(1, 3))
-    history.commit(metadata({"id": "long", "more": "long"}))
-    share(api, tmp_path, "raised")
-    headers = {"delta-sharing-capabilities": "responseformat=delta"}
-    found = api.query("raised", headers, startingVersion=0, **flag)
-    assert sorted(next(iter(line)) for line in found[2:] if "file" not in line) == kinds

@@ -103,8 +103,9 @@ INVALID, MALFORMED = "INVALID_PARAMETER_VALUE", "MALFORMED_REQUEST"
         ({"version": 1, "startingVersion": 1}, INVALID, "Please only provide one of"),
         ({"timestamp": LATE, "startingVersion": 1}, INVALID, "Please only provide one of"),
         ({"timestamp": LATE}, INVALID, "is after the latest available version"),
+        ({"timestamp": LATE}, INVALID, "Please use a timestamp less than or equal to"),
         ({"timestamp": EARLY}, INVALID, "Please use a timestamp greater than or equal to"),
-        ({"timestamp": "yesterday"}, INVALID, "Invalid timestamp"),
+        ({"timestamp": "yesterday"}, INVALID, "Invalid timestamp: 'yesterday'"),
         ({"timestamp": 5}, MALFORMED, "wrong type"),
         ({"limitHint": -1}, INVALID, "limitHint must not be negative"),
         ({"limitHint": "many"}, MALFORMED, "Not a numeric value"),
@@ -112,8 +113,6 @@ INVALID, MALFORMED = "INVALID_PARAMETER_VALUE", "MALFORMED_REQUEST"
         ({"maxFiles": -5}, INVALID, "maxFiles must be positive"),
         ({"predicateHints": "id = 1"}, MALFORMED, "wrong type"),
         ({"predicateHints": [1]}, MALFORMED, "wrong type"),
-        ({"predicateHints": ["x" * 70_000]}, INVALID, "a predicateHint of more than 64 KiB"),
-        ({"predicateHints": ["id = 1"] * 1001}, INVALID, "more than 1000 predicateHints"),
         ({"jsonPredicateHints": {"op": "and"}}, MALFORMED, "wrong type"),
         ({"endingVersion": 1}, INVALID, "endingVersion needs startingVersion"),
         ({"startingVersion": 3}, INVALID, "version 3 is after the latest available version 2"),
@@ -158,11 +157,15 @@ def test_what_clients_of_today_send_is_taken(api: Api, body: dict[str, Any]) -> 
 
 
 def test_history_is_given_only_where_it_is_shared(api: Api) -> None:
-    status, code, message = api.refused("vectors", version=0)
-    assert (status, code) == (400, INVALID)
-    assert "history sharing is not enabled" in message
-    answer = api.get(TABLE.format("vectors") + "/version", startingTimestamp=EARLY)
-    assert answer.status_code == 400
+    words = (
+        "Reading table by version or timestamp is not supported because history sharing is not enabled on table: "
+        "lake.default.vectors"
+    )
+    for body in ({"version": 0}, {"timestamp": "random"}, {"startingVersion": 0}):  # a timestamp is not even read
+        assert api.refused("vectors", **body) == (400, INVALID, words)
+    for tail, name in (("version", "startingTimestamp"), ("metadata", "timestamp"), ("metadata", "version")):
+        answer = api.get(f"{TABLE.format('vectors')}/{tail}", **{name: "random"})  # type: ignore[arg-type]  # none is called headers
+        assert (answer.status_code, answer.json()["message"]) == (400, words)
 
 
 def test_versions_before_the_first_shared_one_are_refused(lake: Path, tmp_path: Path, api: Api) -> None:
@@ -343,19 +346,3 @@ def test_statistics_that_a_checkpoint_keeps_as_structs_are_told_as_text(lake: Pa
         "maxValues": {"id": 3},
         "nullCount": {"id": 0},
     }
-
-
-@pytest.mark.parametrize(
-    ("tail", "query"),
-    [
-        ("version", {"startingTimestamp": "yesterday"}),
-        ("metadata", {"timestamp": "yesterday"}),
-        ("metadata", {"version": "x"}),
-    ],
-)
-def test_history_is_refused_before_a_timestamp_is_parsed(api: Api, tail: str, query: dict[str, Any]) -> None:
-    answer = api.get(f"{TABLE.format('some')}/{tail}", **query)
-    assert answer.status_code == 400
-    assert answer.json()["message"].startswith("Reading table by version or timestamp is not supported")
-    status, _, message = api.refused("some", timestamp="yesterday")
-    assert (status, message[:50]) == (400, "Reading table by version or timestamp is not suppo")

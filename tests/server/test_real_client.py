@@ -218,7 +218,7 @@ def test_batches_and_views(told: Told, served: RunningServer) -> None:
         ("not there", 404, "'lake/default/nothing' does not exist"),
         ("not granted", 404, "'other/default/Secret' does not exist"),
         ("broken", 400, ""),
-        ("no feed", 400, "Error getting change data for range [1, 2]"),
+        ("no feed", 400, "recorded for version [1]"),
         ("mapped as parquet", 400, "Unsupported Delta Table Properties"),
         ("too new", 400, "99"),
         ("no history", 400, ""),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import lakeview as lv
 from lakeview.errors import (
     AccessDeniedError,
     InvalidRequestError,
@@ -19,11 +17,11 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.sharing.answers import check_access_modes
 from lakeview.sharing.client import SHARES, TABLES, SharingClient
 from lakeview.sharing.http import Http, Limits, is_loopback, shown
 from lakeview.sharing.profile import TableName, parse_profile
 from lakeview.sharing.protocol import QueryRequest
+from lakeview.sharing.state import head_of
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
 
 NAME = "sales.eu.orders"
@@ -393,35 +391,33 @@ def test_a_url_is_shown_without_what_signs_it() -> None:
 # -- access modes
 
 
-def test_a_table_that_is_given_by_its_folder_alone_is_refused_by_name(
-    server: SharingServer, orders: SharedStory, profile: Path
+@pytest.mark.parametrize("delta", [False, True], ids=["parquet", "delta"])
+def test_a_table_that_is_shared_by_directory_only_is_refused_by_name_and_not_queried(
+    delta: bool, server: SharingServer, orders: SharedStory
 ) -> None:
-    """By its metadata, and before a file is asked for."""
-    head = [{"protocol": {"minReaderVersion": 1}}, {"metaData": {"id": "x", "accessModes": ["dir"]}}]
-    body = "\n".join(map(json.dumps, head)).encode()
-    server.answer_with("/metadata", 200, body, headers={"Delta-Table-Version": "0"})
-    with pytest.raises(UnsupportedTableError, match="shared in access mode dir only") as refused:
-        lv.open_table(f"{profile}#{ORDERS}")
-    assert (refused.value.kind, bool(refused.value.fix)) == ("unsupported-access-mode", True)
-    assert [asked.method for asked in server.asked] == ["GET"]
+    orders.delta, orders.access_modes = delta, ["dir"]
+    with pytest.raises(UnsupportedTableError, match="shared in access mode dir only") as error:
+        client(server).metadata(ORDERS)
+    assert (error.value.kind, "access by URL" in str(error.value.fix)) == ("unsupported-access-mode", True)
+    assert server.count("/query") == 0
+    assert client(server).all_tables("sales")["access_modes"].to_list() == [["dir"]]
 
 
-@pytest.mark.parametrize("status", [400, 404])
-def test_a_server_that_answers_nothing_about_such_a_table_is_asked_for_its_list(
-    status: int, server: SharingServer, orders: SharedStory, profile: Path
+def test_a_table_that_its_server_only_lists_is_refused_by_its_access_mode(
+    server: SharingServer, orders: SharedStory
 ) -> None:
-    item = {"share": ORDERS.share, "schema": ORDERS.schema, "name": ORDERS.name.upper()}
-    server.answer_with("/metadata", status, {"errorCode": "X", "message": "no"})
-    server.answer_with("/tables", 200, {"items": [{**item, "location": "s3://lake/t", "accessModes": ["dir"]}]})
-    with pytest.raises(UnsupportedTableError, match=f"{ORDERS} is shared in access mode dir only"):
-        lv.open_table(f"{profile}#{ORDERS}")
+    orders.access_modes = ["dir"]
+    server.answer_with("GET .*/metadata", 404, {"errorCode": "RESOURCE_DOES_NOT_EXIST", "message": "no"}, times=2)
+    with pytest.raises(UnsupportedTableError, match=r"table sales\.eu\.orders is shared in access mode dir only"):
+        head_of(client(server), ORDERS)
+    orders.access_modes = ["dir", "url"]
+    with pytest.raises(NotATableError):
+        head_of(client(server), ORDERS)
 
 
-@pytest.mark.parametrize("modes", [None, [], ["url"], ["dir", "url"]])
-def test_a_table_that_is_given_by_urls_too_is_read(
+@pytest.mark.parametrize("modes", [None, [], ["url"], ["dir", "url"], ["url", "later"]], ids=repr)
+def test_access_by_url_is_one_of_the_modes_or_is_meant(
     modes: list[str] | None, server: SharingServer, orders: SharedStory
 ) -> None:
-    item = {"share": "a", "schema": "b", "name": "c", "accessModes": modes}
-    server.answer_with("/tables", 200, {"items": [item]})
-    assert client(server).tables("a", "b")["access_modes"].to_list() == [modes]
-    check_access_modes(modes)
+    orders.access_modes = modes
+    assert len(client(server).query(ORDERS, QueryRequest()).files) == 3
