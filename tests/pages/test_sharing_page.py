@@ -23,7 +23,7 @@ from tests.server.shared_lake import build, configuration, write_configuration
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server of ours, with an audit log that holds one read of `months` and one refusal."""
+    """A server of ours, with an audit log that holds one read of `months` and one table that was refused."""
     folder = tmp_path_factory.mktemp("shared-page")
     build(folder / "lake")
     document = configuration(folder / "lake", audit=str(folder / "audit"))
@@ -147,7 +147,7 @@ def test_the_audit_log_is_read_when_somebody_asks(configured: RunningServer) -> 
     assert reads["recipient"][months] == "ann"
     assert reads["file_requests"][months] >= 6
     assert reads["bytes"][months] > 0
-    assert sum(reads["refused"]) == 1
+    assert sum(reads["refused"]) == 2  # the table, and the list of tables that a client asks for then
 
 
 def test_a_server_without_an_audit_log_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
