@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -64,7 +64,7 @@ async def changes(context: Context) -> Response:
     def found(asked: Asked) -> _Found:
         start, end = (page.version, page.end) if page is not None else _range(asked, request)
         requested = _Requested(True, request.historical_metadata, request.historical_protocol)
-        return _ready(context, asked, start, end, asked_for, requested, 0 if page is None else page.row)
+        return _ready(context, asked, start, end, asked_for, requested)
 
     ready = await asking(context, found)
     return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
@@ -89,8 +89,7 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
         requested = _Requested(
             False, request.include_historical_metadata is not False, request.include_historical_protocol is not False
         )
-        row = 0 if page is None else page.row
-        return _ready(context, asked, asked.within(start), end, asked_for, requested, row)
+        return _ready(context, asked, asked.within(start), end, asked_for, requested)
 
     ready = await asking(context, found)
     context.entry.hints = hints_text(request)
@@ -113,13 +112,8 @@ def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
     return asked.within(start), end
 
 
-def _ready(
-    context: Context, asked: Asked, start: int, end: int, asked_for: Wanted, requested: _Requested, skip: int
-) -> _Found:
-    """What can be refused in bounded time is refused here, before the first byte: the range, history that is not
-    shared, versions without a feed, reader features that the client lacks anywhere in the range, and faults of the
-    first commits, some hundred lines. Faults of later commits end the answer: an endStreamAction says what is wrong to
-    a client that asked for one, the connection of any other is cut."""
+def _ready(context: Context, asked: Asked, start: int, end: int, asked_for: Wanted, requested: _Requested) -> _Found:
+    """Everything that can be refused is refused here, before the first byte."""
     most = context.hub.settings.limits.changes_versions
     if start > end:
         raise bad_parameter(f"the start version {start} is after the end version {end}")
@@ -137,7 +131,6 @@ def _ready(
         feed=requested.feed,
         metadata=requested.metadata,
         protocol=requested.protocol,
-        skip=skip,
     )
     batches = asked.source.changes(wanted_changes)
     begun = next(batches, None)
@@ -181,7 +174,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
 
 
 class _Sender:
-    """Batches to bytes, so many rows of them. `follows`: the row at which the next page begins, if any."""
+    """Batches to bytes, from a row on and so many rows. `follows`: the row at which the next page begins, if any."""
 
     def __init__(self, batches: Iterator[ChangeBatch], start: int, most: int | None, url: Url, close: str) -> None:
         self._batches = batches
@@ -194,23 +187,27 @@ class _Sender:
 
     def chunks(self) -> Iterator[bytes]:
         """The lines of one page."""
+        seen = 0
         for batch in self._batches:
-            rows = batch.rows
+            skipped = min(max(self._start - seen, 0), batch.rows.height)
+            seen += batch.rows.height
+            if seen <= self._start and self._start:  # told with an earlier page
+                continue
+            rows = batch.rows[skipped:]
             left = rows.height if self._most is None else self._most - self.sent
             page = rows[:left]
-            yield self._written(page, batch.between, rows.height > left)
+            yield self._written(page, [(at - skipped, line) for at, line in batch.between], rows.height > left)
             self.sent += page.height
             if rows.height > left:
                 self.follows = self._start + self.sent
                 return
 
-    def _written(self, rows: pl.DataFrame, between: Sequence[tuple[int, bytes]], cut: bool) -> bytes:
-        """The lines of rows, and those between them; of a page that is cut, those after its last row come with the
-        next."""
+    def _written(self, rows: pl.DataFrame, between: list[tuple[int, bytes]], cut: bool) -> bytes:
+        """The lines of rows, and those between them; lines before the first row were told with an earlier page."""
         parts: list[bytes] = []
         done = 0
         for at, line in between:
-            if cut and at >= rows.height:
+            if at < 0 or (cut and at >= rows.height):
                 continue
             parts += [written(rows[done:at], self._url, self._close), line]
             done = at

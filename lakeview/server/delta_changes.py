@@ -1,6 +1,6 @@
 """A range of commits to the lines of what they changed: recorded change files if there are any, else adds and removes.
 
-They are written as they are read: an answer never holds more than some hundred of them.
+"Commits with cdc files give only those"; what only moved rows about (dataChange false) changed nothing.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
+from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, Metadata, Protocol, RemoveFile
-from lakeview.delta.log.commits import vector_value
+from lakeview.delta.log.commits import Commit, only, vector_value
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical_paths, decode_path
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.schema import Schema
-from lakeview.server.commit_changes import FileAction, changed_files, has_vectors
 from lakeview.server.delta_lines import (
     feed,
     heads,
@@ -35,17 +35,13 @@ from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.sharing.protocol import ResponseFormat, encode_line
 from lakeview.snapshot import TableProtocol
 
-_BATCH = 500
+_CHUNK = 128
 T = TypeVar("T")
+_Action = AddFile | RemoveFile | AddCDCFile
 
 
 def change_batches(table: DeltaTable, history: History, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
-    """The lines of a range, oldest first, some hundred in a batch.
-
-    Refused before the first batch: a version without a feed, and a protocol that is too new. What is wrong with a
-    commit or with one of its files (it cannot be read or is gone, a path that leads out of the table, a deletion vector
-    that the protocol denies) is raised with the batch that it belongs to.
-    """
+    """The lines of a range, oldest first. What can be refused is refused before the first batch is made."""
     metadata = _within(history.properties(), wanted.start, wanted.end)
     protocols = _within(history.protocols(), wanted.start, wanted.end)
     if wanted.feed:
@@ -67,11 +63,20 @@ def needed_between(table: DeltaTable, history: History, start: int, end: int, *,
         metadata = documents[max(v for v in documents if v <= version)]
         schema = _schema(table, metadata, protocol)
         found |= needed_features(protocol, metadata.properties, schema, vectors=False)
-    if any("deletionVectors" in (p.reader_features or ()) for p in protocols.values()) and has_vectors(
-        table.log, start, end, feed=feed
+    if any("deletionVectors" in (p.reader_features or ()) for p in protocols.values()) and _has_vectors(
+        table, start, end, feed=feed
     ):
         found |= {"deletionvectors"}
     return found
+
+
+def _has_vectors(table: DeltaTable, start: int, end: int, *, feed: bool) -> bool:
+    return any(
+        not isinstance(action, AddCDCFile) and action.deletion_vector is not None
+        for chunk in _chunks(start, end)
+        for commit in table.log.commits(chunk)
+        for action in _told_actions(commit, feed=feed)
+    )
 
 
 def _within(told: Mapping[int, T], start: int, end: int) -> dict[int, T]:
@@ -81,6 +86,21 @@ def _within(told: Mapping[int, T], start: int, end: int) -> dict[int, T]:
 def _schema(table: DeltaTable, metadata: Metadata, protocol: TableProtocol) -> Schema:
     depth = table.storage.config.max_schema_depth
     return table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
+
+
+def _chunks(start: int, end: int) -> Iterator[range]:
+    for chunk in range(start, end + 1, _CHUNK):
+        yield range(chunk, min(chunk + _CHUNK, end + 1))
+
+
+def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
+    """What a commit changed: "commits with cdc files give only those" to who asked for the feed."""
+    if feed and (recorded := list(cdc_actions(commit))):
+        return recorded
+    if feed and merged_nothing(commit):
+        return ()
+    files = [file for a in commit.actions for file in (a.add, a.remove) if file is not None]
+    return [file for file in files if file.data_change]
 
 
 def _require_feed(table: DeltaTable, metadata: Mapping[int, Metadata], wanted: ChangesWanted) -> None:
@@ -116,25 +136,16 @@ class _Walk:
         self._protocols = protocols
         self._times = times
         self._partitions: dict[str, dict[str, str | None]] | None = None
-        in_force = (table.state(wanted.start).metadata, *metadata.values())
-        self._partitioned = any(m.partition_columns for m in in_force)
 
     def batches(self) -> Iterator[ChangeBatch]:
-        """At least so many rows in each but the last, and never many more. Rows that are skipped are not written."""
-        wanted, skip = self._wanted, self._wanted.skip
-        rows: list[Row] = []
-        between: list[tuple[int, bytes]] = []
-        last = -1
-        for version, actions in changed_files(self._table.log, wanted.start, wanted.end, feed=wanted.feed):
-            if version != last and not skip:
-                between += [(len(rows), line) for line in self._told(version)]
-            last, left = version, min(skip, len(actions))
-            skip -= left
-            rows += self._rows(version, actions[left:], actions)
-            if len(rows) >= _BATCH:
-                yield ChangeBatch(rows_frame(rows), tuple(between))
-                rows, between = [], []
-        yield ChangeBatch(rows_frame(rows), tuple(between))
+        wanted = self._wanted
+        for chunk in _chunks(wanted.start, wanted.end):
+            rows: list[Row] = []
+            between: list[tuple[int, bytes]] = []
+            for commit in self._table.log.commits(chunk):
+                between += [(len(rows), line) for line in self._told(commit.version)]
+                rows += self._rows(commit)
+            yield ChangeBatch(rows_frame(rows), tuple(between))
 
     def _told(self, version: int) -> Iterator[bytes]:
         """Protocol and metaData that hold from a version on."""
@@ -150,21 +161,21 @@ class _Walk:
             _, body = heads(state.protocol, found, schema, None)[wanted.response_format]
             yield encode_line("metaData", {**_dict(body), "version": version})
 
-    def _rows(self, version: int, actions: Sequence[FileAction], met: Sequence[FileAction]) -> list[Row]:
-        """The lines of some actions. `met`: those of them that were skipped too, whose partition values count."""
-        beside: dict[str, Any] = {"version": version}
-        if (time := self._times.get(version)) is not None:
+    def _rows(self, commit: Commit) -> list[Row]:
+        beside: dict[str, Any] = {"version": commit.version}
+        if (time := self._times.get(commit.version)) is not None:
             beside["timestamp"] = time
+        actions = _told_actions(commit, feed=self._wanted.feed)
         root = self._table.storage.root
         paths = canonical_paths([decode_path(a.path) for a in actions], root)
         found = [self._row(a, servable(p), beside) for a, p in zip(actions, paths, strict=True)]
         if self._partitions is not None:
-            self._learn([a for a in met if isinstance(a, AddFile)], root)
+            self._learn([a for _, a in only("add", [commit])], root)
         return found
 
-    def _row(self, action: FileAction, path: str, beside: Mapping[str, Any]) -> Row:
+    def _row(self, action: _Action, path: str, beside: Mapping[str, Any]) -> Row:
         wanted = self._wanted
-        values = self._values(action, path, beside)
+        values = self._values(action, path)
         vector = None if isinstance(action, AddCDCFile) else _vector(action.deletion_vector)
         if wanted.response_format is ResponseFormat.PARQUET:
             require_no_vector(vector)
@@ -176,14 +187,12 @@ class _Walk:
         fields |= {"partitionValues": values, "deletionVector": vector_action(vector)}
         return delta_row(_DELTA_KINDS[type(action)], path, known(fields), vector_path(vector), beside, wanted.scheme)
 
-    def _values(self, action: FileAction, path: str, beside: Mapping[str, Any]) -> dict[str, str | None]:
+    def _values(self, action: _Action, path: str) -> dict[str, str | None]:
         """Partition values; those of a remove that leaves them out are those of the add it undoes."""
         if action.partition_values is not None:
             return action.partition_values
-        if not self._partitioned:
-            return {}
         if self._partitions is None:
-            before = max(beside["version"] - 1, 0)
+            before = max(self._wanted.start - 1, 0)
             adds = self._table.state(before).adds(["partition_values"])
             self._partitions = {k: v or {} for k, v in adds.select("key", "partition_values").iter_rows()}
         return self._partitions.get(path, {})

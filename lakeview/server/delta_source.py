@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cache
 
 import polars as pl
 
@@ -15,10 +16,10 @@ from lakeview.schema import Schema
 from lakeview.server.delta_changes import change_batches, needed_between
 from lakeview.server.delta_lines import add_row, heads, needed_features
 from lakeview.server.following import latest_of
-from lakeview.server.lines import rows_frame, servable
+from lakeview.server.lines import rows_frame
 from lakeview.server.pruning import FileIndex
 from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
-from lakeview.server.shared_version import FileLines, SharedVersion
+from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.server.stats_text import stats_texts
 from lakeview.sharing.protocol import ResponseFormat
@@ -108,22 +109,17 @@ class DeltaSource:
         check_type_changes(snapshot.schema)
         if snapshot.data_format.lower() != "parquet":
             raise unsupported(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
+        adds = cache(lambda: state.adds(_COLUMNS).reverse())  # newest first
         features = state.protocol.reader_features or ()
         vectors = "deletionVectors" in features and state.adds([])["deletion_vector"].is_not_null().any()
 
         def statistics(columns: list[str]) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
 
-        def listing() -> pl.DataFrame:
-            adds = state.adds(_COLUMNS).reverse()  # newest first
-            for path in adds["key"]:  # here, because a refusal after the first byte is a broken answer
-                servable(path)
-            return _with_texts(adds, lambda: self._table.statistics(version).reverse(), snapshot.schema)
+        def render(response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
+            told = _with_texts(adds(), lambda: self._table.statistics(version).reverse(), snapshot.schema)
+            return rows_frame([add_row("file", row, response_format, scheme) for row in told.iter_rows(named=True)])
 
-        def render(rows: pl.DataFrame, response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
-            return rows_frame([add_row("file", row, response_format, scheme) for row in rows.iter_rows(named=True)])
-
-        files = FileLines(listing, render)
         sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
         return SharedVersion(
             version,
@@ -132,11 +128,11 @@ class DeltaSource:
             needed_features(snapshot.protocol, snapshot.properties, snapshot.schema, vectors=bool(vectors)),
             heads(state.protocol, state.metadata, snapshot.schema, sizes),
             FileIndex(
-                lambda: files.load().select("path", "records", "deleted_records"),
+                lambda: adds().select("path", "records", "deleted_records"),
                 lambda: self._partitions(version, snapshot.partition_columns),
                 statistics,
             ),
-            files,
+            render,
         )
 
     def _partitions(self, version: int, columns: list[str]) -> dict[str, pl.Series]:

@@ -21,14 +21,13 @@ from lakeview.server.following import latest_of
 from lakeview.server.lines import parquet_row, rows_frame, servable
 from lakeview.server.pruning import FileIndex
 from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, not_recorded, unsupported
-from lakeview.server.shared_version import FileLines, SharedVersion
+from lakeview.server.shared_version import SharedVersion
 from lakeview.server.source import ChangeBatch, ChangesWanted
 from lakeview.server.stats_text import stats_texts
 from lakeview.sharing.protocol import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.snapshot import milliseconds
 from lakeview.storage import Storage
 
-_LISTING = pl.Schema({"path": pl.String(), "size": pl.Int64(), "stats": pl.String()})
 _WORDS = frozenset(
     {"string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp"}
 )
@@ -124,16 +123,13 @@ class IcebergSource:
         def statistics(columns: list[str]) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
 
-        def listing() -> pl.DataFrame:
+        def render(_: ResponseFormat, scheme: str) -> pl.DataFrame:
             texts = stats_texts(self._table.statistics(version).reverse(), snapshot.schema, files["records"])
-            paths = Locations(self.storage.root, self._table.metadata).resolve_all(files["path"])
-            sizes = files["size"].fill_null(0)  # the protocol has no word for unknown
-            return pl.DataFrame({"path": paths, "size": sizes, "stats": texts}, schema=_LISTING)
-
-        def render(listed: pl.DataFrame, _: ResponseFormat, scheme: str) -> pl.DataFrame:
+            places = Locations(self.storage.root, self._table.metadata).resolve_all(files["path"])
             root = self.storage.root.rstrip("/") + "/"
             rows = []
-            for path, size, stats in listed.iter_rows():
+            sizes = files["size"].fill_null(0)  # the protocol has no word for unknown
+            for path, size, stats in zip(places, sizes, texts, strict=True):
                 known = {} if stats is None else {"stats": stats}
                 body = {"partitionValues": {}, "size": size, **known}
                 rows.append(parquet_row("file", servable(path.removeprefix(root)), body, scheme))
@@ -155,7 +151,7 @@ class IcebergSource:
             frozenset(),
             {ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), head)},
             FileIndex(lambda: files.select("path", "records", "deleted_records"), dict, statistics),
-            FileLines(listing, render),
+            render,
         )
 
     def _require_names(self) -> None:

@@ -9,6 +9,7 @@ from lakeview.errors import LakeviewError
 from lakeview.server.hub import Hub
 from lakeview.server.refusals import Refusal
 from lakeview.server.sources import Opened
+from lakeview.sharing.protocol import ResponseFormat
 
 _LOG = logging.getLogger("lakeview.server")
 
@@ -29,6 +30,7 @@ def _load(hub: Hub, opened: Opened) -> None:
     try:
         source, latest = hub.sources.current(opened)
         shared = hub.sources.version(source, latest)
-        shared.files.load()
+        form = ResponseFormat.DELTA if shared.needed else ResponseFormat.PARQUET
+        shared.rows(form, form.value)
     except (LakeviewError, Refusal) as error:
         _LOG.info("table %s is not loaded ahead: %s", opened.entry.name, error)

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import polars as pl
 
-from lakeview.expressions import Bounds, Node, Path, may_match, paths
+from lakeview.expressions import Bounds, Node, Path, may_match
 from lakeview.schema import leaf_name
-from lakeview.server.budget import PRUNING_CPU, PRUNING_WALL, READING_WALL, Budget
+from lakeview.server.budget import PRUNING_CPU, PRUNING_WALL, Budget
 
 _MILLISECOND = pl.duration(milliseconds=1)
 
@@ -56,27 +56,10 @@ class FileIndex:
         is spent nothing is known."""
         limit = budget or Budget(PRUNING_CPU, PRUNING_WALL)
         height = self.facts.height
-        self.read(*conditions, budget=limit)
-        with self._lock:
-            known = dict(self._bounds)
         kept = pl.Series("kept", [True], dtype=pl.Boolean).new_from_index(0, height)
         for condition in conditions:
-            kept = kept & may_match(condition, lambda path: None if limit.is_spent else known.get(path), height)
+            kept = kept & may_match(condition, lambda path: None if limit.is_spent else self.bounds(path), height)
         return kept
-
-    def has_read(self, *conditions: Node) -> bool:
-        """Whether the bounds of every column that these conditions name are at hand."""
-        with self._lock:
-            return all(path in self._bounds for condition in conditions for path in paths(condition))
-
-    def read(self, *conditions: Node, budget: Budget | None = None) -> None:
-        """Read the bounds of the columns that these conditions name, as many as the budget allows."""
-        limit = budget or Budget(READING_WALL, READING_WALL)
-        for condition in conditions:
-            for path in paths(condition):
-                if limit.is_spent:
-                    return
-                self.bounds(path)
 
     def bounds(self, path: Path) -> Bounds | None:
         """Bounds of one column; None when nothing is known of it."""

@@ -1,10 +1,10 @@
-"""One version of a shared table, ready to be asked: its head lines, its files as lines, and what is known of them."""
+"""One version of a shared table, ready to be asked: its head lines, rendered rows, and what is known of its files."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -12,73 +12,16 @@ from lakeview.schema import Schema
 from lakeview.server.pruning import FileIndex
 from lakeview.sharing.protocol import ResponseFormat
 
-Render = Callable[[pl.DataFrame, ResponseFormat, str], pl.DataFrame]
-"""Some rows of a listing, the response format and the scheme of file ids to ROWS."""
-
-BLOCK_ROWS = 500
-_CACHED_BYTES = 32 << 20
-"""Lines of some 50,000 files. Those beyond are written for each answer: 20 us a file, and 160 MB for 200,000 files
-that are not held."""
-
-
-class FileLines:
-    """The lines of a version's files, newest file first, written a block at a time when they are first sent and cached
-    up to a bound. Safe to use from several threads.
-
-    `listing`: what `render` writes lines from, one row a file; asked for once.
-    """
-
-    def __init__(self, listing: Callable[[], pl.DataFrame], render: Render) -> None:
-        self._read = listing
-        self._render = render
-        self._listing: pl.DataFrame | None = None
-        self._blocks: dict[tuple[ResponseFormat, str, int], pl.DataFrame] = {}
-        self._cached = 0
-        self._lock = threading.Lock()
-
-    def load(self) -> pl.DataFrame:
-        """The listing, read if it has not been."""
-        with self._lock:
-            if self._listing is None:
-                self._listing = self._read()
-            return self._listing
-
-    def blocks(self, response_format: ResponseFormat, scheme: str, kept: pl.Series | None) -> Iterator[pl.DataFrame]:
-        """ROWS of the files whose mask is true (of all without one), at most BLOCK_ROWS at a time. Refusal for a file
-        that cannot be given, when its turn comes."""
-        height = self.load().height
-        for start in range(0, height, BLOCK_ROWS):
-            mask = None if kept is None else kept[start : start + BLOCK_ROWS]
-            if mask is None or mask.any():
-                rows = self._block(response_format, scheme, start)
-                yield rows if mask is None else rows.filter(mask)
-
-    def _block(self, response_format: ResponseFormat, scheme: str, start: int) -> pl.DataFrame:
-        key = (response_format, scheme, start)
-        with self._lock:
-            if (known := self._blocks.get(key)) is not None:
-                return known
-        found = self._render(self.load()[start : start + BLOCK_ROWS], response_format, scheme)
-        size = int(found.estimated_size())
-        with self._lock:
-            if key not in self._blocks and self._cached + size <= _CACHED_BYTES:
-                self._blocks[key] = found
-                self._cached += size
-        return found
-
-    @property
-    def size(self) -> int:
-        """About how many bytes are held."""
-        with self._lock:
-            return self._cached + (0 if self._listing is None else int(self._listing.estimated_size()))
+Render = Callable[[ResponseFormat, str], pl.DataFrame]
+"""Response format and scheme of file ids to ROWS, newest file first."""
 
 
 @dataclass(frozen=True)
 class SharedVersion:
     """`needed`: reader features that a client must have, in lower case; `timestamp` in milliseconds since 1970.
 
-    `heads`: protocol and metaData as the bodies of their lines, by format. `index` and `files` have the files in one
-    order. Safe to use from several threads.
+    `heads`: protocol and metaData as the bodies of their lines, by format. `index` and rendered rows have the files in
+    one order. Safe to use from several threads.
     """
 
     version: int
@@ -87,9 +30,20 @@ class SharedVersion:
     needed: frozenset[str]
     heads: Mapping[ResponseFormat, tuple[object, object]]
     index: FileIndex
-    files: FileLines
+    render: Render
+    _rows: dict[tuple[ResponseFormat, str], pl.DataFrame] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def rows(self, response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
+        """ROWS of every file. Refusal for a table whose files cannot be given."""
+        with self._lock:
+            key = (response_format, scheme)
+            if key not in self._rows:
+                self._rows[key] = self.render(response_format, scheme)
+            return self._rows[key]
 
     @property
     def size(self) -> int:
         """About how many bytes it holds."""
-        return 100_000 + self.files.size + self.index.height * 200
+        with self._lock:
+            return 100_000 + sum(int(rows.estimated_size()) for rows in self._rows.values()) + self.index.height * 200

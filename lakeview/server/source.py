@@ -19,8 +19,7 @@ class ChangesWanted:
     """Which changes, and how they are written. `start` and `end` are both included.
 
     `feed`: recorded change files take the place of a version's own files, and each version must have recorded changes.
-    `metadata`, `protocol`: those of later versions are sent as well. `skip`: rows that an earlier page had, with the
-    lines before them.
+    `metadata`, `protocol`: those of later versions are told as well.
     """
 
     start: int
@@ -30,7 +29,6 @@ class ChangesWanted:
     feed: bool
     metadata: bool
     protocol: bool
-    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +73,4 @@ class Source(Protocol):
         """Reader features that the changes of a range need, in lower case: what lives only inside it among them."""
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
-        """The lines of a range of versions, oldest first. What is known without reading files of the range is refused
-        before the first batch."""
+        """The lines of a range of versions, oldest first."""

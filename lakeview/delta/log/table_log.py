@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import polars as pl
 
@@ -15,7 +14,7 @@ from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint, LastListing
 from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.log.file_lines import info_of, log_lines, mentions
+from lakeview.delta.log.file_lines import info_of, log_lines
 from lakeview.delta.log.log_segment import (
     CheckpointFiles,
     LogSegment,
@@ -31,7 +30,6 @@ from lakeview.storage import Storage
 _CACHE_BYTES = 64 << 20
 _THREADS = 8
 _TIPS = 8
-_LARGE = 1 << 20
 _FIRST_BATCH, _BATCH = 8, 256
 
 
@@ -246,18 +244,6 @@ class TableLog:
         for version, data in zip(versions, found, strict=True):
             self._keep(version, data)
         return dict(zip(versions, found, strict=True))
-
-    def info(self, version: int) -> CommitInfo:
-        """What one commit says about itself. A large one is decoded no further than needed. Errors as `commit`."""
-        data = self.commit_bytes(version)
-        if len(data) > _LARGE:  # 200,000 adds: 700 ms and 300 MB when every line is decoded
-            if not mentions(data, "commitInfo"):
-                return CommitInfo()
-            with suppress(CorruptTableError):  # pretty-printed, perhaps
-                start = info_of(log_lines(data[: data.rfind(b"\n", 0, _LARGE) + 1], version))
-                if start != CommitInfo():
-                    return start
-        return parse_commit(data, version, commit_name(version)).info
 
     def infos(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
         """What each of these commits says about itself; nothing for one that is corrupt. Other errors as `commit`."""

@@ -79,7 +79,7 @@ class CommitTimes:
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
         try:
-            return self._log.info(version)
+            return self._log.commit(version).info
         except CorruptTableError:
             return CommitInfo()
 
