@@ -34,21 +34,27 @@ TABLE = "/shares/lake/schemas/default/tables/wide"
 
 def build(folder: Path) -> None:
     """A Delta log of 100 commits of 100 files each, with five columns' statistics; no data is needed to list it."""
-    fields = [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in (*COLUMNS, "month")]
-    metadata = {
-        "id": "7f3a6b1e-0d0f-4a54-9a1f-2b1c5f9d6e01", "format": {"provider": "parquet", "options": {}},
-        "schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": ["month"],
-        "configuration": {}, "createdTime": 1_700_000_000_000,
-    }  # fmt: skip
     log = folder / "wide" / "_delta_log"
     log.mkdir(parents=True)
     first: list[dict[str, object]] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"metaData": metadata},
+        metadata({}),
     ]
     write(log / f"{0:020d}.json", first)
     for commit in range(COMMITS):
         write(log / f"{commit + 1:020d}.json", [add(commit * 100 + i) for i in range(FILES // COMMITS)])
+
+
+def metadata(configuration: dict[str, str]) -> dict[str, object]:
+    """The metaData action of the bench's tables."""
+    fields = [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in (*COLUMNS, "month")]
+    return {
+        "metaData": {
+            "id": "7f3a6b1e-0d0f-4a54-9a1f-2b1c5f9d6e01", "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": ["month"],
+            "configuration": configuration, "createdTime": 1_700_000_000_000,
+        }
+    }  # fmt: skip
 
 
 def write(path: Path, actions: list[dict[str, object]]) -> None:
@@ -84,6 +90,11 @@ class Server:
 
     def ask(self, method: str, path: str, body: object = None, *, gzip: bool = False) -> tuple[float, int]:
         """Seconds to the first byte of the body, and bytes of it; an error for anything but 200."""
+        first, _, size = self.timed(method, path, body, gzip=gzip)
+        return first, size
+
+    def timed(self, method: str, path: str, body: object = None, *, gzip: bool = False) -> tuple[float, float, int]:
+        """Seconds to the first byte of the body and to its end, and bytes of it; an error for anything but 200."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         try:
             headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -93,12 +104,13 @@ class Server:
                 method, self.prefix + path, data, headers | ({"Accept-Encoding": "gzip"} if gzip else {})
             )
             answer = connection.getresponse()
-            first = answer.read(1)
+            size = len(answer.read(1))
             waited = time.perf_counter() - start
-            rest = len(first) + len(answer.read())
+            while part := answer.read(1 << 20):
+                size += len(part)
             if answer.status != 200:
                 raise RuntimeError(f"{method} {path}: {answer.status}")
-            return waited, rest
+            return waited, time.perf_counter() - start, size
         finally:
             connection.close()
 
@@ -111,9 +123,14 @@ class Server:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
+    def peak(self) -> float:
+        """MiB that the process held at most."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
 
 @contextmanager
-def server(folder: Path) -> Iterator[Server]:
+def server(folder: Path, load_ahead: int = 1) -> Iterator[Server]:
     """A server for the tables of a folder, ended with the block."""
     import yaml
 
@@ -127,7 +144,7 @@ def server(folder: Path) -> Iterator[Server]:
         "version": 1, "port": port, "tokens": "tokens.json",
         "shares": [{"name": "lake", "schemas": [{"name": "default", "tables": [table]}]}],
         "recipients": [{"name": "bench", "shares": ["*"]}],
-        "loadAhead": 1, "limits": {"apiRate": 1_000_000, "apiBurst": 1_000_000},
+        "loadAhead": load_ahead, "limits": {"apiRate": 1_000_000, "apiBurst": 1_000_000},
     }  # fmt: skip
     (folder / "server.yaml").write_text(yaml.safe_dump(document))
     token, _ = TokenFile(folder / "tokens.json", _now).create("bench")

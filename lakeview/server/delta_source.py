@@ -10,13 +10,14 @@ import polars as pl
 
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.log.history import History
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.schema import Schema
 from lakeview.server.delta_changes import change_batches, needed_between
 from lakeview.server.delta_lines import add_row, heads, needed_features
 from lakeview.server.following import latest_of
-from lakeview.server.lines import rows_frame
+from lakeview.server.lines import Row
 from lakeview.server.pruning import FileIndex
 from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
 from lakeview.server.shared_version import SharedVersion
@@ -109,16 +110,15 @@ class DeltaSource:
         check_type_changes(snapshot.schema)
         if snapshot.data_format.lower() != "parquet":
             raise unsupported(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
-        adds = cache(lambda: state.adds(_COLUMNS).reverse())  # newest first
         features = state.protocol.reader_features or ()
         vectors = "deletionVectors" in features and state.adds([])["deletion_vector"].is_not_null().any()
 
-        def statistics(columns: list[str]) -> pl.DataFrame:
+        def statistics(columns: list[str] | None = None) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
 
-        def render(response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
-            told = _with_texts(adds(), lambda: self._table.statistics(version).reverse(), snapshot.schema)
-            return rows_frame([add_row("file", row, response_format, scheme) for row in told.iter_rows(named=True)])
+        def render(response_format: ResponseFormat, scheme: str) -> Iterator[Row]:
+            for adds in _with_texts(state, statistics, snapshot.schema):
+                yield from (add_row("file", row, response_format, scheme) for row in adds.iter_rows(named=True))
 
         sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
         return SharedVersion(
@@ -128,7 +128,7 @@ class DeltaSource:
             needed_features(snapshot.protocol, snapshot.properties, snapshot.schema, vectors=bool(vectors)),
             heads(state.protocol, state.metadata, snapshot.schema, sizes),
             FileIndex(
-                lambda: adds().select("path", "records", "deleted_records"),
+                lambda: state.adds(["records"]).reverse().select("path", "records", "deleted_records"),
                 lambda: self._partitions(version, snapshot.partition_columns),
                 statistics,
             ),
@@ -152,14 +152,20 @@ class DeltaSource:
         return change_batches(self._table, self._history, wanted)
 
 
-def _with_texts(adds: pl.DataFrame, statistics: Callable[[], pl.DataFrame], schema: Schema) -> pl.DataFrame:
-    """With statistics as text for every file: where a checkpoint keeps only structs they are written out."""
-    if not adds["stats"].has_nulls() or any(f.physical_name for f in schema):
-        return adds
-    without = adds["stats"].is_null()
-    frame = statistics()
-    if not frame["_path"].equals(adds["path"]):
-        return adds
-    texts = stats_texts(frame.filter(without), schema, adds["records"].filter(without))
-    known = pl.Series("stats", texts, dtype=pl.String)
-    return adds.with_columns(adds["stats"].scatter(without.arg_true(), known))
+def _with_texts(state: Replay, statistics: Callable[[], pl.DataFrame], schema: Schema) -> Iterator[pl.DataFrame]:
+    """The live files, newest first, some at a time, with statistics as text: where a checkpoint has only structs of
+    them, those are written out."""
+    mapped = any(f.physical_name for f in schema)
+    every = cache(statistics)
+    at = 0
+    for adds in state.newest_first(_COLUMNS):
+        lacking = adds["stats"].has_nulls() and state.from_checkpoint and not mapped
+        part = every().slice(at, adds.height) if lacking else None
+        at += adds.height
+        if part is None or not part["_path"].equals(adds["path"]):
+            yield adds
+            continue
+        without = adds["stats"].is_null()
+        texts = stats_texts(part.filter(without), schema, adds["records"].filter(without))
+        known = pl.Series("stats", texts, dtype=pl.String)
+        yield adds.with_columns(adds["stats"].scatter(without.arg_true(), known))

@@ -18,7 +18,7 @@ from lakeview.iceberg.types import struct_fields
 from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.server.delta_lines import nested_structs, public_schema
 from lakeview.server.following import latest_of
-from lakeview.server.lines import parquet_row, rows_frame, servable
+from lakeview.server.lines import Row, parquet_row, servable
 from lakeview.server.pruning import FileIndex
 from lakeview.server.refusals import after_latest, bad_parameter, before_earliest, not_recorded, unsupported
 from lakeview.server.shared_version import SharedVersion
@@ -123,17 +123,15 @@ class IcebergSource:
         def statistics(columns: list[str]) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
 
-        def render(_: ResponseFormat, scheme: str) -> pl.DataFrame:
+        def render(_: ResponseFormat, scheme: str) -> Iterator[Row]:
             texts = stats_texts(self._table.statistics(version).reverse(), snapshot.schema, files["records"])
             places = Locations(self.storage.root, self._table.metadata).resolve_all(files["path"])
             root = self.storage.root.rstrip("/") + "/"
-            rows = []
             sizes = files["size"].fill_null(0)  # the protocol has no word for unknown
             for path, size, stats in zip(places, sizes, texts, strict=True):
                 known = {} if stats is None else {"stats": stats}
                 body = {"partitionValues": {}, "size": size, **known}
-                rows.append(parquet_row("file", servable(path.removeprefix(root)), body, scheme))
-            return rows_frame(rows)
+                yield parquet_row("file", servable(path.removeprefix(root)), body, scheme)
 
         # partition columns are columns of the files as well: the protocol need not know of partitions
         head = MetadataLine(

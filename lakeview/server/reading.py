@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import polars as pl
 from starlette.responses import Response
 
 from lakeview.server.answers import answer_headers, asking, chosen_format, current, head, hints_text, signed, stream
@@ -16,6 +15,7 @@ from lakeview.server.context import Context
 from lakeview.server.continuation import Position, opened, sealed
 from lakeview.server.json_hints import json_condition
 from lakeview.server.lines import closing, written
+from lakeview.server.packed_rows import PackedRows
 from lakeview.server.refusals import bad_parameter
 from lakeview.server.requests import Wanted, moment, query_request, version_number, wanted
 from lakeview.server.shared_version import SharedVersion
@@ -23,8 +23,6 @@ from lakeview.server.signing import checksum
 from lakeview.server.sql_hints import sql_condition
 from lakeview.server.urls import expiry
 from lakeview.sharing.protocol import LINES, VERSION_HEADER, EndStreamAction, QueryRequest, ResponseFormat
-
-_ROWS_A_CHUNK = 500
 
 
 async def version(context: Context) -> Response:
@@ -103,7 +101,7 @@ class _Answer:
 
     shared: SharedVersion
     response_format: ResponseFormat
-    rows: pl.DataFrame
+    rows: PackedRows
 
 
 def _selected(context: Context, shared: SharedVersion, request: QueryRequest, asked_for: Wanted) -> _Answer:
@@ -136,7 +134,7 @@ def _streamed(
     most = hub.settings.query_table_page_size_limit
     paged = request.max_files is not None or request.page_token is not None
     start = 0 if page is None else page.row
-    rows = answer.rows[start : start + min(request.max_files or most, most)] if paged else answer.rows
+    rows = answer.rows.slice(start, min(request.max_files or most, most)) if paged else answer.rows
     ends = asked_for.end_stream or paged or request.include_refresh_token
     now = hub.seconds()
     expires = expiry(now, hub.settings.pre_signed_url_timeout_seconds)
@@ -144,7 +142,7 @@ def _streamed(
     close = closing(expires, **_when(shared) if told else {})
 
     def chunks() -> Iterator[bytes]:
-        for part in rows.iter_slices(_ROWS_A_CHUNK):
+        for part in rows.frames():
             yield written(part, url, close)
 
     def end() -> EndStreamAction:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import polars as pl
-
 from lakeview.schema import Schema
+from lakeview.server.lines import Row
+from lakeview.server.packed_rows import PackedRows
 from lakeview.server.pruning import FileIndex
 from lakeview.sharing.protocol import ResponseFormat
 
-Render = Callable[[ResponseFormat, str], pl.DataFrame]
-"""Response format and scheme of file ids to ROWS, newest file first."""
+Render = Callable[[ResponseFormat, str], Iterable[Row]]
+"""Response format and scheme of file ids to rows, newest file first, each made when it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class SharedVersion:
     heads: Mapping[ResponseFormat, tuple[object, object]]
     index: FileIndex
     render: Render
-    _rows: dict[tuple[ResponseFormat, str], pl.DataFrame] = field(default_factory=dict)
+    _rows: dict[tuple[ResponseFormat, str], PackedRows] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def rows(self, response_format: ResponseFormat, scheme: str) -> pl.DataFrame:
-        """ROWS of every file. Refusal for a table whose files cannot be given."""
+    def rows(self, response_format: ResponseFormat, scheme: str) -> PackedRows:
+        """The rows of every file, rendered once. Refusal for a table whose files cannot be given."""
         with self._lock:
             key = (response_format, scheme)
             if key not in self._rows:
-                self._rows[key] = self.render(response_format, scheme)
+                self._rows[key] = PackedRows.of(self.render(response_format, scheme))
             return self._rows[key]
 
     @property
     def size(self) -> int:
         """About how many bytes it holds."""
         with self._lock:
-            return 100_000 + sum(int(rows.estimated_size()) for rows in self._rows.values()) + self.index.height * 200
+            return 100_000 + sum(rows.size for rows in self._rows.values()) + self.index.height * 200

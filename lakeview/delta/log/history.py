@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -245,10 +246,10 @@ class History:
 
         Commits are searched as bytes, and those parsed that may hold one.
         """
-        unknown = iter(self._log.each_bytes([v for v in versions if v not in self._told]))
+        unknown = groupby(self._log.each_piece([v for v in versions if v not in self._told]), key=itemgetter(0))
         for version in versions:
             if version not in self._told:
-                self._told[version] = _told(*next(unknown))
+                self._told[version] = _told(next(unknown)[1])
             yield self._told[version]
 
     def broken(self) -> dict[int, str]:
@@ -359,17 +360,19 @@ class History:
             return dict(sorted(self._told.items()))
 
 
-def _told(version: int, data: bytes) -> _Told:
-    if not mentions(data, "protocol", "metaData"):
-        return None, None
-    try:
-        lines = log_lines(data, version)
-    except CorruptTableError:
-        return None, None
-    return (
-        next((line.protocol for line in reversed(lines) if line.protocol is not None), None),
-        next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None),
-    )
+def _told(pieces: Iterable[tuple[int, bytes]]) -> _Told:
+    """The last protocol and the last metaData among the pieces of one commit; neither of a commit that is corrupt."""
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    for version, data in pieces:
+        if mentions(data, "protocol", "metaData"):
+            try:
+                lines = log_lines(data, version)
+            except CorruptTableError:
+                return None, None
+            protocol = next((line.protocol for line in reversed(lines) if line.protocol is not None), protocol)
+            metadata = next((line.meta_data for line in reversed(lines) if line.meta_data is not None), metadata)
+    return protocol, metadata
 
 
 _TOTALS = ("files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import TypeVar
 
 import polars as pl
@@ -20,6 +21,7 @@ from lakeview.snapshot import TableProtocol
 
 _T = TypeVar("_T")
 _KEY = ["key", "deletion_vector"]
+_PART = 4096
 _HELD = frozenset(
     {"size", "modified", "data_change", "partition_values", "records", "tags", "base_row_id",
      "default_row_commit_version"}
@@ -51,7 +53,8 @@ class Replay:
         with self._lock:
             base = self._earlier
             start = self.segment.commits.start if base is None else base.version + 1
-            protocol, metadata = self._newest(range(start, self.version + 1))
+            with self._log.whole_lines():
+                protocol, metadata = self._newest(range(start, self.version + 1))
             if protocol is None or metadata is None:
                 if base is not None:
                     older: tuple[Protocol | None, Metadata | None] = base.protocol, base.metadata
@@ -70,7 +73,7 @@ class Replay:
         """ "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both."""
         protocol: Protocol | None = None
         metadata: Metadata | None = None
-        for version, data in self._log.each_bytes(versions[::-1]):
+        for version, data in self._log.each_piece(versions[::-1], newest_first=True):
             if mentions(data, "protocol", "metaData"):
                 lines = log_lines(data, version)[::-1]
                 protocol = protocol or next((line.protocol for line in lines if line.protocol is not None), None)
@@ -110,6 +113,11 @@ class Replay:
 
     # -- files
 
+    @property
+    def from_checkpoint(self) -> bool:
+        """Whether some of the files may be listed in a checkpoint rather than in a commit."""
+        return self._checkpoint is not None
+
     def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns.
 
@@ -129,6 +137,18 @@ class Replay:
                 self._held = [h for h in self._held if not set(h.columns) <= set(found.columns)] + [found]
                 self._earlier = None  # carried on: a table that is refreshed for weeks holds no chain of states
             return found
+
+    def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
+        wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
+        root, seen = self._log.storage.root, set[bytes]()
+        for commit in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
+            with self._log.whole_lines():
+                actions = newest_actions([commit], root, columns).reverse()
+            yield _where(actions, _unseen(actions, seen) & actions["added"]).select(wanted)
+        if self._checkpoint is not None:
+            adds = _once(self._checkpoint.adds(columns)).reverse()
+            yield from (_where(part, _unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
 
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         earlier = self._carried(columns) if statistics is None else None
@@ -170,7 +190,8 @@ class Replay:
 
     def _tail(self, columns: Iterable[str], versions: Sequence[int]) -> pl.DataFrame:
         """The newest action of each file that these commits touch."""
-        return newest_actions(self._log.each_bytes(versions), self._log.storage.root, columns)
+        with self._log.whole_lines():
+            return newest_actions(self._log.each_piece(versions), self._log.storage.root, columns)
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector` and these columns (modified: the deletion's
@@ -188,9 +209,10 @@ class Replay:
 
     def _told(self, kind: str, base: list[_T], pick: Callable[[LogLine], _T | None]) -> list[_T]:
         found = list(base)
-        for version, data in self._log.each_bytes(self.segment.commits):
-            if mentions(data, kind):
-                found += [action for action in map(pick, log_lines(data, version)) if action is not None]
+        with self._log.whole_lines():
+            for version, data in self._log.each_piece(self.segment.commits):
+                if mentions(data, kind):
+                    found += [action for action in map(pick, log_lines(data, version)) if action is not None]
         return found
 
     def transactions(self) -> pl.DataFrame:
@@ -211,6 +233,16 @@ class Replay:
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
         )
+
+
+def _unseen(actions: pl.DataFrame, seen: set[bytes]) -> pl.Series:
+    """Which of these actions are of files not seen before; all are seen after this. Digests: a path takes tenfold."""
+    found = []
+    for key, vector in actions.select(_KEY).iter_rows():
+        digest = blake2b(f"{vector or ''}\n{key}".encode(errors="surrogateescape"), digest_size=16).digest()
+        found.append(digest not in seen)
+        seen.add(digest)
+    return pl.Series(found, dtype=pl.Boolean)
 
 
 def _once(adds: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
 
 import polars as pl
 
@@ -14,7 +17,7 @@ from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint, LastListing
 from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.log.file_lines import info_of, log_lines
+from lakeview.delta.log.file_lines import info_of, log_lines, mentions
 from lakeview.delta.log.log_segment import (
     CheckpointFiles,
     LogSegment,
@@ -26,11 +29,13 @@ from lakeview.delta.log.log_segment import (
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, LogFile, commit_name, log_files, log_frame
 from lakeview.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
+from lakeview.storage.interface import refuse_oversized
 
 _CACHE_BYTES = 64 << 20
 _THREADS = 8
 _TIPS = 8
 _FIRST_BATCH, _BATCH = 8, 256
+_READ_BYTES, _PIECE_BYTES = 4 << 20, 512 << 10
 
 
 class _Listed:
@@ -231,6 +236,76 @@ class TableLog:
             yield from ((v, known[v]) for v in batch)
             at, size = at + size, min(2 * size, _BATCH)
 
+    def in_pieces(self, version: int) -> bool:
+        """Whether `each_piece` gives a commit in several pieces, by the size that the listing reported."""
+        return self._size(version) > _PIECE_BYTES
+
+    def each_piece(self, versions: Sequence[int], *, newest_first: bool = False) -> Iterator[tuple[int, bytes]]:
+        """(version, bytes) of several commits in the order asked for, about 4 MiB in memory at a time.
+
+        A commit of more than 512 KiB comes in pieces of whole lines, since decoded actions take seven times the bytes:
+        its first piece first, or its last one with `newest_first`. Small commits are read several at once; of one that
+        is larger than 4 MiB ranges are read, and its bytes are not cached. Errors as `commit`.
+        """
+        for version, data in self._each_block(versions, newest_first):
+            pieces = _cut(data) if self.in_pieces(version) else [data]
+            yield from ((version, piece) for piece in (reversed(pieces) if newest_first else pieces))
+
+    @contextmanager
+    def whole_lines(self) -> Iterator[None]:
+        """Around what decodes `each_piece`: an error that counts the lines of a piece becomes that of its commit."""
+        try:
+            yield
+        except CorruptTableError as error:
+            version = (error.place or "").partition(".")[0]
+            if error.kind == "corrupt-commit" and version.isdecimal():
+                self.commit(int(version))  # raises the error with the line of the whole file
+            raise
+
+    def _each_block(self, versions: Sequence[int], newest_first: bool) -> Iterator[tuple[int, bytes]]:
+        batch: list[int] = []
+        size, most = 0, _FIRST_BATCH
+        for version in versions:
+            more = self._size(version)
+            if batch and (size + more > _READ_BYTES or len(batch) >= most):
+                yield from self.each_bytes(batch)
+                batch, size, most = [], 0, min(2 * most, _BATCH)
+            if more > _READ_BYTES:
+                yield from ((version, block) for block in self._blocks(version, more, newest_first))
+            else:
+                batch.append(version)
+                size += more
+        yield from self.each_bytes(batch)
+
+    def _size(self, version: int) -> int:
+        with self._lock:
+            commits = self._listed.commits
+            at = bisect_left(self._listed.versions, version)
+            return commits[at].size if at < len(commits) and commits[at].version == version else 0
+
+    def _blocks(self, version: int, size: int, newest_first: bool) -> Iterator[bytes]:
+        """The bytes of a large commit, cut only before a line that begins an object: a pretty-printed action, whose
+        inner lines are indented, stays whole."""
+        refuse_oversized(commit_name(version), size, self.storage.config)
+        rest, starts = b"", range(0, size, _READ_BYTES)
+        for start in reversed(starts) if newest_first else starts:
+            block = self._range(version, start, min(_READ_BYTES, size - start))
+            block = block + rest if newest_first else rest + block
+            if newest_first:
+                cut = block.find(b"\n{") + 1 if start else 0
+                whole, rest = (block[cut:], block[:cut]) if cut or not start else (b"", block)
+            else:
+                cut = block.rfind(b"\n{") + 1 if start != starts[-1] else len(block)
+                whole, rest = block[:cut], block[cut:]
+            if whole:
+                yield whole
+
+    def _range(self, version: int, start: int, length: int) -> bytes:
+        try:
+            return self.storage.read_range(f"{LOG_FOLDER}/{commit_name(version)}", start, length)
+        except FileNotFoundError:
+            return self.commit_bytes(version)[start : start + length]  # raises the error that says what is gone
+
     def _read_all(self, versions: Sequence[int]) -> dict[int, bytes]:
         if len(versions) < 2:
             return {v: self.commit_bytes(v) for v in versions}
@@ -247,12 +322,33 @@ class TableLog:
 
     def infos(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
         """What each of these commits says about itself; nothing for one that is corrupt. Other errors as `commit`."""
-        for version, data in self.each_bytes(versions):
-            try:
-                yield version, info_of(log_lines(data, version))
-            except CorruptTableError:
-                yield version, CommitInfo()
+        for version, pieces in groupby(self.each_piece(versions), key=itemgetter(0)):
+            yield version, _first_info(pieces)
 
     def commits(self, versions: Iterable[int]) -> list[Commit]:
         """Several commits in the order asked for; errors as `commit`."""
         return [parse_commit(data, v, commit_name(v)) for v, data in self.each_bytes(list(versions))]
+
+
+def _first_info(pieces: Iterable[tuple[int, bytes]]) -> CommitInfo:
+    """What the first commitInfo among the pieces of a commit contains; empty without one, or before a corrupt line."""
+    try:
+        for version, data in pieces:
+            if mentions(data, "commitInfo") and (info := info_of(log_lines(data, version))) != CommitInfo():
+                return info
+    except CorruptTableError:
+        return CommitInfo()
+    return CommitInfo()
+
+
+def _cut(data: bytes) -> list[bytes]:
+    """Bytes of a commit to pieces of about 512 KiB, cut as `_blocks` are."""
+    pieces: list[bytes] = []
+    at = 0
+    while len(data) - at > _PIECE_BYTES:
+        end = data.rfind(b"\n{", at, at + _PIECE_BYTES) + 1
+        if end <= at:  # one long line
+            end = data.find(b"\n{", at + _PIECE_BYTES) + 1 or len(data)
+        pieces.append(data[at:end])
+        at = end
+    return [*pieces, data[at:]] if at < len(data) or not pieces else pieces

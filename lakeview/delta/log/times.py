@@ -18,7 +18,7 @@ from lakeview.delta.features import MAX_WRITER_VERSION
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError, VersionNotFoundError
+from lakeview.errors import VersionNotFoundError
 from lakeview.frames import UTC_MILLIS, moment, moments
 from lakeview.snapshot import TableProtocol, milliseconds
 
@@ -78,10 +78,7 @@ class CommitTimes:
 
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
-        try:
-            return self._log.commit(version).info
-        except CorruptTableError:
-            return CommitInfo()
+        return next(self._log.infos([version]))[1]
 
     def frame(
         self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None] | None = None
