@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,7 +18,7 @@ from lakeview.server.refusals import bad_parameter
 from lakeview.server.requests import ChangesRequest, Wanted, changes_request, wanted
 from lakeview.server.shared_version import SharedVersion
 from lakeview.server.signing import checksum
-from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.server.source import ChangeBatch, ChangesWanted, CommitRow
 from lakeview.server.urls import expiry
 from lakeview.sharing.protocol import EndStreamAction, QueryRequest, ResponseFormat
 
@@ -45,9 +45,8 @@ class _Requested:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Which part of the lines is asked for: so many files from a row on; None for all of them."""
+    """How many files are asked for at once, None for all of them; `mark`: a checksum of the request."""
 
-    start: int
     most: int | None
     mark: str
 
@@ -64,10 +63,10 @@ async def changes(context: Context) -> Response:
     def found(asked: Asked) -> _Found:
         start, end = (page.version, page.end) if page is not None else _range(asked, request)
         requested = _Requested(True, request.historical_metadata, request.historical_protocol)
-        return _ready(context, asked, start, end, asked_for, requested)
+        return _ready(context, asked, (start, end), page, asked_for, requested)
 
     ready = await asking(context, found)
-    return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
+    return _streamed(context, ready, asked_for, _Page(request.max_files, mark))
 
 
 async def stream_of_changes(context: Context, request: QueryRequest) -> Response:
@@ -89,11 +88,11 @@ async def stream_of_changes(context: Context, request: QueryRequest) -> Response
         requested = _Requested(
             False, request.include_historical_metadata is not False, request.include_historical_protocol is not False
         )
-        return _ready(context, asked, asked.within(start), end, asked_for, requested)
+        return _ready(context, asked, (asked.within(start), end), page, asked_for, requested)
 
     ready = await asking(context, found)
     context.entry.hints = hints_text(request)
-    return _streamed(context, ready, asked_for, _Page(0 if page is None else page.row, request.max_files, mark))
+    return _streamed(context, ready, asked_for, _Page(request.max_files, mark))
 
 
 def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
@@ -112,8 +111,20 @@ def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
     return asked.within(start), end
 
 
-def _ready(context: Context, asked: Asked, start: int, end: int, asked_for: Wanted, requested: _Requested) -> _Found:
-    """Everything that can be refused is refused here, before the first byte."""
+def _ready(
+    context: Context,
+    asked: Asked,
+    versions: tuple[int, int],
+    page: Position | None,
+    asked_for: Wanted,
+    requested: _Requested,
+) -> _Found:
+    """What is refused before the first byte: the range, the response format, and what the first batch contains.
+
+    A fault that lies further on in the log ends the stream: with an errorMessage for clients that asked for an
+    endStreamAction, otherwise by closing the connection before its end.
+    """
+    start, end = versions
     most = context.hub.settings.limits.changes_versions
     if start > end:
         raise bad_parameter(f"the start version {start} is after the end version {end}")
@@ -131,6 +142,7 @@ def _ready(context: Context, asked: Asked, start: int, end: int, asked_for: Want
         feed=requested.feed,
         metadata=requested.metadata,
         protocol=requested.protocol,
+        begin=CommitRow(start, 0) if page is None else page.begin(start),
     )
     batches = asked.source.changes(wanted_changes)
     begun = next(batches, None)
@@ -144,7 +156,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
     limit = hub.settings.query_table_page_size_limit
     most = None if page.most is None else min(page.most, limit)
     ends = asked_for.end_stream or page.most is not None
-    sender = _Sender(found.batches, page.start, most, signed(context, asked, expires, now), closing(expires))
+    sender = _Sender(found.batches, most, signed(context, asked, expires, now), closing(expires))
 
     def end() -> EndStreamAction:
         token = None
@@ -152,7 +164,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
             life = hub.settings.query_table_page_token_ttl_ms // 1000
             position = Position(
                 asked.place.shown, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
-                sender.follows, now + life,
+                sender.follows.row, now + life, sender.follows.version,
             )  # fmt: skip
             token = sealed(context, "pages", position)
         context.entry.files = sender.sent
@@ -174,41 +186,34 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
 
 
 class _Sender:
-    """Batches to bytes, from a row on and so many rows. `follows`: the row at which the next page begins, if any."""
+    """Batches to bytes, at most so many rows. `follows`: where the next page begins, if there is one."""
 
-    def __init__(self, batches: Iterator[ChangeBatch], start: int, most: int | None, url: Url, close: str) -> None:
+    def __init__(self, batches: Iterator[ChangeBatch], most: int | None, url: Url, close: str) -> None:
         self._batches = batches
-        self._start = start
         self._most = most
         self._url = url
         self._close = close
         self.sent = 0
-        self.follows: int | None = None
+        self.follows: CommitRow | None = None
 
     def chunks(self) -> Iterator[bytes]:
         """The lines of one page."""
-        seen = 0
         for batch in self._batches:
-            skipped = min(max(self._start - seen, 0), batch.rows.height)
-            seen += batch.rows.height
-            if seen <= self._start and self._start:  # told with an earlier page
-                continue
-            rows = batch.rows[skipped:]
-            left = rows.height if self._most is None else self._most - self.sent
-            page = rows[:left]
-            yield self._written(page, [(at - skipped, line) for at, line in batch.between], rows.height > left)
+            left = batch.rows.height if self._most is None else self._most - self.sent
+            page = batch.rows[:left]
+            yield self._written(page, batch.between, batch.rows.height > left)
             self.sent += page.height
-            if rows.height > left:
-                self.follows = self._start + self.sent
+            if batch.rows.height > left:
+                self.follows = batch.position(left)
                 return
 
-    def _written(self, rows: pl.DataFrame, between: list[tuple[int, bytes]], cut: bool) -> bytes:
-        """The lines of rows, and those between them; lines before the first row were told with an earlier page."""
+    def _written(self, rows: pl.DataFrame, between: Sequence[tuple[int, bytes]], cut: bool) -> bytes:
+        """The lines of rows, and those between them; lines behind the last row of a page go with the next one."""
         parts: list[bytes] = []
         done = 0
         for at, line in between:
-            if at < 0 or (cut and at >= rows.height):
-                continue
+            if cut and at >= rows.height:
+                break
             parts += [written(rows[done:at], self._url, self._close), line]
             done = at
         return b"".join([*parts, written(rows[done:], self._url, self._close)])

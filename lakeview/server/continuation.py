@@ -6,12 +6,15 @@ import msgspec
 
 from lakeview.server.context import Context
 from lakeview.server.refusals import bad_parameter
+from lakeview.server.source import CommitRow
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
     """Where an answer of several pages goes on. `checksum` is that of everything else the request asked.
 
     `version`, `end`: what the answer is about, whatever has been committed since; `expires` in seconds since 1970.
+    `commit`: of changes, the version from which on `row` counts, so that a page reads no commit of the pages before it;
+    negative: from `version` on.
     """
 
     table: str
@@ -21,6 +24,11 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     end: int
     row: int
     expires: int
+    commit: int = -1
+
+    def begin(self, start: int) -> CommitRow:
+        """Where a page of the changes from a version on begins."""
+        return CommitRow(start if self.commit < 0 else self.commit, self.row)
 
 
 def sealed(context: Context, purpose: str, position: Position) -> str:

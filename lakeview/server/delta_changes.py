@@ -14,10 +14,12 @@ import polars as pl
 from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, Metadata, Protocol, RemoveFile
-from lakeview.delta.log.commits import Commit, only, vector_value
+from lakeview.delta.log.commits import Commit, only, parse_commit, vector_value
+from lakeview.delta.log.file_lines import mentions
 from lakeview.delta.log.history import History
-from lakeview.delta.log.paths import canonical_paths, decode_path
+from lakeview.delta.log.paths import canonical_paths, commit_name, decode_path
 from lakeview.delta.log.replay import table_protocol
+from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.table import DeltaTable
 from lakeview.schema import Schema
 from lakeview.server.delta_lines import (
@@ -31,17 +33,21 @@ from lakeview.server.delta_lines import (
 )
 from lakeview.server.lines import Row, delta_row, parquet_row, rows_frame, servable
 from lakeview.server.refusals import bad_parameter, not_recorded
-from lakeview.server.source import ChangeBatch, ChangesWanted
+from lakeview.server.source import ChangeBatch, ChangesWanted, CommitRow
 from lakeview.sharing.protocol import ResponseFormat, encode_line
 from lakeview.snapshot import TableProtocol
 
-_CHUNK = 128
+_ROWS = 512
 T = TypeVar("T")
 _Action = AddFile | RemoveFile | AddCDCFile
 
 
 def change_batches(table: DeltaTable, history: History, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
-    """The lines of a range, oldest first. What can be refused is refused before the first batch is made."""
+    """The lines of a range, oldest first, made as they are asked for.
+
+    Refused before the first batch: a range without a feed, and a reader version that rises. Refused with the batch that
+    holds it: a corrupt or missing commit, a path outside the table, a deletion vector that the protocol denies.
+    """
     metadata = _within(history.properties(), wanted.start, wanted.end)
     protocols = _within(history.protocols(), wanted.start, wanted.end)
     if wanted.feed:
@@ -71,11 +77,11 @@ def needed_between(table: DeltaTable, history: History, start: int, end: int, *,
 
 
 def _has_vectors(table: DeltaTable, start: int, end: int, *, feed: bool) -> bool:
+    """Whether what a range changed has a deletion vector. Commits that do not mention one are not decoded."""
     return any(
         not isinstance(action, AddCDCFile) and action.deletion_vector is not None
-        for chunk in _chunks(start, end)
-        for commit in table.log.commits(chunk)
-        for action in _told_actions(commit, feed=feed)
+        for _, actions in _told(table, range(start, end + 1), feed=feed, mentioning="deletionVector")
+        for action in actions
     )
 
 
@@ -88,9 +94,43 @@ def _schema(table: DeltaTable, metadata: Metadata, protocol: TableProtocol) -> S
     return table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
 
 
-def _chunks(start: int, end: int) -> Iterator[range]:
-    for chunk in range(start, end + 1, _CHUNK):
-        yield range(chunk, min(chunk + _CHUNK, end + 1))
+def _told(
+    table: DeltaTable, versions: range, *, feed: bool, mentioning: str | None = None
+) -> Iterator[tuple[Commit, Sequence[_Action]]]:
+    """Commits, large ones in pieces, and what of each piece is a change. `mentioning`: pieces without a key of this
+    name are left out, undecoded."""
+    log = table.log
+    known: dict[int, bool | None] = {}
+    for version, data in log.each_piece(versions):
+        if mentioning is not None and not mentions(data, mentioning):
+            continue
+        with log.whole_lines():
+            commit = parse_commit(data, version, commit_name(version))
+        if not feed or not log.in_pieces(version):
+            yield commit, _told_actions(commit, feed=feed)
+            continue
+        if version not in known:
+            known = {version: _recorded(log, version)}
+        match known[version]:
+            case True:
+                yield commit, list(cdc_actions(commit))
+            case False:
+                yield commit, ()
+            case None:
+                yield commit, _told_actions(commit, feed=False)
+
+
+def _recorded(log: TableLog, version: int) -> bool | None:
+    """Of a commit that comes in pieces: True if it has cdc actions, False if it is a MERGE that changed nothing, None
+    for any other. Pieces that mention neither are not decoded."""
+    nothing = False
+    for _, data in log.each_piece([version]):
+        if mentions(data, "cdc", "commitInfo"):
+            commit = parse_commit(data, version, commit_name(version))
+            if next(cdc_actions(commit), None) is not None:
+                return True
+            nothing = nothing or merged_nothing(commit)
+    return False if nothing else None
 
 
 def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
@@ -136,18 +176,39 @@ class _Walk:
         self._protocols = protocols
         self._times = times
         self._partitions: dict[str, dict[str, str | None]] | None = None
+        self._known_values: dict[tuple[tuple[str, str | None], ...], dict[str, str | None]] = {}
 
     def batches(self) -> Iterator[ChangeBatch]:
+        """Batches of a few hundred rows: what is decoded ahead of them is one piece of the log, about 4 MiB."""
         wanted = self._wanted
-        for chunk in _chunks(wanted.start, wanted.end):
-            rows: list[Row] = []
-            between: list[tuple[int, bytes]] = []
-            for commit in self._table.log.commits(chunk):
-                between += [(len(rows), line) for line in self._told(commit.version)]
-                rows += self._rows(commit)
-            yield ChangeBatch(rows_frame(rows), tuple(between))
+        skipped = wanted.begin.row
+        rows: list[Row] = []
+        between: list[tuple[int, bytes]] = []
+        begins: list[tuple[int, CommitRow]] = []
+        last, done = -1, 0
+        for commit, actions in _told(self._table, range(wanted.begin.version, wanted.end + 1), feed=wanted.feed):
+            version = commit.version
+            if version != last:
+                last, done = version, 0
+                if not skipped:
+                    begins.append((len(rows), CommitRow(version, 0)))
+                    between += [(len(rows), line) for line in self._heads(version)]
+            dropped = min(skipped, len(actions))
+            skipped -= dropped
+            done += dropped
+            for row in self._rows(version, actions[dropped:]):
+                if not begins:  # the first row of a batch that goes on with a version
+                    begins.append((0, CommitRow(version, done)))
+                rows.append(row)
+                done += 1
+                if len(rows) >= _ROWS:
+                    yield ChangeBatch(rows_frame(rows), tuple(between), tuple(begins))
+                    rows, between, begins = [], [], []
+            self._learn(commit)
+        if rows or between:
+            yield ChangeBatch(rows_frame(rows), tuple(between), tuple(begins))
 
-    def _told(self, version: int) -> Iterator[bytes]:
+    def _heads(self, version: int) -> Iterator[bytes]:
         """Protocol and metaData that hold from a version on."""
         wanted = self._wanted
         delta = wanted.response_format is ResponseFormat.DELTA
@@ -161,21 +222,18 @@ class _Walk:
             _, body = heads(state.protocol, found, schema, None)[wanted.response_format]
             yield encode_line("metaData", {**_dict(body), "version": version})
 
-    def _rows(self, commit: Commit) -> list[Row]:
-        beside: dict[str, Any] = {"version": commit.version}
-        if (time := self._times.get(commit.version)) is not None:
+    def _rows(self, version: int, actions: Sequence[_Action]) -> Iterator[Row]:
+        """The rows of a version's actions, each made when it is asked for."""
+        beside: dict[str, Any] = {"version": version}
+        if (time := self._times.get(version)) is not None:
             beside["timestamp"] = time
-        actions = _told_actions(commit, feed=self._wanted.feed)
-        root = self._table.storage.root
-        paths = canonical_paths([decode_path(a.path) for a in actions], root)
-        found = [self._row(a, servable(p), beside) for a, p in zip(actions, paths, strict=True)]
-        if self._partitions is not None:
-            self._learn([a for _, a in only("add", [commit])], root)
-        return found
+        paths = canonical_paths([decode_path(a.path) for a in actions], self._table.storage.root)
+        for action, path in zip(actions, paths, strict=True):
+            yield self._row(action, servable(path), beside)
 
     def _row(self, action: _Action, path: str, beside: Mapping[str, Any]) -> Row:
         wanted = self._wanted
-        values = self._values(action, path)
+        values = self._values(beside["version"], action, path)
         vector = None if isinstance(action, AddCDCFile) else _vector(action.deletion_vector)
         if wanted.response_format is ResponseFormat.PARQUET:
             require_no_vector(vector)
@@ -187,20 +245,26 @@ class _Walk:
         fields |= {"partitionValues": values, "deletionVector": vector_action(vector)}
         return delta_row(_DELTA_KINDS[type(action)], path, known(fields), vector_path(vector), beside, wanted.scheme)
 
-    def _values(self, action: _Action, path: str) -> dict[str, str | None]:
+    def _values(self, version: int, action: _Action, path: str) -> dict[str, str | None]:
         """Partition values; those of a remove that leaves them out are those of the add it undoes."""
         if action.partition_values is not None:
             return action.partition_values
         if self._partitions is None:
-            before = max(self._wanted.start - 1, 0)
-            adds = self._table.state(before).adds(["partition_values"])
-            self._partitions = {k: v or {} for k, v in adds.select("key", "partition_values").iter_rows()}
+            adds = self._table.state(max(version - 1, 0)).adds(["partition_values"])
+            self._partitions = {k: self._shared(v) for k, v in adds.select("key", "partition_values").iter_rows()}
         return self._partitions.get(path, {})
 
-    def _learn(self, adds: Sequence[AddFile], root: str) -> None:
-        assert self._partitions is not None
-        for add, path in zip(adds, canonical_paths([decode_path(a.path) for a in adds], root), strict=True):
-            self._partitions[path] = add.partition_values or {}
+    def _learn(self, commit: Commit) -> None:
+        """Remember the partition values of what a commit adds, once a remove has left out its own."""
+        if self._partitions is not None:
+            adds = [a for _, a in only("add", [commit])]
+            paths = canonical_paths([decode_path(a.path) for a in adds], self._table.storage.root)
+            self._partitions |= {p: self._shared(a.partition_values) for a, p in zip(adds, paths, strict=True)}
+
+    def _shared(self, values: dict[str, str | None] | None) -> dict[str, str | None]:
+        """One dict for all files of a partition: a table has fewer partitions than files."""
+        found = values or {}
+        return self._known_values.setdefault(tuple(found.items()), found)
 
 
 _PARQUET_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdf"}

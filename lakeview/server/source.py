@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from operator import itemgetter
+from typing import NamedTuple, Protocol
 
 import polars as pl
 
@@ -14,12 +15,19 @@ from lakeview.sharing.protocol import ResponseFormat
 from lakeview.storage import Storage
 
 
+class CommitRow(NamedTuple):
+    """A row of changes: so many rows after the first row of a version. It may be a row of a later version."""
+
+    version: int
+    row: int
+
+
 @dataclass(frozen=True, slots=True)
 class ChangesWanted:
     """Which changes, and how they are written. `start` and `end` are both included.
 
     `feed`: recorded change files take the place of a version's own files, and each version must have recorded changes.
-    `metadata`, `protocol`: those of later versions are told as well.
+    `metadata`, `protocol`: those of later versions are told as well. `begin`: where a later page begins.
     """
 
     start: int
@@ -29,14 +37,28 @@ class ChangesWanted:
     feed: bool
     metadata: bool
     protocol: bool
+    begin: CommitRow
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """Some lines of changes: `rows`, and lines that stand before one of them, by its number in the batch."""
+    """Some lines of changes: `rows`, and lines that stand before one of them, by its number in the batch.
+
+    `begins`: rows of the batch, in ascending order, and which rows of their commits they are: the first row of the
+    batch, and the row at which each version begins (a version without rows begins where the next one does).
+    """
 
     rows: pl.DataFrame
-    between: tuple[tuple[int, bytes], ...] = ()
+    between: tuple[tuple[int, bytes], ...]
+    begins: tuple[tuple[int, CommitRow], ...]
+
+    def position(self, row: int) -> CommitRow:
+        """Where a page begins whose first row is this one of the batch: before the lines that stand before the row."""
+        first = next((commit for at, commit in self.begins if at == row), None)
+        if first is not None:
+            return first
+        at, commit = max((begin for begin in self.begins if begin[0] < row), key=itemgetter(0))
+        return CommitRow(commit.version, commit.row + row - at)
 
 
 class Source(Protocol):
