@@ -142,12 +142,13 @@ class Replay:
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
         wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
         root, seen = self._log.storage.root, set[bytes]()
-        for commit in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
+        for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
-                actions = newest_actions([commit], root, columns).reverse()
+                actions = newest_actions([piece], root, columns)
+            actions = _backwards(actions)
             yield _where(actions, _unseen(actions, seen) & actions["added"]).select(wanted)
         if self._checkpoint is not None:
-            adds = _once(self._checkpoint.adds(columns)).reverse()
+            adds = _backwards(_once(self._checkpoint.adds(columns)))
             yield from (_where(part, _unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
 
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
@@ -233,6 +234,11 @@ class Replay:
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
         )
+
+
+def _backwards(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame from its last row to its first, gathered: polars 2 panics when it reverses a map column of nulls."""
+    return frame[pl.int_range(frame.height - 1, -1, -1, eager=True)]
 
 
 def _unseen(actions: pl.DataFrame, seen: set[bytes]) -> pl.Series:
