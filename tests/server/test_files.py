@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -98,6 +99,29 @@ def test_a_url_that_was_changed_is_refused(api: Api, part: str) -> None:
     for other in (changed(url, part), re.sub(rf"{part}=[^&]*&?", "", url), re.sub(rf"{part}=[^&]*", f"{part}=", url)):
         answer = api.client.get(other)
         assert (answer.status_code, answer.json()["errorCode"]) == (403, "PERMISSION_DENIED")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda url: url + "&se=9999999999",
+        lambda url: url.replace("?sp=r&", "?sp=r&se=9999999999&"),
+        lambda url: url + "0",
+        lambda url: url[:-1],
+        lambda url: re.sub(r"sig=(\w+)", lambda m: f"sig={m[1].upper()}", url),
+        lambda url: re.sub(r"sig=(\w+)", lambda m: f"sig={m[1]}%00", url),
+        lambda url: re.sub(r"rcp=[^&]*", "rcp=bearer", url),
+        lambda url: url.partition("?")[0],
+    ],
+    ids=["a second expiry", "an expiry before", "longer", "shorter", "upper case", "a zero", "another", "no query"],
+)
+def test_a_url_that_was_edited_is_refused(api: Api, edit: Callable[[str], str]) -> None:
+    url = url_of(api)
+    edited = edit(url)
+    assert edited != url
+    answer = api.client.get(edited)
+    assert answer.status_code == 403
+    assert b"PAR1" not in answer.content
 
 
 @pytest.mark.parametrize(

@@ -255,3 +255,25 @@ def test_a_fault_after_the_first_byte_is_an_error_message_or_a_cut_connection(tm
     assert b'"errorMessage":"the table is damaged and cannot be read (corrupt-commit)"' in last
     with pytest.raises(BrokenStreamError):
         asyncio.run(answer(None))
+
+
+def test_pretty_printed_commits_are_read_as_a_whole(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = DeltaHistory(tmp_path / "pretty").create({"id": "long"})
+    body = ",\n".join(f'"k{i}": {i}' for i in range(100))
+    actions = "\n".join(
+        f'{{\n"add":\n{{"path": "{i}.parquet", "size": 1, "modificationTime": 1, "dataChange": true,\n'
+        f'"partitionValues": {{}}, "tags": null,\n{body}\n}}\n}}'
+        for i in range(3)
+    )
+    history.raw_commit(actions.encode())
+    share(api, tmp_path, "pretty")
+    monkeypatch.setattr(table_log, "_PIECE_BYTES", 300)
+    assert len(api.query("pretty", startingVersion=0)[2:]) == 3
+
+
+def test_an_early_fault_is_refused_before_the_first_byte(api: Api, tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "early").create({"id": "long"})
+    history.commit(*(add(f"{i}.parquet") for i in range(10)))
+    history.raw_commit(b'{"add": nonsense\n')
+    share(api, tmp_path, "early")
+    assert api.refused("early", startingVersion=0)[0] == 400

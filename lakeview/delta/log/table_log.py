@@ -284,18 +284,17 @@ class TableLog:
             return commits[at].size if at < len(commits) and commits[at].version == version else 0
 
     def _blocks(self, version: int, size: int, newest_first: bool) -> Iterator[bytes]:
-        """The bytes of a large commit, cut only before a line that begins an object: a pretty-printed action, whose
-        inner lines are indented, stays whole."""
+        """The bytes of a large commit, cut only between objects: a pretty-printed action stays whole."""
         refuse_oversized(commit_name(version), size, self.storage.config)
         rest, starts = b"", range(0, size, _READ_BYTES)
         for start in reversed(starts) if newest_first else starts:
             block = self._range(version, start, min(_READ_BYTES, size - start))
             block = block + rest if newest_first else rest + block
             if newest_first:
-                cut = block.find(b"\n{") + 1 if start else 0
+                cut = _begin(block.find(_BETWEEN)) if start else 0
                 whole, rest = (block[cut:], block[:cut]) if cut or not start else (b"", block)
             else:
-                cut = block.rfind(b"\n{") + 1 if start != starts[-1] else len(block)
+                cut = _begin(block.rfind(_BETWEEN)) if start != starts[-1] else len(block)
                 whole, rest = block[:cut], block[cut:]
             if whole:
                 yield whole
@@ -341,14 +340,23 @@ def _first_info(pieces: Iterable[tuple[int, bytes]]) -> CommitInfo:
     return CommitInfo()
 
 
+_BETWEEN = b"}\n{"
+"""Where one object ends and the next begins. Inside an object a comma or a bracket would follow the brace."""
+
+
+def _begin(found: int) -> int:
+    """The place of the object that begins behind what was found; 0 if nothing was."""
+    return found + 2 if found >= 0 else 0
+
+
 def _cut(data: bytes) -> list[bytes]:
     """Bytes of a commit to pieces of about 512 KiB, cut as `_blocks` are."""
     pieces: list[bytes] = []
     at = 0
     while len(data) - at > _PIECE_BYTES:
-        end = data.rfind(b"\n{", at, at + _PIECE_BYTES) + 1
+        end = _begin(data.rfind(_BETWEEN, at, at + _PIECE_BYTES))
         if end <= at:  # one long line
-            end = data.find(b"\n{", at + _PIECE_BYTES) + 1 or len(data)
+            end = _begin(data.find(_BETWEEN, at + _PIECE_BYTES)) or len(data)
         pieces.append(data[at:end])
         at = end
     return [*pieces, data[at:]] if at < len(data) or not pieces else pieces
