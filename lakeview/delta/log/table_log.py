@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -16,6 +17,7 @@ import polars as pl
 from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint, LastListing
+from lakeview.delta.log.commit_pieces import blocks, cut
 from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.log.file_lines import info_of, log_lines, mentions
 from lakeview.delta.log.log_segment import (
@@ -248,8 +250,8 @@ class TableLog:
         is larger than 4 MiB ranges are read, and its bytes are not cached. Errors as `commit`.
         """
         for version, data in self._each_block(versions, newest_first):
-            pieces = _cut(data) if self.in_pieces(version) else [data]
-            yield from ((version, piece) for piece in (reversed(pieces) if newest_first else pieces))
+            pieces = cut(data, _PIECE_BYTES, newest_first=newest_first) if self.in_pieces(version) else (data,)
+            yield from ((version, piece) for piece in pieces)
 
     @contextmanager
     def whole_lines(self) -> Iterator[None]:
@@ -271,7 +273,9 @@ class TableLog:
                 yield from self.each_bytes(batch)
                 batch, size, most = [], 0, min(2 * most, _BATCH)
             if more > _READ_BYTES:
-                yield from ((version, block) for block in self._blocks(version, more, newest_first))
+                refuse_oversized(commit_name(version), more, self.storage.config)
+                found = blocks(partial(self._range, version), more, _READ_BYTES, newest_first=newest_first)
+                yield from ((version, block) for block in found)
             else:
                 batch.append(version)
                 size += more
@@ -282,22 +286,6 @@ class TableLog:
             commits = self._listed.commits
             at = bisect_left(self._listed.versions, version)
             return commits[at].size if at < len(commits) and commits[at].version == version else 0
-
-    def _blocks(self, version: int, size: int, newest_first: bool) -> Iterator[bytes]:
-        """The bytes of a large commit, cut only between objects: a pretty-printed action stays whole."""
-        refuse_oversized(commit_name(version), size, self.storage.config)
-        rest, starts = b"", range(0, size, _READ_BYTES)
-        for start in reversed(starts) if newest_first else starts:
-            block = self._range(version, start, min(_READ_BYTES, size - start))
-            block = block + rest if newest_first else rest + block
-            if newest_first:
-                cut = _begin(block.find(_BETWEEN)) if start else 0
-                whole, rest = (block[cut:], block[:cut]) if cut or not start else (b"", block)
-            else:
-                cut = _begin(block.rfind(_BETWEEN)) if start != starts[-1] else len(block)
-                whole, rest = block[:cut], block[cut:]
-            if whole:
-                yield whole
 
     def _range(self, version: int, start: int, length: int) -> bytes:
         try:
@@ -338,25 +326,3 @@ def _first_info(pieces: Iterable[tuple[int, bytes]]) -> CommitInfo:
     except CorruptTableError:
         return CommitInfo()
     return CommitInfo()
-
-
-_BETWEEN = b"}\n{"
-"""Where one object ends and the next begins. Inside an object a comma or a bracket would follow the brace."""
-
-
-def _begin(found: int) -> int:
-    """The place of the object that begins behind what was found; 0 if nothing was."""
-    return found + 2 if found >= 0 else 0
-
-
-def _cut(data: bytes) -> list[bytes]:
-    """Bytes of a commit to pieces of about 512 KiB, cut as `_blocks` are."""
-    pieces: list[bytes] = []
-    at = 0
-    while len(data) - at > _PIECE_BYTES:
-        end = _begin(data.rfind(_BETWEEN, at, at + _PIECE_BYTES))
-        if end <= at:  # one long line
-            end = _begin(data.find(_BETWEEN, at + _PIECE_BYTES)) or len(data)
-        pieces.append(data[at:end])
-        at = end
-    return [*pieces, data[at:]] if at < len(data) or not pieces else pieces
