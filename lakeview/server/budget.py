@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 Clock = Callable[[], float]
 
-PARSING_CPU = 0.1
-PRUNING_CPU, PRUNING_WALL = 0.25, 2.0
+PARSING_CPU = 0.2
+PRUNING_CPU, PRUNING_WALL = 0.5, 10.0
 """Seconds. What clients send takes a tenth of them: 300 comparisons joined by AND are parsed in 15 ms, and held against
 the statistics of 10,000 files in 90 ms."""
 

@@ -40,7 +40,7 @@ class _FaultyTreeError(ValueError):
 
 def json_condition(text: str | None, schema: Schema, budget: Budget | None = None) -> Node:
     """The tree in a text; true without one, Unknown for a faulty or too large one. Unknown stands in place of the parts
-    that come after the budget (a tenth of a second of CPU) is spent. Never an error."""
+    that come after the budget (a fifth of a second of CPU) is spent. Never an error."""
     if not text:
         return Constant(True)
     if len(text) > _MOST_CHARACTERS:

@@ -45,7 +45,7 @@ _CASTS = {
 
 def sql_condition(hints: Sequence[str], schema: Schema, budget: Budget | None = None) -> Node:
     """All hints together, AND-ed; Unknown in place of what cannot be read, is too large, or comes after the budget
-    (a tenth of a second of CPU) is spent. Never an error."""
+    (a fifth of a second of CPU) is spent. Never an error."""
     reading = _Reading(Columns(schema), budget or Budget(PARSING_CPU))
     parts = [reading.parsed(hint) for hint in hints[:_MOST_HINTS]]
     return joined(And, parts) if parts else Constant(True)
