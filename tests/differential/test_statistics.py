@@ -71,7 +71,10 @@ def test_statistics_are_what_deltalake_makes_of_them(tmp_path_factory: pytest.Te
     for name in (column for column in ours.columns if column[0] != "_"):
         for figure in ("min", "max", "null_count"):
             if (wanted := f"{figure}.{name}") in theirs.columns:
-                assert ours[name].struct.field(figure).to_list() == theirs[wanted].to_list(), wanted
+                found = ours[name].struct.field(figure)
+                if isinstance(found.dtype, pl.Datetime):  # ours holds the microseconds that the log has not
+                    found = found.dt.truncate("1ms")
+                assert found.to_list() == theirs[wanted].to_list(), wanted
 
 
 def filters_lose_no_row(story: Story, asked: list[pl.Expr], address: str) -> None:
