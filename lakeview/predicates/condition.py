@@ -12,7 +12,17 @@ from functools import lru_cache
 import polars as pl
 from sqlglot import exp
 
-from lakeview.predicates.forms import COPIES, EXAMPLE, FORMS, KIND, REFUSAL, check_arguments, node_name
+from lakeview.predicates.forms import (
+    COPIES,
+    EXAMPLE,
+    FORMS,
+    KIND,
+    REFUSAL,
+    check_arguments,
+    check_operands,
+    check_spark,
+    node_name,
+)
 from lakeview.predicates.syntax import DIALECTS, Refusal, parse_statement
 
 MAX_DEPTH = 60
@@ -53,7 +63,11 @@ def translate(text: str, dialect: str) -> str:
 @lru_cache(maxsize=128)
 def _expression(text: str, dialect: str) -> pl.Expr:
     """A page evaluates one text several times: expressions are cached, exceptions are not."""
-    printed = _Printer().print(_parse(text, dialect))
+    tree = _parse(text, dialect)
+    if dialect == "spark":
+        for node in tree.walk():
+            check_spark(node)
+    printed = _Printer().print(tree)
     try:
         return pl.sql_expr(printed)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
@@ -93,6 +107,7 @@ class _Printer:
         if form is None:
             raise REFUSAL(f"{node_name(node)} is no part of a condition here", EXAMPLE)
         check_arguments(node)
+        check_operands(node, REFUSAL)
         texts, size = [], 1
         for part in form(node):
             if isinstance(part, str):
@@ -105,7 +120,11 @@ class _Printer:
 
     def _chain(self, node: exp.Expr, depth: int) -> tuple[str, int]:
         """A chain of one connector as a balanced tree: polars takes stack for each level."""
-        printed = [self._node(term, depth + 1) for term in _terms(node)]
+        # polars does not evaluate NULL AND NULL of no type
+        printed = [
+            ("CAST(NULL AS BOOLEAN)", 1) if isinstance(term, exp.Null) else self._node(term, depth + 1)
+            for term in _terms(node)
+        ]
         self._terms += len(printed)
         if self._terms > MAX_TERMS:
             raise REFUSAL(

@@ -26,7 +26,7 @@ _ARGUMENTS = frozenset(
     {
         "this", "expression", "expressions", "low", "high", "ifs", "default", "true", "false", "to", "unit", "table",
         "db", "catalog", "start", "length", "decimals", "substr", "delimiter", "part_index", "fill_pattern",
-        "replacement", "position", "negate", "is_left", "is_string", "quoted",
+        "replacement", "position", "negate", "flag", "is_left", "is_string", "quoted",
     }
 )  # fmt: skip
 """Arguments of nodes that some form prints."""
@@ -40,6 +40,22 @@ def check_arguments(node: exp.Expr) -> None:
     for key, value in node.args.items():
         if value not in (None, False, []) and key not in _ARGUMENTS and key not in _FLAGS:
             raise refuse(f"{node_name(node)} takes no {key} here")
+
+
+def check_operands(node: exp.Expr, refusal: Refusal) -> None:
+    """InvalidRequestError for a comparison that is an operand of another one without brackets: parsers and engines
+    disagree on which comes first in `a = b > c`."""
+    if isinstance(node, _COMPARISONS) and any(isinstance(o, _UNBRACKETED) for o in node.iter_expressions()):
+        raise refusal(
+            "a comparison of a comparison has more than one meaning", "put brackets around the one that comes first"
+        )
+
+
+_COMPARISONS = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between,
+    exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike,
+)  # fmt: skip
+_UNBRACKETED = (*_COMPARISONS, exp.Not)
 
 
 def node_name(node: exp.Expr) -> str:
@@ -257,8 +273,14 @@ def _pad(node: exp.Expr) -> Parts:
 
 def _trim(node: exp.Expr) -> Parts:
     position = str(node.args.get("position") or "BOTH")
-    name = {"LEADING": "LTRIM", "TRAILING": "RTRIM", "BOTH": "TRIM"}[position]
-    return f"{name}(", node.this, *((", ", node.expression) if node.expression is not None else ()), ")"
+    if node.expression is None:
+        return f"{_TRIMS[position]}(", node.this, ")"
+    if position == "BOTH":
+        return "TRIM(BOTH ", node.expression, " FROM ", node.this, ")"
+    return f"{_TRIMS[position]}(", node.this, ", ", node.expression, ")"
+
+
+_TRIMS = {"LEADING": "LTRIM", "TRAILING": "RTRIM", "BOTH": "TRIM"}
 
 
 _FIELDS = frozenset(
@@ -356,7 +378,12 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Concat: _function("CONCAT", "expressions"),
     exp.Replace: _of_columns(_function("REPLACE", "this", "expression", "replacement")),
     exp.Pad: _of_columns(_pad),
-    exp.RegexpLike: _function("REGEXP_LIKE", "this", "expression"),
+    exp.RegexpLike: _function("REGEXP_LIKE", "this", "expression", "flag"),
+    exp.RegexpILike: lambda node: ("REGEXP_LIKE(", node.this, ", ", node.expression, ", 'i')"),
+    exp.Reverse: _function("REVERSE", "this"),
+    exp.BitwiseAnd: _binary("&"),
+    exp.BitwiseOr: _binary("|"),
+    exp.TsOrDsToDate: lambda node: ("CAST(", node.this, " AS DATE)"),
     exp.Date: _function("DATE", "this"),
     exp.Year: _function("YEAR", "this"),
     exp.Quarter: _function("QUARTER", "this"),
@@ -375,3 +402,20 @@ COPIES: dict[type[exp.Expr], int] = {
     exp.Between: 2, exp.Nullif: 2, exp.SplitPart: 3, exp.Right: 2, exp.Extract: 2, exp.Case: 3, exp.Not: 2,
 }  # fmt: skip
 """How many times polars writes out an argument at most, where it is more than once."""
+
+OTHER_IN_SPARK: tuple[type[exp.Expr], ...] = (
+    exp.Round, exp.Substring, exp.Left, exp.Right, exp.Extract, exp.Concat, exp.RegexpLike, exp.RegexpILike, exp.Trim,
+    exp.IntDiv, exp.Mod, exp.Pad, exp.SplitPart,
+)  # fmt: skip
+"""What Spark and polars evaluate differently for some arguments (rounding, negative positions, nulls, days of a week):
+constants of a constraint must not be evaluated in another way than by the engine that wrote the rows."""
+
+
+def check_spark(node: exp.Expr) -> None:
+    """InvalidRequestError for a node of a constraint whose meaning in Spark is not that of its form."""
+    if isinstance(node, OTHER_IN_SPARK):
+        raise refuse(f"{node_name(node)} means something else in Spark than here")
+    if isinstance(node, exp.DataType) and node.this == DType.DECIMAL and not node.expressions:
+        raise refuse("DECIMAL without digits is DECIMAL(10, 0) in Spark", "write the digits")
+    if isinstance(node, exp.Like | exp.ILike) and "\\" in node.expression.name:
+        raise refuse("a backslash in a pattern of LIKE escapes in Spark alone")

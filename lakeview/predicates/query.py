@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from lakeview.predicates.forms import bytes_form, interval_form, node_name
+from lakeview.predicates.forms import bytes_form, check_operands, interval_form, node_name
 from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement
 
 QUERY_TABLE = "t"
@@ -117,6 +117,7 @@ def _check_size(tree: exp.Expr) -> None:
 
 def _check_nodes(tree: exp.Expr) -> None:
     for node in tree.walk():
+        check_operands(node, _REFUSAL)
         if isinstance(node, exp.Anonymous):
             if node.name.upper() not in _FUNCTIONS:
                 raise _REFUSAL(f"{node.name[:100]} is no function of a query here", "read only the table that is open")

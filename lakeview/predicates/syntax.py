@@ -24,6 +24,9 @@ MAX_TOKENS = 100_000
 MAX_NESTING = 40
 """Brackets and CASE inside each other. sqlglot takes about 15 Python frames for each."""
 
+MAX_POSTFIX = 1_000
+"""Casts (`::`) and subscripts: sqlglot takes quadratic time for a chain of them."""
+
 MAX_TYPE_ATTEMPTS = 10_000
 """sqlglot reads what stands in brackets behind a type's name twice, as a type and as a value: `DATE (DATE (DATE ...` of
 40 levels would take years. An attempt takes about 30 microseconds."""
@@ -92,19 +95,22 @@ def check_size(tokens: Sequence[Token], refusal: Refusal) -> None:
         raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {MAX_TOKENS:,}")
     open_types: list[bool] = []  # for each open bracket, whether it stands behind a type's name
     attempts = 0
+    postfix = 0
     before = None
     for token in tokens:
         kind = token.token_type
+        postfix += kind in _POSTFIX
         if kind in _OPENING:
             open_types.append(before in Parser.TYPE_TOKENS)
             attempts += 2 ** sum(open_types) if open_types[-1] else 0
         elif kind in _CLOSING and open_types:
             open_types.pop()
         before = kind
-        if len(open_types) > MAX_NESTING or attempts > MAX_TYPE_ATTEMPTS:
+        if len(open_types) > MAX_NESTING or attempts > MAX_TYPE_ATTEMPTS or postfix > MAX_POSTFIX:
             raise refusal.of_subject(f"is nested too deep: more than {MAX_NESTING} levels", "write it flatter")
 
 
+_POSTFIX = {TokenType.L_BRACKET, TokenType.DCOLON}
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 

@@ -15,8 +15,6 @@ from lakeview.expressions import Bounds, Node, Path, may_match
 from lakeview.schema import leaf_name
 from lakeview.server.budget import PRUNING_CPU, PRUNING_WALL, Budget
 
-_MILLISECOND = pl.duration(milliseconds=1)
-
 StatisticsOf = Callable[[list[str]], pl.DataFrame]
 """Leaf names to STATISTICS of the same files in the same order."""
 
@@ -80,11 +78,11 @@ class FileIndex:
         column = found[name].struct.unnest()
         if column["min"].dtype == pl.Null:
             return None
-        nulls = column["null_count"].set(~column["null_count_exact"].fill_null(False), None)
-        high = column["max"]
-        if isinstance(high.dtype, pl.Datetime):  # writers cut timestamps to milliseconds, which lowers a maximum
-            high = high.to_frame("m").select(pl.col("m") + _MILLISECOND).to_series()
-        return Bounds(column["min"], high, column["exact"], nulls, self.facts["records"])
+        records = self.facts["records"]
+        # of a file that was written with nulls alone every row is null, whichever are deleted
+        counted = column["null_count_exact"] | (column["null_count"] == records)
+        nulls = column["null_count"].set(~counted.fill_null(False), None)
+        return Bounds(column["min"], column["max"], column["exact"], nulls, records)
 
     def limited(self, kept: pl.Series, limit: int | None) -> pl.Series:
         """Of the files kept, from the first on, those that hold so many rows; files of unknown count hold none."""

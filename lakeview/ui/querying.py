@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from time import monotonic
@@ -61,10 +61,12 @@ def run(request: Request, *, seconds: float, on_wait: Callable[[Progress], objec
 
 def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], object]) -> Answer:
     # the paths of this process: the app may run from a folder that is no installed package
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    folders = readable_folders(request.address)
+    known = _without_credentials(os.environ) if folders else os.environ
+    environment = {**known, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
         # -P: the sandbox's own folder holds modules with names of the standard library's
-        [sys.executable, "-P", sandbox.__file__, "lakeview.ui.query_worker", *readable_folders(request.address)],
+        [sys.executable, "-P", sandbox.__file__, "lakeview.ui.query_worker", *folders],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -87,6 +89,17 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
             process.kill()
             watch.end()
 
+
+def _without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the process of a query over a table on this machine needs: it takes no credentials."""
+    return {name: value for name, value in environment.items() if name.startswith(_PASSED)}
+
+
+_PASSED = (
+    "PATH", "HOME", "LANG", "LC_", "TZ", "TMPDIR", "LD_", "DYLD_", "SYSTEMROOT", "PYTHON", "VIRTUAL_ENV", "LAKEVIEW_",
+    "POLARS_", "RAYON_", "ARROW_", "OMP_", "OPENBLAS_", "MALLOC_", "MIMALLOC_", "_RJEM_",
+)  # fmt: skip
+"""Beginnings of the names of variables that such a process is given."""
 
 _NO_MEMORY = "memory allocation of"
 """What the libraries' last words begin with."""

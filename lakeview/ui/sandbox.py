@@ -29,17 +29,22 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _SOCKET_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """Architecture to its number for audits and its number of the call `socket` (linux/audit.h, asm/unistd.h)."""
 
+_IO_URING_CALLS = (425, 426, 427)
+"""Calls that set up a ring of requests, by which sockets are made too: the same numbers on every architecture."""
+
+_X32_CALLS = 0x40000000
+"""From here on the numbers of calls mean others (x32 on x86_64)."""
+
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _FILE_RIGHTS = (1 << 13) - 1
 """All rights to files of Landlock's first version: execute, write, read, list, remove and make of each kind."""
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _SYSTEM = (
-    "/usr", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/proc/self",
-    "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/dev/null",
-    "/dev/urandom",
+    "/usr", "/lib", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/proc/meminfo",
+    "/proc/cpuinfo", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/dev/null", "/dev/urandom",
 )  # fmt: skip
-"""What an interpreter and its libraries read of a system."""
+"""What an interpreter and its libraries read of a system. Not /proc/self: its file `environ` may hold credentials."""
 
 _PACKAGE = "lakeview"
 
@@ -80,7 +85,7 @@ def _refuse_sockets(libc: ctypes.CDLL) -> None:
     if known is None:
         return
     architecture, socket = known
-    load, equal, answer = 0x20, 0x15, 0x06  # BPF: load a word, jump if equal, return
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06  # BPF: load a word, jump if equal or at least, return
     allow, refuse = 0x7FFF0000, 0x00050000 | errno.EACCES
     program = b"".join(
         struct.pack("=HBBI", *step)
@@ -89,8 +94,9 @@ def _refuse_sockets(libc: ctypes.CDLL) -> None:
             (equal, 1, 0, architecture),
             (answer, 0, 0, refuse),  # a call by the numbers of another architecture
             (load, 0, 0, 0),  # its number
-            (equal, 0, 1, socket),
+            (at_least, 0, 1, _X32_CALLS),
             (answer, 0, 0, refuse),
+            *(step for call in (socket, *_IO_URING_CALLS) for step in ((equal, 0, 1, call), (answer, 0, 0, refuse))),
             (answer, 0, 0, allow),
         )
     )
@@ -100,15 +106,15 @@ def _refuse_sockets(libc: ctypes.CDLL) -> None:
 
 
 def _packages() -> Iterator[tuple[str, bool]]:
-    """Folders that modules are imported from, and whether they hold nothing else. A checkout holds tables too: of it
-    the names and the package alone."""
+    """Folders that modules are imported from, and whether packages were installed there. A checkout, or the folder of
+    the script that was started, holds other things too: of those the names and the package alone."""
     yield from ((prefix, True) for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     for folder in sys.path:
-        own = os.path.join(folder, _PACKAGE)
-        plain = os.path.basename(folder) not in ("site-packages", "dist-packages") and os.path.isdir(own)
-        yield folder, not plain
-        if plain:
-            yield own, True
+        with suppress(OSError):  # an entry that is no folder
+            installed = any(name.endswith(".dist-info") for name in os.listdir(folder))
+            yield folder, installed
+            if not installed:
+                yield os.path.join(folder, _PACKAGE), True
 
 
 def main() -> None:

@@ -31,6 +31,9 @@ ATTEMPTS = {
     "SQL that opens a file": "pl.SQLContext().execute(f\"SELECT * FROM read_csv('{canary}')\", eager=True)",
     "a file in a CTE": "pl.SQLContext().execute(f\"WITH r AS (FROM read_csv('{canary}')) FROM r\", eager=True)",
     "an expression that opens a file": "pl.sql_expr(f\"a IN (SELECT zz FROM read_csv('{canary}'))\")",
+    "the environment": "open('/proc/self/environ').read()",
+    "a file beside a script": "open(os.path.join(os.path.dirname(folder), 'scripts', 'notes.txt')).read()",
+    "a ring of requests": "ring()",
     "a socket": "import socket; socket.create_connection(('127.0.0.1', port))",
     "an address": "pl.read_parquet(f'http://127.0.0.1:{port}/x.parquet')",
     "SQL that calls an address": "pl.SQLContext(eager=True).execute(f\"FROM read_parquet('http://127.0.0.1:{port}/x')\")",
@@ -57,6 +60,12 @@ class Thread:
         thread.join()
         if raised:
             raise raised[0]
+def ring():
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = libc.syscall(425, 8, ctypes.create_string_buffer(120))
+    if made < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 print(open(os.path.join(folder, "own.txt")).read())
 print(pl.read_csv(os.path.join(folder, "own.txt"), has_header=False).item())
 """
@@ -69,8 +78,10 @@ def test_a_restricted_process_reads_its_folder_alone(attempt: str, tmp_path: Pat
     folder.mkdir()
     (folder / "own.txt").write_text("readable")
     (tmp_path / "canary.csv").write_text("zz\nsecret\n")
-    code = tmp_path / "code"
-    code.mkdir()
+    code, scripts = tmp_path / "code", tmp_path / "scripts"
+    (code / "some.dist-info").mkdir(parents=True)  # packages were installed there
+    scripts.mkdir()
+    (scripts / "notes.txt").write_text("secret")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         prelude = PRELUDE.replace("FOLDER", repr(str(folder))).replace("CANARY", repr(str(tmp_path / "canary.csv")))
@@ -78,7 +89,11 @@ def test_a_restricted_process_reads_its_folder_alone(attempt: str, tmp_path: Pat
         (code / "attempt.py").write_text(f"{prelude}\n{attempt}\nprint('done')\n")
         command = [sys.executable, "-P", sandbox.__file__, "attempt", str(folder)]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(code), "PATH": "/usr/bin:/bin"}
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"PYTHONPATH": f"{code}:{scripts}", "PATH": "/usr/bin:/bin"},
         )
         with pytest.raises(BlockingIOError):
             listening.accept()

@@ -29,6 +29,8 @@ ENDLESS = {
     "brackets": "(" * 60_000,
     "types of types": "DATE (" * 39 + "1" + ")" * 39,
     "many types of types": " AND ".join(["DATE (" * 9 + "1" + ")" * 9] * 900),
+    "subscripts of subscripts": "a" + "[0]" * 20_000 + " = 1",
+    "casts of casts": "a" + "::int" * 20_000 + " = 1",
     "a long name": "a = '" + "x" * 500_000 + "'",
     "negations": "- " * 20_000 + "1 = a",
 }
@@ -66,6 +68,9 @@ NO_CONDITIONS = {
     "the clock": ("CURRENT_TIMESTAMP > d", "CURRENT_TIMESTAMP is no part"),
     "another clock": ("NOW() > d", "is no"),
     "chance": ("RANDOM() > 0.5", "RAND is no part"),
+    "a comparison of a comparison": ("f = b > a", "more than one meaning"),
+    "a range of a comparison": ("a = 1 = b BETWEEN 2 AND 3", "more than one meaning"),
+    "a denial of such": ("NOT f = b > a", "more than one meaning"),
     "a statement": ("DROP TABLE x", "is no part"),
     "two statements": ("a = 1; b = 2", "more than one statement"),
     "a query alone": ("SELECT 1", "a subquery is no part"),
@@ -148,6 +153,8 @@ ALIKE = [
     "s RLIKE '-.-'", "YEAR(d) = 2024", "QUARTER(d) = 1", "MONTH(d) = 1", "DAY(d) = 31", "HOUR(t) = 10", "MINUTE(t) = 3",
     "EXTRACT(YEAR FROM d) = 2024", "EXTRACT(DOW FROM d) = 3", "DATE_PART('month', d) = 2", "DATE('2024-01-31') = d",
     '"s t`r".x = 1', '`s t``r`."y""z" = \'q\'', "TRUE", "1 = 2", "a = NULL", "a = b", "a < b AND b < 100",
+    "f = (b > a)", "(a > 1) = f", "a = 1 AND NULL AND NULL", "a = 1 OR NULL OR NULL", "TRIM(BOTH 'x' FROM s) = '-y-z'",
+    "s ~* '^X'", "REGEXP_LIKE(s, '^X', 'i')", "REVERSE(s) = 'z-y-x'", "a & 1 = 1", "a | 1 = 3",
     "s IN (" + ", ".join(f"'{i}'" for i in range(3_000)) + ", 'a%b')",
     " AND ".join(["a BETWEEN 1 AND 2"] * 250), " OR ".join(f"s LIKE '{i}%'" for i in range(500)),
 ]  # fmt: skip
@@ -207,8 +214,19 @@ def test_names_stand_for_themselves() -> None:
 def test_a_constraint_is_read_in_the_dialect_of_spark() -> None:
     assert str(constraint_expression("`a` <=> 1")) == str(predicate("a IS NOT DISTINCT FROM 1"))
     assert str(constraint_expression('s = "it\'s"')) == str(predicate("s = 'it''s'"))
+    assert str(constraint_expression("YEAR(t) = 2024")) == str(predicate("YEAR(CAST(t AS DATE)) = 2024"))
     with pytest.raises(InvalidRequestError, match="two texts follow each other"):
         constraint_expression("s = 'it''s'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a > ROUND(2.5)", "s = SUBSTRING('abc', -1)", "s = LEFT('abc', -1)", "a = EXTRACT(DOW FROM d)",
+     "a = CAST(2.5 AS DECIMAL)", r"s LIKE 'x\\%'", "s = CONCAT('a', NULL)"],
+)  # fmt: skip
+def test_a_constraint_is_not_evaluated_where_spark_evaluates_it_otherwise(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match="Spark"):
+        constraint_expression(text)
 
 
 def test_a_condition_is_printed_for_another_engine() -> None:
