@@ -11,6 +11,7 @@ libraries' own.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -209,4 +210,8 @@ def _limit_memory(size: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # threads of polars may still hand rows to `_counted`: an interpreter that ends under them aborts, or hangs
+    os._exit(ended)

@@ -72,7 +72,7 @@ def test_commits_of_another_age_break_no_page(page: str, tmp_path: Path) -> None
     [
         ("/*'*/ " + " AND ".join(["delay = 1"] * 20_000) + " /*'*/", "more than 5,000 operators"),
         ("LPAD('x', 10000000000) = carrier", "PAD of constants is not evaluated"),
-        ("delay BETWEEN 1 AND 2" + " BETWEEN 1 AND 2" * 100, "more than 60 levels deep"),
+        ("delay BETWEEN 1 AND 2" + " BETWEEN 1 AND 2" * 100, "has more than one meaning"),
     ],
     ids=["a hidden chain", "a constant that grows", "a condition in itself"],
 )

@@ -130,3 +130,13 @@ def test_an_answer_too_large_to_show_is_refused(good: Path, monkeypatch: pytest.
     monkeypatch.setattr(query_worker, "MAX_RESULT_BYTES", 100)
     with pytest.raises(LakeviewError, match="more than the 100 B that can be shown"):
         query_worker.answer(request(good, sql="select * from t"), lambda _: None)
+
+
+def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Path) -> None:
+    """Threads that still hand rows over must not meet an interpreter that ends: that aborted the process."""
+    rows = pl.select(a=pl.int_range(20_000), b=pl.int_range(20_000).cast(pl.String))
+    table = lv.create_table(str(tmp_path / "wide"), rows.to_arrow().schema)
+    for _ in range(30):
+        table.append(rows)
+    for _ in range(3):
+        assert ask(tmp_path / "wide", version=30, where="a >= 0", limit=100).height == 100
