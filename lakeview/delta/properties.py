@@ -23,7 +23,7 @@ class Effect(StrEnum):
     HONOURED = "honoured"
     """It does what the property says; a value that cannot be meant is refused."""
     BACKGROUND = "background"
-    """Only later work of engines goes by it (clean-up, compaction), which this writer does not do: may be set."""
+    """Only background work of engines reads it (cleanup, compaction), which this writer does not do: it may be set."""
     FEATURE = "feature"
     """It needs a table feature: what the writer implements decides (`lakeview.delta.features`)."""
     ENGINE = "engine"

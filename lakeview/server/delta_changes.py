@@ -80,7 +80,7 @@ def _has_vectors(table: DeltaTable, start: int, end: int, *, feed: bool) -> bool
     """Whether what a range changed has a deletion vector. Commits that do not mention one are not decoded."""
     return any(
         not isinstance(action, AddCDCFile) and action.deletion_vector is not None
-        for _, actions in _told(table, range(start, end + 1), feed=feed, mentioning="deletionVector")
+        for _, actions in _changes_of(table, range(start, end + 1), feed=feed, mentioning="deletionVector")
         for action in actions
     )
 
@@ -94,7 +94,7 @@ def _schema(table: DeltaTable, metadata: Metadata, protocol: TableProtocol) -> S
     return table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
 
 
-def _told(
+def _changes_of(
     table: DeltaTable, versions: range, *, feed: bool, mentioning: str | None = None
 ) -> Iterator[tuple[Commit, Sequence[_Action]]]:
     """Commits, large ones in pieces, and what of each piece is a change. `mentioning`: pieces without a key of this
@@ -107,7 +107,7 @@ def _told(
         with log.whole_lines():
             commit = parse_commit(data, version, commit_name(version))
         if not feed or not log.in_pieces(version):
-            yield commit, _told_actions(commit, feed=feed)
+            yield commit, _changed_files(commit, feed=feed)
             continue
         if version not in known:
             known = {version: _recorded(log, version)}
@@ -117,7 +117,7 @@ def _told(
             case False:
                 yield commit, ()
             case None:
-                yield commit, _told_actions(commit, feed=False)
+                yield commit, _changed_files(commit, feed=False)
 
 
 def _recorded(log: TableLog, version: int) -> bool | None:
@@ -133,7 +133,7 @@ def _recorded(log: TableLog, version: int) -> bool | None:
     return False if nothing else None
 
 
-def _told_actions(commit: Commit, *, feed: bool) -> Sequence[_Action]:
+def _changed_files(commit: Commit, *, feed: bool) -> Sequence[_Action]:
     """What a commit changed: "commits with cdc files give only those" to who asked for the feed."""
     if feed and (recorded := list(cdc_actions(commit))):
         return recorded
@@ -186,7 +186,7 @@ class _Walk:
         between: list[tuple[int, bytes]] = []
         begins: list[tuple[int, CommitRow]] = []
         last, done = -1, 0
-        for commit, actions in _told(self._table, range(wanted.begin.version, wanted.end + 1), feed=wanted.feed):
+        for commit, actions in _changes_of(self._table, range(wanted.begin.version, wanted.end + 1), feed=wanted.feed):
             version = commit.version
             if version != last:
                 last, done = version, 0

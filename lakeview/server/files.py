@@ -35,7 +35,7 @@ def granted(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
     expires = int(until) if until.isascii() and until.isdecimal() and len(until) < 16 else 0
     grant = Grant(number, query.get("rcp", ""), expires)
     signed = hub.files.allows(grant, query.get("kid", ""), query.get("sig", ""), path)
-    repeated = len(query.multi_items()) != len(query)  # which of two values counts is for nobody to choose
+    repeated = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
     if not signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
         raise forbidden(_REFUSED)
     recipient = hub.catalogue.recipient(grant.recipient)

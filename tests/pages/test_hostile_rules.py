@@ -65,7 +65,7 @@ EXPRESSIONS = (
 
 @dataclass
 class Trap:
-    """A table with those texts in its log; a file that nobody may open, and an address that nobody may call."""
+    """A table with those texts in its log; a file that must not be opened, and an address that must not be called."""
 
     root: Path
     address: str
@@ -74,7 +74,7 @@ class Trap:
     listening: socket.socket
 
     def check(self, output: str) -> None:
-        """Nothing was opened and nobody called; nothing of the file is in what was shown."""
+        """Fails if the file was opened, the address called, or the file's content is in the output."""
         assert SECRET not in output
         with pytest.raises(BlockingIOError):
             self.listening.accept()

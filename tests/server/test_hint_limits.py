@@ -1,4 +1,4 @@
-"""Hints that nobody sends in good faith: never an error, never a file lost, and never more than their share of time."""
+"""Hostile hints: never an error, never a file pruned that matches, never more than a bounded share of CPU time."""
 
 from __future__ import annotations
 
