@@ -43,7 +43,7 @@ def held(
     if unknown and st.session_state.get(key, default) == default:
         st.session_state[key] = default  # the link keeps what it says: it may be an option later
         return key
-    if key not in st.session_state or seen.get(key) != said:  # another link than the one the widget has seen
+    if key not in st.session_state or (seen.get(key) != said and not unknown):  # another link than the widget has seen
         state = _state(said, default, texts, read, many=many)
     else:
         state = st.session_state[key]

@@ -247,3 +247,11 @@ def test_a_base_that_comes_later_has_no_changes(good: Path) -> None:
 def test_a_commit_that_touched_no_row_says_so(good: Path) -> None:
     app = open_page("data", good, tab="Changes", version="4")
     assert "No row changed" in text(app)
+
+
+def test_a_tab_that_the_link_does_not_know_takes_no_choice_away(good: Path) -> None:
+    app = open_page("data", good, tab="sql")
+    app.session_state["tab"] = "SQL"
+    app.run()
+    assert [area.label for area in app.text_area] == ["SQL"]
+    assert app.query_params["tab"] in ("SQL", ["SQL"])
