@@ -2,7 +2,7 @@
 # They need Python 3.11 or newer with `venv`, and make. Everything else is fetched into .venv.
 #
 #   make run  PORT=9000 ADDRESS=0.0.0.0      port and address of the app (8501 on the loopback interface)
-#   make run  LAKEVIEW_ROOTS=/data/lake      folders whose tables may be opened (lakeview/config.py tells the rest)
+#   make run  LAKEVIEW_ROOTS=/data/lake      folders whose tables may be opened (lakeview/model/config.py tells the rest)
 #   make run  LAKEVIEW_DEMO=/data/demo       where the demo lake lies (demo-lake)
 #   make test PYTHON=python3.12              the interpreter that the virtual environment is made with
 

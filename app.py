@@ -13,13 +13,13 @@ os.environ["_RJEM_MALLOC_CONF"] = f"{_told},dirty_decay_ms:300,muzzy_decay_ms:0"
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
 
 if __name__ == "__main__":  # for every visit
-    from lakeview.ui import shell
+    from lakeview.app.frame import shell
 
     shell.run()
 else:  # once, by `streamlit run`: it serves what is called `app`
     import streamlit as st
 
-    from lakeview.ui import first_visit
+    from lakeview.app.frame import startup
 
-    first_visit.expect()
+    startup.expect()
     app = st.App(__file__)

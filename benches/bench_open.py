@@ -15,7 +15,7 @@ import deltalake
 
 import lakeview as lv
 from benches.measure import HEADER, compare
-from lakeview.config import settings
+from lakeview.model.config import settings
 
 
 def ours_open(address: str) -> object:

@@ -32,7 +32,7 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from benches.make_iceberg import iceberg_files
 from benches.make_tables import commits_table, files_table
 from lakeview import open_table
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 COLD, WARM = 10.0, 3.0

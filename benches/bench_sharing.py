@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeview.server.lines import closing, parquet_row, rows_frame, written
-from lakeview.server.signing import FileSigner, Grant, Keys
-from lakeview.server.urls import url_of
+from lakeview.sharing.server.lines import closing, parquet_row, rows_frame, written
+from lakeview.sharing.server.signing import FileSigner, Grant, Keys
+from lakeview.sharing.server.urls import url_of
 from lakeview.storage import open_storage
 
 FILES, COMMITS, COLUMNS = 10_000, 100, ("id", "fare", "distance", "tip", "tolls")
@@ -135,7 +135,7 @@ def server(folder: Path, load_ahead: int = 1) -> Iterator[Server]:
     import yaml
 
     from lakeview.cli.share import _now
-    from lakeview.server.tokens import TokenFile
+    from lakeview.sharing.server.tokens import TokenFile
 
     with __import__("socket").create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]

@@ -58,7 +58,7 @@ def server(folder: Path) -> Iterator[tuple[Server, str]]:
     import yaml
 
     from lakeview.cli.share import _now
-    from lakeview.server.tokens import TokenFile
+    from lakeview.sharing.server.tokens import TokenFile
 
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]

@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from benches.bench_pages import FLAGS, PATIENCE, ROOT, Server, serving
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 
 TARGET = ROOT / "docs" / "screenshots"
 HEIGHT = 1000

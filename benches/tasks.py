@@ -106,7 +106,7 @@ def _ours_listed(files: pl.DataFrame) -> Answer:
 
 def _ours_trend(asked: tuple[str, list[int]]) -> tuple[pl.DataFrame, list[int]]:
     lifetimes = _ours(asked[0]).lifetimes([column.name for column in trips.COLUMNS])
-    return _lakeview().views.trend(lifetimes), asked[1]
+    return _lakeview().views.timeline.trend.trend(lifetimes), asked[1]
 
 
 def _ours_trended(found: tuple[pl.DataFrame, list[int]]) -> Answer:
@@ -122,9 +122,14 @@ def _ours_quality(address: str) -> list[pl.DataFrame]:
     """What the quality page shows of all versions and all loads of every column."""
     table, views = _ours(address), _lakeview().views
     lifetimes = table.lifetimes([column.name for column in trips.COLUMNS])
-    timeline = views.timeline(table.history(), table.lifetimes())
-    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
-    return [views.column_states(lifetimes, timeline), changes, views.rows_trend(timeline)]
+    timeline = views.timeline.commits.timeline(table.history(), table.lifetimes())
+    loads = views.quality.column_loads.column_loads(lifetimes, timeline)
+    changes = views.quality.column_loads.sudden_changes(loads)
+    return [
+        views.quality.column_states.column_states(lifetimes, timeline),
+        changes,
+        views.quality.trends.rows_trend(timeline),
+    ]
 
 
 def _ours_judged(found: list[pl.DataFrame]) -> Answer:

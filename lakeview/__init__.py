@@ -14,12 +14,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lakeview import errors
-from lakeview.config import VERSION
-from lakeview.errors import LakeviewError
-from lakeview.schema import Field, Schema
-from lakeview.snapshot import Snapshot
-from lakeview.table import Table
+from lakeview.model import errors
+from lakeview.model.config import VERSION
+from lakeview.model.errors import LakeviewError
+from lakeview.model.schema import Field, Schema
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import Table
 
 if TYPE_CHECKING:
     from lakeview import views

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lakeview.addresses import is_local, normalise
-from lakeview.config import Config, settings
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.writer import Clock, system_clock
-from lakeview.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
-from lakeview.iceberg.locate import FOLDER as METADATA_FOLDER
-from lakeview.iceberg.locate import is_metadata_name
+from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
+from lakeview.iceberg.metadata.locate import is_metadata_name
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
-from lakeview.schema import Schema
-from lakeview.sharing.profile import parse_address
-from lakeview.sharing.table import SharedTable, open_shared
+from lakeview.model.addresses import is_local, normalise
+from lakeview.model.config import Config, settings
+from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.model.schema import Schema
+from lakeview.sharing.client.profile import parse_address
+from lakeview.sharing.client.table import SharedTable, open_shared
 from lakeview.storage import Storage, open_storage
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def open_table(
 ) -> DeltaTable | IcebergTable | SharedTable:
     """The table at an address: a folder or a URL that fsspec knows, one metadata file of an Iceberg table,
     `catalog://<catalog>/<namespace>.<table>` in a configured Iceberg catalog, or
-    `<profile>#<share>.<schema>.<table>` (`lakeview.sharing.table.open_shared` says what may be wrong with that).
+    `<profile>#<share>.<schema>.<table>` (`lakeview.sharing.client.table.open_shared` says what may be wrong with that).
 
     `relocate`: recorded prefixes to where they lie now, for files of an Iceberg table that were moved apart from it.
     `catalog`: properties of that catalog, over what is configured.

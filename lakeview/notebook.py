@@ -19,12 +19,12 @@ from typing import Any
 import polars as pl
 
 from lakeview import charts, views
-from lakeview.charts import AnyChart, StackedChart
-from lakeview.errors import LakeviewError
-from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot
-from lakeview.table import Table
-from lakeview.views import SchemaVersion
+from lakeview.charts.theme import AnyChart, StackedChart
+from lakeview.model.errors import LakeviewError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import Table
+from lakeview.views.schema.column_history import SchemaVersion
 
 WIDTH = 780
 """How wide pictures are, in pixels, without the labels at their left."""
@@ -40,10 +40,10 @@ def timeline(
     table: Table, *, measure: str = "rows", small: bool = False, dark: bool = False, width: int = WIDTH
 ) -> StackedChart:
     """State, changes, commits and readability over the table's versions; `measure`: rows, bytes or files."""
-    line = views.timeline(table.history(), table.lifetimes(), arrivals=_arrivals(table))
-    ribbon = views.readability(table.versions())
-    events = views.events(line, _schemas(table))
-    panels = charts.timeline_charts(
+    line = views.timeline.commits.timeline(table.history(), table.lifetimes(), arrivals=_arrivals(table))
+    ribbon = views.timeline.readability.readability(table.versions())
+    events = views.timeline.events.events(line, _schemas(table))
+    panels = charts.timeline.timeline_charts(
         line, events, ribbon, dark=dark, measure=measure, small=small, key=True, pick=False, width=width
     )
     return _stacked(panels, "The log tells about no commits", dark, width)
@@ -51,25 +51,25 @@ def timeline(
 
 def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """Sizes of the live files in doubling bins: how many, and how many bytes."""
-    bins = views.file_sizes(_snapshot(snapshot).files)
-    return _stacked(charts.size_histogram(bins, dark=dark, width=width), "No files", dark, width)
+    bins = views.files.sizes.file_sizes(_snapshot(snapshot).files)
+    return _stacked(charts.files.size_histogram(bins, dark=dark, width=width), "No files", dark, width)
 
 
 def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """What each partition holds: rows, its median file, its number of files; of a table also which came late."""
-    sizes = views.partition_sizes(_snapshot(snapshot))
+    sizes = views.partitions.sizes.partition_sizes(_snapshot(snapshot))
     arrivals = None if isinstance(snapshot, Snapshot) else _arrivals(snapshot)
-    panels = charts.partition_bars(sizes, arrivals=arrivals, dark=dark, width=width)
+    panels = charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark, width=width)
     return _stacked(panels, "This table has no partitions", dark, width)
 
 
 def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """When each partition was written."""
     snapshot, commits, lifetimes = table.snapshot(), table.history(), table.lifetimes()
-    order = views.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
-    line = views.timeline(commits, lifetimes)
-    writes = views.partition_writes(snapshot.files, lifetimes, line, partitions=order)
-    panels = charts.partition_writes(writes, dark=dark, width=width)
+    order = views.partitions.sizes.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
+    line = views.timeline.commits.timeline(commits, lifetimes)
+    writes = views.partitions.sizes.partition_writes(snapshot.files, lifetimes, line, partitions=order)
+    panels = charts.partitions.partition_writes(writes, dark=dark, width=width)
     return _stacked(panels, "The log does not tell when partitions were written", dark, width)
 
 
@@ -79,9 +79,9 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
     moments = dict(known.select("version", "timestamp").iter_rows())
     told = [
         (v, moments[v], table.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
-        for v in views.spread_evenly(list(moments), versions)
+        for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
-    panels = charts.null_heatmap(views.null_shares_by_version(told), dark=dark, width=width)
+    panels = charts.columns.null_heatmap(views.schema.columns.null_shares_by_version(told), dark=dark, width=width)
     return _stacked(panels, "No statistics", dark, width)
 
 
@@ -90,9 +90,9 @@ def schema_diff(
 ) -> AnyChart:
     """What changed in the schema from one version to another (the latest)."""
     a, b = table.snapshot(before), table.snapshot(after)
-    diff = views.diff_schemas(a.schema, b.schema)
-    title = f"Schema, {views.format_version(a.version)} to {views.format_version(b.version)}"
-    return charts.schema_diff_chart(diff, title=title, dark=dark, width=width)
+    diff = views.schema.diff.diff_schemas(a.schema, b.schema)
+    title = f"Schema, {views.units.format_version(a.version)} to {views.units.format_version(b.version)}"
+    return charts.schema_diff.schema_diff_chart(diff, title=title, dark=dark, width=width)
 
 
 def register() -> bool:
@@ -132,8 +132,8 @@ def _arrivals(table: Table) -> pl.DataFrame | None:
     snapshot = table.snapshot()
     if len(snapshot.partition_columns) != 1:
         return None
-    sizes = views.partition_sizes(snapshot)
-    return views.partition_arrivals(sizes, snapshot.files, table.lifetimes(), table.history())
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    return views.partitions.sizes.partition_arrivals(sizes, snapshot.files, table.lifetimes(), table.history())
 
 
 def _schemas(table: Table) -> list[SchemaVersion]:
@@ -148,7 +148,7 @@ def _schemas(table: Table) -> list[SchemaVersion]:
 
 
 def _stacked(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> StackedChart:
-    return charts.stacked(panels or [charts.words(nothing, dark=dark)], dark=dark, width=width)
+    return charts.theme.stacked(panels or [charts.theme.words(nothing, dark=dark)], dark=dark, width=width)
 
 
 register()

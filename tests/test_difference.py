@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import lakeview as lv
 from lakeview import views
-from lakeview.errors import DataFileMissingError, InvalidRequestError, VersionNotFoundError
-from lakeview.frames import CHANGES_PLAN
+from lakeview.model.errors import DataFileMissingError, InvalidRequestError, VersionNotFoundError
+from lakeview.model.frames import CHANGES_PLAN
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.feeds import ids_file, masked, opened, with_vectors
 from tests.builders.history import DeltaHistory
@@ -64,7 +64,7 @@ def test_files_of_the_versions_between_may_be_gone(history: DeltaHistory) -> Non
     table = opened(history)
     with pytest.raises(DataFileMissingError):
         table.changes(2, 3).collect()
-    found = views.row_difference(table.difference(1, 3))
+    found = views.compare.rows.row_difference(table.difference(1, 3))
     assert (found.gained, found.lost, found.read) == (2, 0, 4)
     assert found.rows.rows() == [(1, 2), (1, 3)]
 
@@ -176,7 +176,7 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
     rows_of = [Counter(table.scan(v).collect()["id"].to_list()) for v in range(table.latest_version + 1)]
     for base in range(1, len(rows_of)):
         for version in range(1, len(rows_of)):
-            found = views.row_difference(table.difference(base, version))
+            found = views.compare.rows.row_difference(table.difference(base, version))
             assert found.gained == (rows_of[version] - rows_of[base]).total()
             assert found.lost == (rows_of[base] - rows_of[version]).total()
 

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
-from lakeview.views import format_moment, format_percent, format_version
+from lakeview.views.units import format_moment, format_percent, format_version
 
 MOST_COLUMNS = 40
 NAMED_VERSIONS = 6

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
-from lakeview.views import format_bytes, format_change, format_percent
+from lakeview.views.units import format_bytes, format_change, format_percent
 
 MOST_PARTITIONS = 40
 MOST_COLUMNS = 30

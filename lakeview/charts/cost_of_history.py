@@ -6,7 +6,8 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
-from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version, total_of
+from lakeview.views.sums import total_of
+from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 MOST_BARS = 12
 

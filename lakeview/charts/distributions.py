@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette
-from lakeview.views import format_count, format_percent
+from lakeview.views.units import format_count, format_percent
 
 HEIGHT = 110
 LABEL_CHARACTERS = 18

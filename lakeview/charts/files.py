@@ -8,7 +8,8 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette
-from lakeview.views import TARGET_HIGH, TARGET_LOW, format_bytes, format_count, format_percent
+from lakeview.views.files.sizes import TARGET_HIGH, TARGET_LOW
+from lakeview.views.units import format_bytes, format_count, format_percent
 
 NAMED_SHARE = 0.02
 """Bars of at least this share of the longest carry their figure; small files always do."""

@@ -8,7 +8,8 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
-from lakeview.views import LakeState, format_age, format_bytes, format_count
+from lakeview.views.lake import LakeState
+from lakeview.views.units import format_age, format_bytes, format_count
 
 MOST_BARS = 24
 _GLYPHS = {

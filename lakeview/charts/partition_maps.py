@@ -20,7 +20,7 @@ from lakeview.charts.theme import (
     time_axis,
     time_domain,
 )
-from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 MOST_YEARS = 5
 CELL = 13

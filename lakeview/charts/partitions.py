@@ -8,27 +8,9 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import (
-    AnyChart,
-    Palette,
-    Width,
-    byte_unit,
-    count_unit,
-    finished,
-    layered,
-    palette,
-    time_axis,
-)
-from lakeview.views import (
-    SMALL_FILE_BYTES,
-    TARGET_HIGH,
-    TARGET_LOW,
-    format_bytes,
-    format_count,
-    format_moment,
-    format_percent,
-    format_range,
-)
+from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette, time_axis
+from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
+from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
 
 MOST_BARS = 200
 MOST_WRITTEN_FIGURES = 24

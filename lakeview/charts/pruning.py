@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
-from lakeview.views import format_bytes, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
 MOST_COLUMNS = 60

@@ -18,7 +18,7 @@ from lakeview.charts.theme import (
     time_axis,
     time_domain,
 )
-from lakeview.views import format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
 

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, finished, layered, palette
-from lakeview.views import format_bytes, format_count
+from lakeview.views.units import format_bytes, format_count
 
 HEADROOM = 1.25
 

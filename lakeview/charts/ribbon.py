@@ -8,7 +8,8 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, palette, time_axis, time_domain
-from lakeview.views import format_moment, format_range, readability_runs, runs_text
+from lakeview.views.timeline.readability import readability_runs, runs_text
+from lakeview.views.units import format_moment, format_range
 
 HEIGHTS = {"gone": 0.22, "risk": 0.55, "kept": 1.0, "broken": 1.0}
 GLYPHS = {

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, palette, time_axis
-from lakeview.views import counted, format_bytes, format_count
+from lakeview.views.units import counted, format_bytes, format_count
 
 
 def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:

@@ -25,7 +25,8 @@ from lakeview.charts.theme import (
     time_axis,
     time_domain,
 )
-from lakeview.views import flow_sums, format_bytes, format_count, format_moment, lane_marks, state_points
+from lakeview.views.timeline.downsampling import flow_sums, lane_marks, state_points
+from lakeview.views.units import format_bytes, format_count, format_moment
 
 MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
 SHAPES = {

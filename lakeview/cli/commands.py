@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeview.cli.text import as_json, hanging, pairs, table, width
-from lakeview.config import VERSION
-from lakeview.errors import InvalidRequestError, LakeviewError
-from lakeview.findings import Finding, Severity
-from lakeview.printable import printable
+from lakeview.model.config import VERSION
+from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from lakeview.table import Table
+    from lakeview.model.table import Table
 
 CANNOT_OPEN = 2
 
@@ -155,14 +155,14 @@ def health(address: str, options: dict[str, Any], machine: bool) -> None:
     table, now = _open(address, options), datetime.now(UTC)
     snapshot, refs, commits = table.snapshot(), table.refs(), table.history()
     versions, lifetimes = table.versions(), table.lifetimes()
-    policy = views.retention_policy(snapshot.properties, refs)
-    kept = views.retention(
+    policy = views.retention.policy.retention_policy(snapshot.properties, refs)
+    kept = views.retention.simulation.retention(
         versions, lifetimes, policy, commits=commits, refs=refs, tombstones=snapshot.tombstones, now=now
     )
-    found = views.findings(
+    found = views.health.findings.findings(
         snapshot,
         versions=versions,
-        commits=views.of_line(commits, refs, snapshot.version),
+        commits=views.timeline.branches.of_line(commits, refs, snapshot.version),
         statistics=table.statistics(),
         lifetimes=lifetimes,
         retention=kept,
@@ -172,7 +172,7 @@ def health(address: str, options: dict[str, Any], machine: bool) -> None:
     if machine:
         click.echo(as_json([_record(f) | {"effect": f.effect, "command": f.command} for f in found]))
     else:
-        click.echo(printable(views.verdict(found)))
+        click.echo(printable(views.health.findings.verdict(found)))
         _lines(_report(found))
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeview.cli.text import as_json, table, width
-from lakeview.errors import InvalidRequestError
-from lakeview.printable import printable
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
-    from lakeview.server.settings import Settings
-    from lakeview.server.tokens import TokenFile
+    from lakeview.sharing.server.settings import Settings
+    from lakeview.sharing.server.tokens import TokenFile
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -48,7 +48,7 @@ def _span(context: click.Context, parameter: click.Parameter, text: str) -> time
 @click.group()
 def share() -> None:
     """Share tables with others over the Delta Sharing protocol."""
-    from lakeview.server import require_extra
+    from lakeview.sharing.server import require_extra
 
     require_extra()
 
@@ -68,11 +68,11 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
     """
     import msgspec
 
-    from lakeview.server.config_file import folder_settings, read_settings
-    from lakeview.server.hub import Hub
-    from lakeview.server.profiles import endpoint_of
-    from lakeview.server.serving import check_exposure
-    from lakeview.server.serving import serve as run
+    from lakeview.sharing.server.config_file import folder_settings, read_settings
+    from lakeview.sharing.server.hub import Hub
+    from lakeview.sharing.server.profiles import endpoint_of
+    from lakeview.sharing.server.serving import check_exposure
+    from lakeview.sharing.server.serving import serve as run
 
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     if source.endswith((".yaml", ".yml")):
@@ -97,10 +97,10 @@ def _open_folder(settings: Settings, profile: Path | None) -> Any:
     """The state of a server for a folder, with one token that lives as long as it."""
     import secrets
 
-    from lakeview.server.hub import Hub
-    from lakeview.server.private_files import write_privately
-    from lakeview.server.profiles import profile_of
-    from lakeview.server.tokens import PREFIX, Token, digest
+    from lakeview.sharing.server.hub import Hub
+    from lakeview.sharing.server.private_files import write_privately
+    from lakeview.sharing.server.profiles import profile_of
+    from lakeview.sharing.server.tokens import PREFIX, Token, digest
 
     text = PREFIX + secrets.token_urlsafe(32)
     token = Token("start", settings.recipients[0].name, digest(text), _now())
@@ -133,8 +133,8 @@ _profile = click.option(
 
 
 def _book(configuration: Path) -> tuple[Settings, TokenFile]:
-    from lakeview.server.config_file import read_settings
-    from lakeview.server.profiles import token_file
+    from lakeview.sharing.server.config_file import read_settings
+    from lakeview.sharing.server.profiles import token_file
 
     settings, _ = read_settings(configuration)
     return settings, token_file(configuration, settings, _now)
@@ -143,9 +143,9 @@ def _book(configuration: Path) -> tuple[Settings, TokenFile]:
 def _given(
     configuration: Path, recipient: str, profile: Path | None, made: Callable[[TokenFile], tuple[str, Any]]
 ) -> None:
-    from lakeview.server.config_file import read_settings
-    from lakeview.server.private_files import write_privately
-    from lakeview.server.profiles import new_profile
+    from lakeview.sharing.server.config_file import read_settings
+    from lakeview.sharing.server.private_files import write_privately
+    from lakeview.sharing.server.profiles import new_profile
 
     settings, _ = read_settings(configuration)
     if profile is not None:
@@ -210,8 +210,8 @@ def revoke(configuration: Path, name: str) -> None:
 @_config
 def rotate_keys(configuration: Path) -> None:
     """Sign with new keys from the next start on; what the present ones signed is accepted until it expires."""
-    from lakeview.server.config_file import read_settings
-    from lakeview.server.signing import load_keys, save_keys
+    from lakeview.sharing.server.config_file import read_settings
+    from lakeview.sharing.server.signing import load_keys, save_keys
 
     settings, _ = read_settings(configuration)
     if settings.keys is None:

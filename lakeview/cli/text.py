@@ -17,7 +17,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakeview.printable import printable
+from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.snapshot import TableProtocol
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.snapshot import TableProtocol
 
 MAX_READER_VERSION = 3
 MAX_WRITER_VERSION = 7

@@ -14,7 +14,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from lakeview.intervals import interval
+from lakeview.model.intervals import interval
 
 
 class Effect(StrEnum):

@@ -32,29 +32,29 @@ from lakeview.delta.log.readability import listed_versions, readable_versions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
-from lakeview.difference import Difference
-from lakeview.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.expressions import check_columns
-from lakeview.footers import listed_size, physical_file
-from lakeview.frames import ACTIONS, moment
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.frames import ACTIONS, moment
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.model.table import OneLine, PhysicalFile
 from lakeview.predicates import predicate
-from lakeview.rows import FileTask, lazy_rows
-from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.predicates.expressions import check_columns
+from lakeview.rows.difference import Difference
+from lakeview.rows.footers import listed_size, physical_file
+from lakeview.rows.tasks import FileTask, lazy_rows
 from lakeview.storage import Storage
-from lakeview.table import OneLine, PhysicalFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakeview.delta.write.transaction import Clock, Transaction
-    from lakeview.findings import Finding
+    from lakeview.model.findings import Finding
 
 _KEPT_STATES = 8
 
 
 class DeltaTable(OneLine):
-    """A Delta table at one address. Implements `lakeview.table.Table`; safe to use from several threads."""
+    """A Delta table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads."""
 
     format = "delta"
 
@@ -213,7 +213,7 @@ class DeltaTable(OneLine):
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
-        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows`).
+        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows.tasks`).
 
         `where` spares files, it does not filter rows.
         """

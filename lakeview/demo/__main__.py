@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lakeview.demo.build import build
 from lakeview.demo.place import demo_path, find_demo
-from lakeview.errors import LakeviewError
+from lakeview.model.errors import LakeviewError
 
 
 def main() -> int:

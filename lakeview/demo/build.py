@@ -14,7 +14,7 @@ from lakeview.demo.lake import Lake
 from lakeview.demo.place import built_beside
 from lakeview.demo.source import read_airlines, read_flights
 from lakeview.demo.story import END, Plan, full_story
-from lakeview.errors import InvalidRequestError, MissingExtraError
+from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark import session
 
 Progress = Callable[[str], None]

@@ -25,7 +25,7 @@ from lakeview.demo.story import (
     Summarise,
     Vacuum,
 )
-from lakeview.schema import Schema
+from lakeview.model.schema import Schema
 from lakeview.spark import compact, table
 from lakeview.spark.types import from_spark
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lakeview.config import settings
-from lakeview.errors import InvalidRequestError
+from lakeview.model.config import settings
+from lakeview.model.errors import InvalidRequestError
 
 # Written last: a folder that holds it is a whole demo lake.
 MARK = ".lakeview-demo"

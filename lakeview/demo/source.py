@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from lakeview.errors import MissingExtraError
+from lakeview.model.errors import MissingExtraError
 
 # Times of day are numbers as people write them: 517 is 05:17. Delays and air time are minutes.
 FLIGHTS_COLUMNS = (

@@ -14,17 +14,17 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.errors import CorruptTableError, LakeviewError, StoreUnavailableError, VersionNotFoundError
-from lakeview.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, formatted, moments
-from lakeview.iceberg.delete_index import FILE_PATH_ID
-from lakeview.iceberg.delete_spans import stays
-from lakeview.iceberg.locations import Locations
-from lakeview.iceberg.manifests import METRICS
-from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.iceberg.refs import ancestors
-from lakeview.iceberg.statistics import Leaf, shortest_cut, statistics_of
-from lakeview.iceberg.tree import Tree, one_ahead
-from lakeview.snapshot import milliseconds
+from lakeview.iceberg.deletes.index import FILE_PATH_ID
+from lakeview.iceberg.deletes.live_intervals import stays
+from lakeview.iceberg.manifests.entries import METRICS
+from lakeview.iceberg.manifests.statistics import Leaf, shortest_cut, statistics_of
+from lakeview.iceberg.manifests.tree import Tree, one_ahead
+from lakeview.iceberg.metadata.locations import Locations
+from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.model.errors import CorruptTableError, LakeviewError, StoreUnavailableError, VersionNotFoundError
+from lakeview.model.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, formatted, moments
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 _OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")

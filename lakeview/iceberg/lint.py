@@ -7,18 +7,18 @@ from itertools import pairwise
 
 import polars as pl
 
-from lakeview.errors import LakeviewError
-from lakeview.findings import Finding, Severity
-from lakeview.iceberg.delete_index import FILE_PATH_ID, applying
+from lakeview.iceberg.deletes.index import FILE_PATH_ID, applying
 from lakeview.iceberg.history import in_order
-from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.iceberg.metrics import Metrics
-from lakeview.iceberg.refs import ancestors
-from lakeview.iceberg.statistics import file_bounds
-from lakeview.iceberg.summaries import whole
-from lakeview.iceberg.tree import Tree
-from lakeview.iceberg.types import struct_fields
-from lakeview.schema import leaf_name
+from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.manifests.statistics import file_bounds
+from lakeview.iceberg.manifests.tree import Tree
+from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.summaries import whole
+from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.schema import leaf_name
 
 _SHOWN = 3
 _ORDER = {severity: i for i, severity in enumerate(Severity)}

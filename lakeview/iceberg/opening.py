@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lakeview.addresses import normalise
-from lakeview.config import Config, settings
-from lakeview.iceberg.locate import FOLDER, Place, is_metadata_name, place_of
+from lakeview.iceberg.metadata.locate import FOLDER, Place, is_metadata_name, place_of
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.addresses import normalise
+from lakeview.model.config import Config, settings
 from lakeview.storage import Storage, open_storage
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeview.iceberg.history import TreeHistory
-from lakeview.iceberg.locate import Found, Place, read_metadata
-from lakeview.iceberg.locations import Locations
-from lakeview.iceberg.metadata import Metadata, MetadataLogEntry, parse_metadata
-from lakeview.iceberg.partitions import partition_columns
-from lakeview.iceberg.tree import Tree
+from lakeview.iceberg.manifests.partitions import partition_columns
+from lakeview.iceberg.manifests.tree import Tree
+from lakeview.iceberg.metadata.locate import Found, Place, read_metadata
+from lakeview.iceberg.metadata.locations import Locations
+from lakeview.iceberg.metadata.table_metadata import Metadata, MetadataLogEntry, parse_metadata
 from lakeview.storage import Storage
 
 

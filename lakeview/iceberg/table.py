@@ -11,40 +11,41 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from lakeview.change_columns import change_schema
-from lakeview.difference import Difference, difference
-from lakeview.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
-from lakeview.expressions import check_columns
-from lakeview.findings import Finding
-from lakeview.footers import listed_size, physical_file
-from lakeview.frames import LOG_FILES
-from lakeview.iceberg import history, refs
-from lakeview.iceberg.changes import Step, change_tasks, plan_frame, steps
-from lakeview.iceberg.chosen import chosen, described, entry_of
-from lakeview.iceberg.commits import commits
-from lakeview.iceberg.data_files import LINEAGE
-from lakeview.iceberg.files import IcebergFiles
+from lakeview.iceberg import history
 from lakeview.iceberg.lint import check
-from lakeview.iceberg.locate import Found, Place, Pointer, locate
-from lakeview.iceberg.manifest_frames import manifest_files
-from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.iceberg.metadata_columns import with_metadata_columns
-from lakeview.iceberg.metadata_log import format_versions
-from lakeview.iceberg.scan import Scan
-from lakeview.iceberg.specs import partition_specs, sort_orders
+from lakeview.iceberg.manifests.files import IcebergFiles
+from lakeview.iceberg.manifests.frames import manifest_files
+from lakeview.iceberg.manifests.statistics import asked_leaves, shortest_cut, statistics_frame
+from lakeview.iceberg.metadata import refs
+from lakeview.iceberg.metadata.commits import commits
+from lakeview.iceberg.metadata.locate import Found, Place, Pointer, locate
+from lakeview.iceberg.metadata.metadata_log import format_versions
+from lakeview.iceberg.metadata.specs import partition_specs, sort_orders
+from lakeview.iceberg.metadata.statistics_files import statistics_files
+from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.time_travel import chosen, described, entry_of
+from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
+from lakeview.iceberg.scan.data_files import LINEAGE
+from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
+from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
-from lakeview.iceberg.statistics import asked_leaves, shortest_cut, statistics_frame
-from lakeview.iceberg.statistics_files import statistics_files
+from lakeview.model.change_columns import change_schema
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.findings import Finding
+from lakeview.model.frames import LOG_FILES
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
+from lakeview.model.table import PhysicalFile
 from lakeview.predicates import predicate
-from lakeview.rows import FileTask, lazy_rows
-from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata, milliseconds
+from lakeview.predicates.expressions import check_columns
+from lakeview.rows.difference import Difference, difference
+from lakeview.rows.footers import listed_size, physical_file
+from lakeview.rows.tasks import FileTask, lazy_rows
 from lakeview.storage import Storage
-from lakeview.table import PhysicalFile
 
 
 class IcebergTable:
-    """An Iceberg table at one address. Implements `lakeview.table.Table`; safe to use from several threads.
+    """An Iceberg table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
     where they lie now, for files that were moved apart from the table's folder. `pointer`: the catalog that knows its
@@ -281,7 +282,7 @@ class IcebergTable:
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
-        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows`).
+        """The files a read needs, each as a value that another process can read by itself (`lakeview.rows.tasks`).
 
         `where` spares files, it does not filter rows.
         """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.syntax import Refusal
 
 KIND = "bad-predicate"

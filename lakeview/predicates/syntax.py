@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 
 MAX_CHARACTERS = 400_000
 """Characters of a condition: a list of 20,000 numbers takes 300,000."""

@@ -8,7 +8,7 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
 from lakeview.spark.datasource import table
 

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.errors import InvalidRequestError, NotATableError
+from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.predicates import predicate
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import LakeviewReader

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyspark
 
-from lakeview.errors import LakeviewError
+from lakeview.model.errors import LakeviewError
 from lakeview.spark.java import Java
 
 # Only Spark's linear algebra wants it, and only to be faster. Where Java has the module the JVM prints a warning about

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeview.errors import MissingExtraError
+from lakeview.model.errors import MissingExtraError
 
 # The Java releases Spark 4.3 supports and lakeview is tested with.
 SUPPORTED = (17, 21, 25)

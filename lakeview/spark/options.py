@@ -11,7 +11,7 @@ import msgspec
 
 from lakeview.delta.properties import SPELLINGS, nearest
 from lakeview.delta.write.property_checks import check_settable
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 
 _READING = ("path", "version", "timestamp", "where")
 _WRITING = (

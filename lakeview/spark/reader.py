@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.rows import FileTask, read_task
+from lakeview.rows.tasks import FileTask, read_task
 from lakeview.spark.types import arrow_schema
 
 # As Spark plans its own file scans: opening a file costs as much as reading four megabytes.

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lakeview.errors import LakeviewError
+from lakeview.model.errors import LakeviewError
 from lakeview.spark.datasource import register
 from lakeview.spark.gateway import Gateway, start_gateway
 from lakeview.spark.java import find_java

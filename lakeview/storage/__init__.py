@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from lakeview.addresses import below, is_local, normalise
-from lakeview.config import Config, settings
-from lakeview.errors import AccessDeniedError
+from lakeview.model.addresses import below, is_local, normalise
+from lakeview.model.config import Config, settings
+from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.interface import LISTING, Entry, Storage, back_off
 from lakeview.storage.local import LocalStorage
 from lakeview.storage.remote import FsspecStorage

@@ -19,10 +19,10 @@ from typing import IO, TypeAlias
 
 import polars as pl
 
-from lakeview.addresses import below, is_absolute, is_local, normalise
-from lakeview.config import Config
-from lakeview.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
-from lakeview.frames import UTC_MILLIS, moments
+from lakeview.model.addresses import below, is_absolute, is_local, normalise
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.frames import UTC_MILLIS, moments
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
 """One row a file, by name in ascending order; `name` relative to the folder listed, `size` in bytes."""

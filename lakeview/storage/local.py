@@ -13,10 +13,10 @@ from typing import IO
 
 import polars as pl
 
-from lakeview.addresses import below, is_local, normalise
-from lakeview.errors import AccessDeniedError
-from lakeview.local_files import create_exclusively, require_file, sync_folder, write_beside
+from lakeview.model.addresses import below, is_local, normalise
+from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
+from lakeview.storage.local_files import create_exclusively, require_file, sync_folder, write_beside
 
 _LONGEST = 32_767
 """Characters of the longest path that any system takes."""

@@ -14,9 +14,9 @@ from typing import IO, Any, TypeVar, cast
 
 import polars as pl
 
-from lakeview.config import Config
-from lakeview.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
-from lakeview.snapshot import milliseconds
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage.interface import FIRST_FOLDERS, LISTING, Storage, Translated, back_off, listing, refuse_oversized
 
 _ATTEMPTS = 3

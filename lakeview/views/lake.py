@@ -9,14 +9,14 @@ from enum import StrEnum
 
 import polars as pl
 
-from lakeview.errors import LakeviewError
-from lakeview.findings import Severity
-from lakeview.snapshot import Snapshot
-from lakeview.views.files import file_facts
-from lakeview.views.findings import findings, verdict
-from lakeview.views.kept_rules import KeptRules, kept_rules, stated_rules
-from lakeview.views.readability import cadence
-from lakeview.views.retention import Retention
+from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Severity
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.files.sizes import file_facts
+from lakeview.views.health.findings import findings, verdict
+from lakeview.views.quality.constraints import KeptRules, kept_rules, stated_rules
+from lakeview.views.retention.simulation import Retention
+from lakeview.views.timeline.readability import cadence
 from lakeview.views.units import counted
 
 

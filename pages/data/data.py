@@ -5,34 +5,38 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import budget, changes, data, downloads, errors, opened, sampled, sql, viewed
-from lakeview.ui.components import card, nothing
-from lakeview.ui.held import held
+from lakeview.app import answers, downloads, errors, session
+from lakeview.app.components import card, nothing
+from lakeview.app.data import changes, panels, profile, sql
+from lakeview.app.query import budget
+from lakeview.app.widget_state import held
 
-now = opened.current()
-preview, query, changed = st.tabs(data.TABS, key=held("tab", data.TABS[0], data.TABS), on_change="rerun")
+now = session.current()
+preview, query, changed = st.tabs(panels.TABS, key=held("tab", panels.TABS[0], panels.TABS), on_change="rerun")
 
 if preview.open:
-    with preview, errors.shown(here="data"), card("Rows", data.NOTE, key="preview"):
-        request = data.request(now)
+    with preview, errors.shown(here="data"), card("Rows", panels.NOTE, key="preview"):
+        request = panels.request(now)
         allowed = budget.controls()
-        if data.read_button(request, data.cost(now, request), allowed):
-            rows = data.found_rows(now, request, allowed)
+        if panels.read_button(request, panels.cost(now, request), allowed):
+            rows = panels.found_rows(now, request, allowed)
             downloads.offer("rows", rows)
-            data.show_rows(now, rows, request)
+            panels.show_rows(now, rows, request)
             with errors.shown(here="data"):
-                spread = views.distributions(rows)
+                spread = views.data.distributions.distributions(rows)
                 downloads.offer("distributions", spread)
-                sampled.profile_table(views.profile(rows), sampled.note(rows, request.limit, request.where))
-                sampled.distributions(spread)
+                profile.profile_table(
+                    views.data.preview.profile(rows), profile.note(rows, request.limit, request.where)
+                )
+                profile.distributions(spread)
 
-    with preview, errors.shown(here="data"), card("Null share by column", data.nulls_note(now), key="nulls"):
-        shares = viewed.null_shares(now)
+    with preview, errors.shown(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
+        shares = answers.null_shares(now)
         downloads.offer("null shares", shares)
-        if data.tells_nothing(shares):
+        if panels.tells_nothing(shares):
             nothing("No null share is known.", "There are no files, or their writer left statistics out.", "files")
         else:
-            data.null_table(shares)
+            panels.null_table(shares)
 
 if query.open:
     with query, errors.shown(here="data"), card("SQL", sql.NOTE, key="sql-card"):
@@ -51,7 +55,7 @@ if changed.open:
             nothing("No commit leads to this version.", "Choose another version or another base above.", "timeline")
         else:
             plan = changes.plan(now, span)
-            costs = views.change_costs(plan)
+            costs = views.data.changes.change_costs(plan)
             downloads.offer("changes by commit", costs)
             if costs.is_empty():
                 nothing("No row changed.", "These commits wrote and removed none.", "timeline")

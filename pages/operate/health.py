@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from lakeview import views
-from lakeview.errors import LakeviewError
-from lakeview.ui import downloads, engines, errors, health, opened, upkept, viewed
-from lakeview.ui.components import card, nothing
+from lakeview.app import answers, downloads, errors, maintenance, session
+from lakeview.app.components import card, nothing
+from lakeview.app.health import engines, panels
+from lakeview.model.errors import LakeviewError
 
-now = opened.current()
+now = session.current()
 failed: list[LakeviewError] = []
 
 with errors.shown(here="health", caught=failed):
-    found = upkept.retention(now)
-    with card("Clean-up, simulated", health.simulator_note(found), key="simulator"):
-        if not health.dated(found):
+    found = maintenance.retention(now)
+    with card("Clean-up, simulated", panels.simulator_note(found), key="simulator"):
+        if not panels.dated(found):
             nothing("There is nothing to clean up.", "No version is told with its time.", "overview")
         else:
-            health.simulator(now, found)
-            downloads.offer("clean-up by days kept", views.retention_curve(found))
-    told = viewed.findings(now)
-    with card("Findings", health.findings_note(told), key="findings"):
-        health.findings(told)
-    with card(f"Who can read {views.format_version(now.version)}", engines.note(), key="engines-card"):
+            panels.simulator(now, found)
+            downloads.offer("clean-up by days kept", views.retention.simulation.retention_curve(found))
+    told = answers.findings(now)
+    with card("Findings", panels.findings_note(told), key="findings"):
+        panels.findings(told)
+    with card(f"Who can read {views.units.format_version(now.version)}", engines.note(), key="engines-card"):
         downloads.offer("engines", engines.matrix(now))
-    with card("Cost of history, by commit", health.history_note(found), key="cost"):
-        downloads.offer("cost of history", health.history_cost(found, viewed.timeline(now)))
+    with card("Cost of history, by commit", panels.history_note(found), key="cost"):
+        downloads.offer("cost of history", panels.history_cost(found, answers.timeline(now)))
 
 # the doctor works on tables that do not open
 with (
     errors.shown(here="health"),
     card("The log doctor", "what the log breaks or leaves odd, with the section it breaks", key="doctor-card"),
 ):
-    health.doctor(now)
+    panels.doctor(now)

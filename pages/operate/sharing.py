@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lakeview.ui import errors, sharing, sharing_out
-from lakeview.ui.held import held
+from lakeview.app import errors
+from lakeview.app.sharing import provider, recipient
+from lakeview.app.widget_state import held
 
-recipient, shared, read = st.tabs(list(sharing.TABS), key=held("tab", sharing.TABS[0], sharing.TABS), on_change="rerun")
-if recipient.open:
-    with recipient, errors.shown(here="sharing"):
-        sharing.browse()
+received, shared, read = st.tabs(
+    list(recipient.TABS), key=held("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
+)
+if received.open:
+    with received, errors.shown(here="sharing"):
+        recipient.browse()
 if shared.open:
     with shared, errors.shown(here="sharing"):
-        served = sharing_out.server()
+        served = provider.server()
         if served is not None:
-            sharing_out.shares(served)
+            provider.shares(served)
 if read.open:
     with read, errors.shown(here="sharing"):
-        served = sharing_out.server()
+        served = provider.server()
         if served is not None:
-            sharing_out.audit(served)
-sharing.leave()
+            provider.audit(served)
+recipient.leave()

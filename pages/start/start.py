@@ -5,29 +5,32 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.ui import commits, errors, start, viewed
-from lakeview.ui.components import card, dark, stack
+from lakeview.app import answers, commits, errors
+from lakeview.app.components import card, dark, stack
+from lakeview.app.start import panels
 
-st.markdown(f"## {start.SENTENCE}", anchors=False)
-st.markdown(f":gray[{start.PROMISE}]")
+st.markdown(f"## {panels.SENTENCE}", anchors=False)
+st.markdown(f":gray[{panels.PROMISE}]")
 
 shown = None
 with errors.shown(here="start"):
-    shown = start.demo_table()
+    shown = panels.demo_table()
     if shown is not None:
-        line, ribbon = viewed.timeline(shown), viewed.ribbon(shown)
-        with card("demo / flights", start.opening_note(line), key="opening"):
-            panels = charts.timeline_charts(line, viewed.events(shown), ribbon, dark=dark(), measure=None, pick=False)
-            commits.ribbon_key(views.readability_runs(ribbon))
-            stack(panels, key="opening")
+        line, ribbon = answers.timeline(shown), answers.ribbon(shown)
+        with card("demo / flights", panels.opening_note(line), key="opening"):
+            pictures = charts.timeline.timeline_charts(
+                line, answers.events(shown), ribbon, dark=dark(), measure=None, pick=False
+            )
+            commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
+            stack(pictures, key="opening")
 
 with errors.shown(here="start"):
-    start.ways_in()
+    panels.ways_in()
 
 if shown is not None:
     st.markdown("**Five questions, five minutes** &ensp; :small[:gray[each opens the demo at the answer]]")
     with errors.shown(here="start"):
-        start.questions(shown)
+        panels.questions(shown)
 
 with errors.shown(here="start"):
-    start.recent()
+    panels.recent()

@@ -5,54 +5,55 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import views
-from lakeview.ui import beside, downloads, errors, opened, schemas, viewed
-from lakeview.ui.components import card, nothing
-from lakeview.ui.held import held
+from lakeview.app import answers, downloads, errors, metadata_panels, session
+from lakeview.app.components import card, nothing
+from lakeview.app.schema import panels
+from lakeview.app.widget_state import held
 
 TABS = ["Columns", "What changed", "Since when"]
 
-now = opened.current()
+now = session.current()
 columns, difference, history = st.tabs(TABS, key=held("tab", TABS[0], TABS), on_change="rerun")
 
 if columns.open:
     with columns, errors.shown(here="schema"):
-        tree = schemas.tree(now)
+        tree = panels.tree(now)
         downloads.offer("columns", tree)
-        with card("Columns", schemas.tree_note(now, tree)):
+        with card("Columns", panels.tree_note(now, tree)):
             if tree.is_empty():
                 nothing(
                     "This table has no columns.", "Its schema was never set, or every column was dropped.", "timeline"
                 )
             else:
-                schemas.tree_table(tree)
-        constraints = schemas.constraints(now)
+                panels.tree_table(tree)
+        constraints = panels.constraints(now)
         if not constraints.is_empty():
-            with card("Constraints", schemas.constraints_note(constraints)):
-                schemas.constraints_table(constraints)
-        beside.sort_orders(now)
+            with card("Constraints", panels.constraints_note(constraints)):
+                panels.constraints_table(constraints)
+        metadata_panels.sort_orders(now)
 
 if difference.open:
     with difference, errors.shown(here="schema"):
-        before, after = schemas.compared(now)
-        changes = views.breaking(views.diff_schemas(before.schema, after.schema))
+        before, after = panels.compared(now)
+        changes = views.schema.breaking.breaking(views.schema.diff.diff_schemas(before.schema, after.schema))
         downloads.offer("changes", changes)
-        with card(schemas.diff_title(before, after), schemas.diff_note(changes)):
+        with card(panels.diff_title(before, after), panels.diff_note(changes)):
             if changes.is_empty():
                 nothing("The schema is the same in both versions.", "Compare with another version above.", "timeline")
             else:
-                schemas.diff_table(changes, before.version, after.version)
-                schemas.diff_rules(changes)
+                panels.diff_table(changes, before.version, after.version)
+                panels.diff_rules(changes)
 
 if history.open:
     with history, errors.shown(here="schema"):
-        known = viewed.schema_versions(now)
-        line = viewed.timeline(now)
-        past = views.blamed(views.column_history(known), line)
-        told = views.column_lives(known)
+        known = answers.schema_versions(now)
+        line = answers.timeline(now)
+        past = views.schema.column_history.blamed(views.schema.column_history.column_history(known), line)
+        told = views.schema.column_history.column_lives(known)
         downloads.offer("column history", past)
         with card("Since when", "● added, ◆ type, ▲ renamed, ■ other, ✚ dropped", key="column-lanes-card"):
-            schemas.lanes(now, told, past)
-            schemas.lives_table(told)
+            panels.lanes(now, told, past)
+            panels.lives_table(told)
         with card("Every change", "newest first, with the commit and writer it came from"):
-            schemas.blame(past, line)
-            schemas.history_table(past)
+            panels.blame(past, line)
+            panels.history_table(past)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.ui import beside, commits, downloads, errors, lives, opened, timeline_filters, viewed
-from lakeview.ui.components import card, dark, nothing, side_by_side, stack
-from lakeview.ui.held import held
+from lakeview.app import answers, commits, downloads, errors, metadata_panels, session, timeline_filters
+from lakeview.app.components import card, dark, nothing, side_by_side, stack
+from lakeview.app.timeline import lifetimes
+from lakeview.app.widget_state import held
 
-now = opened.current()
-timeline = viewed.timeline(now)
+now = session.current()
+timeline = answers.timeline(now)
 names = commits.tabs(now)
 tabs = dict(zip(names, st.tabs(names, key=held("tab", names[0], names), on_change="rerun"), strict=True))
 
@@ -29,23 +30,25 @@ if tabs["Commits"].open:
                     nothing("No commit passes these filters.", "Choose more operations, another writer or more time.")
             else:
                 chosen = commits.chosen(now, shown)
-                ribbon = viewed.ribbon(now)
+                ribbon = answers.ribbon(now)
                 with card(key="timeline-card"):
-                    panels = charts.timeline_charts(
+                    panels = charts.timeline.timeline_charts(
                         shown,
-                        viewed.events(now),
+                        answers.events(now),
                         ribbon,
                         dark=dark(),
                         measure=measure,
                         version=chosen,
                         brush=True,
-                        checkpoints=viewed.checkpoints(now),
+                        checkpoints=answers.checkpoints(now),
                     )
-                    commits.ribbon_key(views.readability_runs(ribbon))
+                    commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
                     stack(panels, key="timeline", on_pick=commits.pick_from_chart)
                 left, right = side_by_side()
                 with left:
-                    listed = card("Commits", f"{views.counted(shown.height, 'commit')} · newest first", stretch=True)
+                    listed = card(
+                        "Commits", f"{views.units.counted(shown.height, 'commit')} · newest first", stretch=True
+                    )
                 with right:
                     opened_one = card(stretch=True, key="drawer")
                 with opened_one:
@@ -56,12 +59,12 @@ if tabs["Commits"].open:
 
 if tabs["Writers"].open:
     with tabs["Writers"], errors.shown(here="timeline"):
-        lives.writers(now, timeline)
+        lifetimes.writers(now, timeline)
 
 if tabs["File lives"].open:
     with tabs["File lives"], errors.shown(here="timeline"):
-        lives.lives(now, timeline)
+        lifetimes.lives(now, timeline)
 
 if commits.BRANCHES in tabs and tabs[commits.BRANCHES].open:
     with tabs[commits.BRANCHES], errors.shown(here="timeline"):
-        beside.branches(now)
+        metadata_panels.branches(now)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.errors import CorruptTableError
-from lakeview.variant import encoding, variant_text
+from lakeview.model.errors import CorruptTableError
+from lakeview.rows.variant import encoding, variant_text
 from tests.builders.variants import BINARIES, EMPTY, integer, object_of, primitive, spark_variant, text
 
 JSON = st.recursive(

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeview.casts import conformed
-from lakeview.errors import UnsupportedTableError
-from lakeview.schema import Schema
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import Schema
+from lakeview.rows.casts import conformed
 
 US = pa.timestamp("us")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.config import Config, settings
-from lakeview.errors import InvalidRequestError
+from lakeview.model.config import Config, settings
+from lakeview.model.errors import InvalidRequestError
 
 ROOTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nothing": ("", ()),

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.discovery import TABLES
-from lakeview.errors import AccessDeniedError, NotATableError, UnsupportedTableError
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, NotATableError, UnsupportedTableError
+from lakeview.model.table import Table
 from lakeview.storage import LocalStorage
 from lakeview.storage.interface import FIRST_FOLDERS
-from lakeview.table import Table
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg_metadata import document, text

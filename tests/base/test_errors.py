@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from lakeview import errors
-from lakeview.errors import CommitConflictError, LakeviewError
+from lakeview.model import errors
+from lakeview.model.errors import CommitConflictError, LakeviewError
 
 TREE: dict[str, tuple[type[Exception], str]] = {
     "NotATableError": (FileNotFoundError, "not-a-table"),

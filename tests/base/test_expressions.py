@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from lakeview.expressions import (
+from lakeview.predicates import predicate
+from lakeview.predicates.expressions import (
     And,
     Bounds,
     Comparison,
@@ -20,7 +21,6 @@ from lakeview.expressions import (
     parse,
     paths,
 )
-from lakeview.predicates import predicate
 
 
 def told(node: Node) -> str:

@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.errors import (
+from lakeview.model.errors import (
     CorruptTableError,
     DataFileMissingError,
     InvalidRequestError,
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.footers import FIRST_READ, physical_file
-from lakeview.frames import PHYSICAL
+from lakeview.model.frames import PHYSICAL
+from lakeview.model.table import PhysicalFile
+from lakeview.rows.footers import FIRST_READ, physical_file
 from lakeview.storage import open_storage
-from lakeview.table import PhysicalFile
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.mapped import field, mapped, physical

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakeview.errors import CorruptTableError
-from lakeview.roaring import position_bitmap
+from lakeview.model.errors import CorruptTableError
+from lakeview.rows.bitmaps import position_bitmap
 from tests.builders.vectors import NATIVE, PORTABLE, array_container, buckets, native, portable, run_container
 
 POSITIONS = st.sets(

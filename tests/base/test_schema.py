@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
-from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.schema import (
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.schema import (
     POLARS_TYPES,
     ArrayType,
     DataType,

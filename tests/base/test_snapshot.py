@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.errors import InvalidRequestError
-from lakeview.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata, TableProtocol, milliseconds
 
 METADATA = TableMetadata(
     address="/lake/<b>orders</b>",

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
-from lakeview.casts import conformed
-from lakeview.schema import ArrayType, Field, MapType, PrimitiveType, StructType
-from lakeview.variant import is_variant, variant_text
+from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, StructType
+from lakeview.rows.casts import conformed
+from lakeview.rows.variant import is_variant, variant_text
 from tests.builders.variants import (
     BINARIES,
     EMPTY,

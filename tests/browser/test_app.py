@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, expect
 
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 from tests.browser.accessibility import hidden
 from tests.browser.keyboard import walk
 from tests.browser.visitor import Visitor, somebody

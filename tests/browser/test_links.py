@@ -7,7 +7,7 @@ from difflib import unified_diff
 import pytest
 from playwright.sync_api import Browser, expect
 
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 from tests.browser.controls import Control, change, controls, place, view
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 from tests.browser.conftest import serving
 from tests.browser.controls import Control, change, place
 from tests.browser.visitor import PATIENCE, Visitor, somebody

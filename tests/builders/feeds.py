@@ -6,7 +6,7 @@ from typing import Any
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.frames import CHANGES
+from lakeview.model.frames import CHANGES
 from tests.builders.actions import Action, add, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.builders.vectors import Descriptor

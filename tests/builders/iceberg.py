@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyroaring
 
-from lakeview.iceberg.transforms import microseconds, parse_transform
-from lakeview.iceberg.types import parse_schema
-from lakeview.schema import Field, StructType, arrow_type
+from lakeview.iceberg.metadata.transforms import microseconds, parse_transform
+from lakeview.iceberg.metadata.types import parse_schema
+from lakeview.model.schema import Field, StructType, arrow_type
 
 COUNTS, BOUNDS = "long", "bytes"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakeview.config import Config
-from lakeview.errors import StoreUnavailableError
+from lakeview.model.config import Config
+from lakeview.model.errors import StoreUnavailableError
 from lakeview.storage import LocalStorage
 
 

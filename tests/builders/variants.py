@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.variant_utils import VariantUtils
 
-from lakeview.variant import variant_text
+from lakeview.rows.variant import variant_text
 
 EMPTY = b"\x01\x00\x00"
 """Metadata without names."""

@@ -12,8 +12,8 @@ import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.theme import DARK, LIGHT, AnyChart, byte_unit, count_unit, palette, time_domain
-from lakeview.frames import COMMITS, FILES, VERSIONS, formatted
-from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.model.frames import COMMITS, FILES, VERSIONS, formatted
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.views.story import START, Story, flights
 
 MOST_MARKS = 5000
@@ -26,12 +26,14 @@ def story() -> Story:
 
 @pytest.fixture(scope="module")
 def line(story: Story) -> pl.DataFrame:
-    return views.timeline(story.frame(), story.lifetimes())
+    return views.timeline.commits.timeline(story.frame(), story.lifetimes())
 
 
 @pytest.fixture(scope="module")
 def ribbon(story: Story) -> pl.DataFrame:
-    return views.readability(story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"}))
+    return views.timeline.readability.readability(
+        story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"})
+    )
 
 
 def nulls() -> pl.DataFrame:
@@ -40,24 +42,28 @@ def nulls() -> pl.DataFrame:
         for column in ("dep_delay", "^x$")
         for v in range(12)
     ]
-    return pl.DataFrame(rows, schema=views.NULL_SHARES_BY_VERSION, orient="row")
+    return pl.DataFrame(rows, schema=views.schema.columns.NULL_SHARES_BY_VERSION, orient="row")
 
 
 def every_chart(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bool) -> dict[str, list[AnyChart]]:
-    sizes = views.partition_sizes(story.snapshot())
-    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), line)
-    writes = views.partition_writes(story.files(), story.lifetimes(), line)
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), line)
+    writes = views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), line)
     before = Schema((Field("carrier", PrimitiveType("string"), id=1),))
     after = Schema((Field("airline", PrimitiveType("string"), id=1), Field("x", PrimitiveType("long"), id=2)))
     return {
-        "timeline": charts.timeline_charts(line, views.events(line), ribbon, dark=dark, version=61),
-        "small timeline": charts.timeline_charts(line, views.events(line), ribbon, dark=dark, small=True),
-        "sizes": charts.size_histogram(views.file_sizes(story.files()), dark=dark),
-        "partitions": charts.partition_bars(sizes, arrivals=arrivals, dark=dark),
-        "writes": charts.partition_writes(writes, dark=dark),
-        "nulls": charts.null_heatmap(nulls(), dark=dark),
-        "schema": [charts.schema_diff_chart(views.diff_schemas(before, after), dark=dark)],
-        "same schema": [charts.schema_diff_chart(views.diff_schemas(after, after), dark=dark)],
+        "timeline": charts.timeline.timeline_charts(
+            line, views.timeline.events.events(line), ribbon, dark=dark, version=61
+        ),
+        "small timeline": charts.timeline.timeline_charts(
+            line, views.timeline.events.events(line), ribbon, dark=dark, small=True
+        ),
+        "sizes": charts.files.size_histogram(views.files.sizes.file_sizes(story.files()), dark=dark),
+        "partitions": charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark),
+        "writes": charts.partitions.partition_writes(writes, dark=dark),
+        "nulls": charts.columns.null_heatmap(nulls(), dark=dark),
+        "schema": [charts.schema_diff.schema_diff_chart(views.schema.diff.diff_schemas(before, after), dark=dark)],
+        "same schema": [charts.schema_diff.schema_diff_chart(views.schema.diff.diff_schemas(after, after), dark=dark)],
     }
 
 
@@ -114,8 +120,8 @@ def test_no_colour_of_the_other_theme_slips_in(
 
 @pytest.mark.slow
 def test_panels_stack_to_one_picture(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame) -> None:
-    panels = charts.timeline_charts(line, views.events(line), ribbon, pick=False, key=True)
-    whole = charts.stacked(panels, width=700)
+    panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon, pick=False, key=True)
+    whole = charts.theme.stacked(panels, width=700)
     spec = whole.to_dict()
     assert len(spec["vconcat"]) == len(panels)
     assert "Can it still be read?   ▂ gone v0\N{EN DASH}v11" in spec["vconcat"][-1]["title"]
@@ -126,12 +132,12 @@ def test_panels_stack_to_one_picture(story: Story, line: pl.DataFrame, ribbon: p
 def test_timeline_panels_share_one_time_domain_and_only_the_last_has_an_axis(
     line: pl.DataFrame, ribbon: pl.DataFrame
 ) -> None:
-    panels = charts.timeline_charts(line, views.events(line), ribbon)
+    panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon)
     domains = {str(x["scale"]["domain"]) for p in panels for x in parts(p.to_dict(), "x") if "scale" in x}
     assert len(domains) == 1
     shown = [any(x["axis"].get("labels") for x in parts(p.to_dict(), "x") if "axis" in x) for p in panels]
     assert shown == [False] * (len(panels) - 1) + [True]
-    without_ribbon = charts.timeline_charts(line)
+    without_ribbon = charts.timeline.timeline_charts(line)
     assert any(x["axis"]["labels"] for x in parts(without_ribbon[-1].to_dict(), "x"))
 
 
@@ -152,30 +158,30 @@ def test_timeline_panels_share_one_time_domain_and_only_the_last_has_an_axis(
     ],
 )
 def test_the_measure_leads(line: pl.DataFrame, options: dict[str, Any], titles: list[str]) -> None:
-    assert [p.to_dict()["title"] for p in charts.timeline_charts(line, **options)] == titles
+    assert [p.to_dict()["title"] for p in charts.timeline.timeline_charts(line, **options)] == titles
 
 
 def test_a_click_picks_the_version_as_text(line: pl.DataFrame) -> None:
     wide = line.with_columns(version=pl.col("version") + 9_007_199_254_740_993)
-    for panel in charts.timeline_charts(wide):
+    for panel in charts.timeline.timeline_charts(wide):
         (param,) = panel.to_dict()["params"]
         assert (param["name"], param["select"]["fields"]) == ("picked", ["version"])
         versions = [row["version"] for row in rows_of(panel) if "version" in row]
         assert str(9_007_199_254_740_993 + 35) in versions
-    assert "params" not in charts.timeline_charts(line, pick=False)[0].to_dict()
+    assert "params" not in charts.timeline.timeline_charts(line, pick=False)[0].to_dict()
 
 
 def test_tooltips_say_unknown_never_zero() -> None:
     story = Story().append(None, user=None, engine=None).append(10)
-    line = views.timeline(story.frame(), story.lifetimes())
-    told = [row for row in rows_of(charts.timeline_charts(line)[0]) if row.get("version") == "0"]
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    told = [row for row in rows_of(charts.timeline.timeline_charts(line)[0]) if row.get("version") == "0"]
     assert told[0]["rows"] == "unknown"
     assert told[0]["writer"] == "unknown"
     assert told[0]["value"] is None
 
 
 def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -> None:
-    rows = {row["version"]: row for row in rows_of(charts.timeline_charts(line)[-1]) if "lane" in row}
+    rows = {row["version"]: row for row in rows_of(charts.timeline.timeline_charts(line)[-1]) if "lane" in row}
     assert (rows["35"]["lane"], rows["35"]["shape"], rows["35"]["color"]) == ("unusual", "cross", LIGHT.red)
     assert (rows["55"]["lane"], rows["55"]["color"]) == ("unusual", LIGHT.orange)
     assert (rows["14"]["lane"], rows["14"]["shape"], rows["14"]["color"]) == ("schema", "triangle-up", LIGHT.violet)
@@ -183,21 +189,23 @@ def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -
 
 
 def test_maintenance_adds_no_rows(line: pl.DataFrame) -> None:
-    flows = rows_of(charts.timeline_charts(line)[2])
+    flows = rows_of(charts.timeline.timeline_charts(line)[2])
     assert "26" not in {row["version"] for row in flows if "value" in row and "version" in row}
-    files = rows_of(charts.timeline_charts(line, measure="files")[2])
+    files = rows_of(charts.timeline.timeline_charts(line, measure="files")[2])
     assert {row["color"] for row in files if row.get("version") == "26"} == {LIGHT.gray}
 
 
 def test_names_of_events_do_not_lie_on_each_other(line: pl.DataFrame) -> None:
-    crowded = views.events(line).with_columns(timestamp=pl.lit(START + timedelta(days=100), pl.Datetime("ms", "UTC")))
-    rows = rows_of(charts.timeline_charts(line, crowded)[0])
+    crowded = views.timeline.events.events(line).with_columns(
+        timestamp=pl.lit(START + timedelta(days=100), pl.Datetime("ms", "UTC"))
+    )
+    rows = rows_of(charts.timeline.timeline_charts(line, crowded)[0])
     assert sorted(row["row"] for row in rows) == [0, 1, 2]  # three find room, the rules tell of the others
 
 
 def test_events_outside_the_time_shown_leave_no_strip(line: pl.DataFrame) -> None:
-    later = views.events(line).with_columns(pl.col("timestamp") + timedelta(days=4000))
-    assert len(charts.timeline_charts(line, later)) == len(charts.timeline_charts(line))
+    later = views.timeline.events.events(line).with_columns(pl.col("timestamp") + timedelta(days=4000))
+    assert len(charts.timeline.timeline_charts(line, later)) == len(charts.timeline.timeline_charts(line))
 
 
 @pytest.mark.parametrize("commits", [1, 2])
@@ -205,26 +213,35 @@ def test_a_short_history_is_drawn(commits: int) -> None:
     story = Story()
     for _ in range(commits):
         story.append(10)
-    line = views.timeline(story.frame(), story.lifetimes())
-    panels = charts.timeline_charts(line, views.events(line), views.readability(story.versions()), pick=False)
-    assert vl_convert.vegalite_to_svg(charts.stacked(panels).to_dict()).startswith("<svg")
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    panels = charts.timeline.timeline_charts(
+        line, views.timeline.events.events(line), views.timeline.readability.readability(story.versions()), pick=False
+    )
+    assert vl_convert.vegalite_to_svg(charts.theme.stacked(panels).to_dict()).startswith("<svg")
 
 
 def test_nothing_gives_nothing_to_draw() -> None:
-    empty = views.timeline(pl.DataFrame(schema=COMMITS))
-    assert charts.timeline_charts(empty, views.events(empty), views.readability(pl.DataFrame(schema=VERSIONS))) == []
-    assert charts.size_histogram(pl.DataFrame(schema=views.FILE_SIZES)) == []
-    assert charts.partition_bars(pl.DataFrame(schema=views.PARTITION_SIZES)) == []
-    assert charts.partition_writes(pl.DataFrame(schema=views.PARTITION_WRITES)) == []
-    assert charts.null_heatmap(pl.DataFrame(schema=views.NULL_SHARES_BY_VERSION)) == []
+    empty = views.timeline.commits.timeline(pl.DataFrame(schema=COMMITS))
+    assert (
+        charts.timeline.timeline_charts(
+            empty,
+            views.timeline.events.events(empty),
+            views.timeline.readability.readability(pl.DataFrame(schema=VERSIONS)),
+        )
+        == []
+    )
+    assert charts.files.size_histogram(pl.DataFrame(schema=views.files.sizes.FILE_SIZES)) == []
+    assert charts.partitions.partition_bars(pl.DataFrame(schema=views.partitions.sizes.PARTITION_SIZES)) == []
+    assert charts.partitions.partition_writes(pl.DataFrame(schema=views.partitions.sizes.PARTITION_WRITES)) == []
+    assert charts.columns.null_heatmap(pl.DataFrame(schema=views.schema.columns.NULL_SHARES_BY_VERSION)) == []
     with pytest.raises(ValueError, match="at least one moment"):
         time_domain(empty["timestamp"])
 
 
 def test_commits_that_moved_nothing_lie_on_a_scale_that_goes_somewhere() -> None:
     story = Story().append(0)
-    line = views.timeline(story.frame(), story.lifetimes())
-    flows = charts.timeline_charts(line, width=400)[2]
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    flows = charts.timeline.timeline_charts(line, width=400)[2]
     assert "0.000000" not in vl_convert.vegalite_to_svg(flows.to_dict())
 
 
@@ -235,7 +252,7 @@ def test_loads_milliseconds_apart_fill_their_time_axis() -> None:
 
 
 def test_an_empty_table_still_shows_its_bins() -> None:
-    panels = charts.size_histogram(views.file_sizes(pl.DataFrame(schema=FILES)))
+    panels = charts.files.size_histogram(views.files.sizes.file_sizes(pl.DataFrame(schema=FILES)))
     assert [p.to_dict()["title"] for p in panels] == ["Files", "Bytes, B"]
 
 
@@ -243,7 +260,7 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
     many = 30_000
     n = pl.int_range(many)
     line = (
-        pl.DataFrame(schema=views.TIMELINE)
+        pl.DataFrame(schema=views.timeline.commits.TIMELINE)
         .clear(many)
         .with_columns(
             version=n,
@@ -268,16 +285,23 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
         }
     )
     checkpoints = pl.DataFrame({"version": pl.int_range(0, many, 10, eager=True)})
-    panels = charts.timeline_charts(line, views.events(line), ribbon, brush=True, checkpoints=checkpoints)
+    panels = charts.timeline.timeline_charts(
+        line, views.timeline.events.events(line), ribbon, brush=True, checkpoints=checkpoints
+    )
     assert sum(marks_of(panel) for panel in panels) <= MOST_MARKS
     (brush,) = [p for panel in panels for p in panel.to_dict().get("params", []) if p["name"] == "brushed"]
     assert brush["select"] == {"type": "interval", "encodings": ["x"]}
     assert [row for row in rows_of(panels[-2]) if row.get("lane") == "checkpt."]
-    assert views.state_points(line, "records")["records"].max() == 10**12
-    assert views.flow_sums(line)["records_added"].sum() == many - 60  # maintenance among loads writes rows again
-    assert views.flow_sums(line)["files_added"].null_count() == views.flow_sums(line).height
-    assert views.lane_marks(line).filter("suspicious")["version"].to_list() == [12_345]
-    assert views.lane_marks(line)["commits"].sum() == many
+    assert views.timeline.downsampling.state_points(line, "records")["records"].max() == 10**12
+    assert (
+        views.timeline.downsampling.flow_sums(line)["records_added"].sum() == many - 60
+    )  # maintenance among loads writes rows again
+    assert (
+        views.timeline.downsampling.flow_sums(line)["files_added"].null_count()
+        == views.timeline.downsampling.flow_sums(line).height
+    )
+    assert views.timeline.downsampling.lane_marks(line).filter("suspicious")["version"].to_list() == [12_345]
+    assert views.timeline.downsampling.lane_marks(line)["commits"].sum() == many
     assert [row["versions"] for row in rows_of(panels[-1]) if "versions" in row] == [
         "v0\N{EN DASH}v99",
         "v100\N{EN DASH}v29999",
@@ -287,7 +311,7 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
 def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
     many = 5000
     sizes = (
-        pl.DataFrame(schema=views.PARTITION_SIZES)
+        pl.DataFrame(schema=views.partitions.sizes.PARTITION_SIZES)
         .clear(many)
         .with_columns(
             partition_text=formatted("day={}", pl.int_range(many)),
@@ -298,33 +322,42 @@ def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
             share=pl.lit(0.0),
         )
     )
-    panels = charts.partition_bars(sizes)
+    panels = charts.partitions.partition_bars(sizes)
     assert panels[0].to_dict()["title"].endswith("the 200 largest of 5,000")
     assert max(len(rows) for rows in panels[0].to_dict()["datasets"].values()) == 200
 
 
 def test_a_late_partition_is_named_and_orange(story: Story) -> None:
-    sizes = views.partition_sizes(story.snapshot())
-    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
-    rows = {r["partition"]: r for r in rows_of(charts.partition_bars(sizes, arrivals=arrivals)[0]) if "partition" in r}
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    rows = {
+        r["partition"]: r
+        for r in rows_of(charts.partitions.partition_bars(sizes, arrivals=arrivals)[0])
+        if "partition" in r
+    }
     assert (rows["month=9"]["words"], rows["month=9"]["color"]) == ("41 days late", LIGHT.orange)
     assert (rows["month=12"]["file_color"], rows["month=1"]["file_color"]) == (LIGHT.orange, LIGHT.blue)
 
 
 def test_long_names_of_partitions_neither_touch_nor_push_their_panel_aside(story: Story) -> None:
-    for panel in charts.partition_bars(views.partition_sizes(story.snapshot())):
+    for panel in charts.partitions.partition_bars(views.partitions.sizes.partition_sizes(story.snapshot())):
         axes = [axis for axis in parts(panel.to_dict(), "axis") if axis and axis.get("labelOverlap") == "greedy"]
         assert axes
         assert all(axis["labelBound"] and axis["labelSeparation"] for axis in axes)
 
 
 def test_partitions_of_unknown_rows_are_drawn_by_bytes() -> None:
-    sizes = views.partition_sizes(Story().append(None).append(5, month=2).snapshot())
-    assert charts.partition_bars(sizes)[0].to_dict()["title"].startswith("Bytes, MiB")
+    sizes = views.partitions.sizes.partition_sizes(Story().append(None).append(5, month=2).snapshot())
+    assert charts.partitions.partition_bars(sizes)[0].to_dict()["title"].startswith("Bytes, MiB")
 
 
 def test_histogram_labels_name_each_unit_once(story: Story) -> None:
-    axis = next(a for a in parts(charts.size_histogram(views.file_sizes(story.files()))[1].to_dict(), "labelExpr"))
+    axis = next(
+        a
+        for a in parts(
+            charts.files.size_histogram(views.files.sizes.file_sizes(story.files()))[1].to_dict(), "labelExpr"
+        )
+    )
     assert '"<64 KiB": "<64"' in axis
     assert '"64\N{EN DASH}128 KiB": "64 KiB"' in axis
     assert '"1\N{EN DASH}2 MiB": "1 MiB"' in axis
@@ -332,7 +365,7 @@ def test_histogram_labels_name_each_unit_once(story: Story) -> None:
 
 
 def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> None:
-    (chart,) = charts.null_heatmap(nulls())
+    (chart,) = charts.columns.null_heatmap(nulls())
     assert LIGHT.red in chart.to_json()
     layers = chart.to_dict()["layer"]
     assert [layer["mark"]["type"] for layer in layers] == ["rect", "text", "rect", "text", "point"]

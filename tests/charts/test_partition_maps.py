@@ -21,30 +21,30 @@ def days(many: int, missing: int = 3) -> pl.DataFrame:
         (f"d={first + timedelta(days=i):%Y-%m-%d}", "", first + timedelta(days=i), 1, 100 + i, 5, i == missing)
         for i in range(many)
     ]
-    return pl.DataFrame(rows, schema=views.TIME_PARTITIONS, orient="row")
+    return pl.DataFrame(rows, schema=views.partitions.layout.TIME_PARTITIONS, orient="row")
 
 
 def cells() -> pl.DataFrame:
     snapshot = table(("c", "d"), "c=A/d=1", "c=A/d=2", "c=B/d=1")
-    return views.partition_cells(snapshot, views.partition_sizes(snapshot))
+    return views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
 
 
 def rects() -> pl.DataFrame:
     snapshot = table(("a", "b", "c"), "a=1/b=2/c=3", "a=1/b=2/c=4", "a=2/b=2/c=3", sizes=[5, 3, 9])
-    return views.partition_rects(snapshot, views.partition_sizes(snapshot))
+    return views.partitions.layout.partition_rects(snapshot, views.partitions.sizes.partition_sizes(snapshot))
 
 
 def history() -> pl.DataFrame:
     story = Story().append(10).append(30, files=3).optimize(1)
-    return views.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
+    return views.partitions.sizes.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
 
 
 def every(dark: bool) -> list[AnyChart]:
     return [
-        *charts.partition_calendar(days(400), dark=dark),
-        *charts.partition_heatmap(cells(), ("d", "c"), dark=dark),
-        *charts.partition_treemap(rects(), dark=dark),
-        *charts.partition_course(history(), dark=dark),
+        *charts.partition_maps.partition_calendar(days(400), dark=dark),
+        *charts.partition_maps.partition_heatmap(cells(), ("d", "c"), dark=dark),
+        *charts.partition_maps.partition_treemap(rects(), dark=dark),
+        *charts.partition_maps.partition_course(history(), dark=dark),
     ]
 
 
@@ -58,7 +58,7 @@ def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
 
 
 def test_a_calendar_has_a_panel_a_year_and_weeks_that_begin_on_monday() -> None:
-    panels = charts.partition_calendar(days(400))
+    panels = charts.partition_maps.partition_calendar(days(400))
     assert len(panels) == 2
     found = {r["partition"]: (r["week"], r["weekday"]) for r in rows_of(panels[0]) if "week" in r}
     assert found["d=2024-03-03"] == (8, 6)  # a Sunday
@@ -68,39 +68,39 @@ def test_a_calendar_has_a_panel_a_year_and_weeks_that_begin_on_monday() -> None:
 
 
 def test_a_calendar_of_many_years_shows_the_last_ones_and_says_so() -> None:
-    panels = charts.partition_calendar(days(9 * 365))
+    panels = charts.partition_maps.partition_calendar(days(9 * 365))
     assert len(panels) == 5
     assert "5 earlier years are in the table" in panels[0].to_dict()["title"]
     assert sum(len({r["partition"] for r in rows_of(p) if "week" in r}) for p in panels) < 5 * 367
 
 
 def test_a_grid_says_which_key_runs_where() -> None:
-    (chart,) = charts.partition_heatmap(cells(), ("d", "c"))
+    (chart,) = charts.partition_maps.partition_heatmap(cells(), ("d", "c"))
     assert chart.to_dict()["title"]["text"] == "d across, c down; deeper is more bytes"
 
 
 def test_a_rectangle_says_its_partition_and_share() -> None:
-    (chart,) = charts.partition_treemap(rects())
+    (chart,) = charts.partition_maps.partition_treemap(rects())
     told = {r["partition"]: r["share"] for r in rows_of(chart) if "share" in r}
     assert told["a=2/b=2/c=3"] == "52.9 %"
 
 
 def test_a_missing_partition_has_a_cross_among_the_bars() -> None:
     snapshot = table(("m",), "m=2024-01", "m=2024-03")
-    sizes = views.partition_sizes(snapshot)
-    found = views.time_partitions(snapshot, sizes)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    found = views.partitions.layout.time_partitions(snapshot, sizes)
     assert found is not None
-    panels = charts.partition_bars(views.with_gaps(sizes, found[1]))
+    panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, found[1]))
     words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
     assert words == {"m=2024-01": "", "m=2024-02": "\N{MULTIPLICATION X}", "m=2024-03": ""}
 
 
 def test_missing_partitions_are_among_the_bars_of_very_many() -> None:
     snapshot = table(("n",), *(f"n={i}" for i in range(300) if i != 150))
-    sizes = views.partition_sizes(snapshot)
-    steps = views.number_steps(snapshot, sizes)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    steps = views.partitions.layout.number_steps(snapshot, sizes)
     assert steps is not None
-    panels = charts.partition_bars(views.with_gaps(sizes, steps))
+    panels = charts.partitions.partition_bars(views.partitions.layout.with_gaps(sizes, steps))
     words = {r["partition"]: r["words"] for r in rows_of(panels[0]) if "words" in r}
     assert (len(words), words["n=150"]) == (200, "\N{MULTIPLICATION X}")
     assert panels[0].to_dict()["title"].endswith("the 199 largest and 1 missing of 300")
@@ -108,12 +108,12 @@ def test_missing_partitions_are_among_the_bars_of_very_many() -> None:
 
 def test_a_long_life_is_thinned() -> None:
     whole = pl.concat([history()] * 2000)
-    for panel in charts.partition_course(whole):
+    for panel in charts.partition_maps.partition_course(whole):
         assert max(len(rows) for rows in panel.to_dict()["datasets"].values()) <= 1000
 
 
 def test_nothing_gives_no_picture() -> None:
-    assert charts.partition_calendar(days(0)) == []
-    assert charts.partition_heatmap(cells().clear(), ("d", "c")) == []
-    assert charts.partition_treemap(rects().clear()) == []
-    assert charts.partition_course(history().clear()) == []
+    assert charts.partition_maps.partition_calendar(days(0)) == []
+    assert charts.partition_maps.partition_heatmap(cells().clear(), ("d", "c")) == []
+    assert charts.partition_maps.partition_treemap(rects().clear()) == []
+    assert charts.partition_maps.partition_course(history().clear()) == []

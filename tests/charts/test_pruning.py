@@ -18,30 +18,32 @@ def told(**files: int) -> pl.DataFrame:
     rows = [
         (reason, files.get(reason, 0), 100 * files.get(reason, 0)) for reason in ("kept", "partition", "range", "nulls")
     ]
-    return pl.DataFrame(rows, schema=views.EXPLAINED, orient="row")
+    return pl.DataFrame(rows, schema=views.pruning.plan.EXPLAINED, orient="row")
 
 
 def columns(many: int) -> pl.DataFrame:
     rows = [(f"c{i}", "integer", 10, 8, 0, 2, 0.8, 1.0, True, 1.5, 3, 3.5, 0.35) for i in range(many)]
-    return pl.DataFrame(rows, schema=views.CLUSTERING, orient="row")
+    return pl.DataFrame(rows, schema=views.pruning.clustering.CLUSTERING, orient="row")
 
 
 def profile(places: int) -> pl.DataFrame:
     rows = [(i, f"value {i} of a long column", 1 + i % 3, 2 + i % 3) for i in range(places)]
-    return pl.DataFrame(rows, schema=views.DEPTHS, orient="row")
+    return pl.DataFrame(rows, schema=views.pruning.clustering.DEPTHS, orient="row")
 
 
 def course(versions: int) -> pl.DataFrame:
     rows = [(v, START + timedelta(days=v), 10, 1.0, 1.5, 1.5, 0.15) for v in range(versions)]
-    return pl.DataFrame(rows, schema=views.CLUSTERING_COURSE, orient="row")
+    return pl.DataFrame(rows, schema=views.pruning.clustering.CLUSTERING_COURSE, orient="row")
 
 
 def every(dark: bool) -> list[AnyChart]:
     return [
-        *charts.read_bars([("v1", told(kept=3, partition=2)), ("v2", told(kept=1, range=3, nulls=1))], dark=dark),
-        *charts.clustering_bars(columns(3), picked="c1", dark=dark),
-        *charts.depth_chart(profile(9), 10, column="c1", dark=dark),
-        *charts.clustering_course_chart(course(5), dark=dark),
+        *charts.pruning.read_bars(
+            [("v1", told(kept=3, partition=2)), ("v2", told(kept=1, range=3, nulls=1))], dark=dark
+        ),
+        *charts.pruning.clustering_bars(columns(3), picked="c1", dark=dark),
+        *charts.pruning.depth_chart(profile(9), 10, column="c1", dark=dark),
+        *charts.pruning.clustering_course_chart(course(5), dark=dark),
     ]
 
 
@@ -55,7 +57,7 @@ def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
 
 
 def test_pieces_of_a_bar_follow_each_other_and_are_named() -> None:
-    files, _ = charts.read_bars([("v1", told(kept=1, partition=2, range=1))])
+    files, _ = charts.pruning.read_bars([("v1", told(kept=1, partition=2, range=1))])
     pieces = {r["word"]: (r["begin"], r["end"], r["text"]) for r in rows_of(files)}
     assert pieces["read"] == (0, 0.25, "read 1")
     assert pieces["spared by partition"] == (0.25, 0.75, "spared by partition 2")
@@ -63,25 +65,26 @@ def test_pieces_of_a_bar_follow_each_other_and_are_named() -> None:
 
 
 def test_two_versions_have_a_bar_each_in_the_order_given() -> None:
-    files, _ = charts.read_bars([("v9", told(kept=1)), ("v10", told(kept=2))])
+    files, _ = charts.pruning.read_bars([("v9", told(kept=1)), ("v10", told(kept=2))])
     assert '["v9", "v10"]' in files.to_json(indent=None)
 
 
 def test_columns_beyond_what_a_picture_holds_are_left_to_the_table() -> None:
-    (chart,) = charts.clustering_bars(columns(500))
+    (chart,) = charts.pruning.clustering_bars(columns(500))
     assert len({r["column"] for r in rows_of(chart)}) == 60
 
 
 def test_a_column_is_picked_by_a_click() -> None:
-    (chart,) = charts.clustering_bars(columns(3))
+    (chart,) = charts.pruning.clustering_bars(columns(3))
     assert [param["name"] for param in chart.to_dict()["params"]] == ["picked"]
 
 
 def test_nothing_gives_no_picture() -> None:
-    assert charts.read_bars([("v1", told())]) == []
-    assert charts.read_bars([]) == []
-    assert charts.clustering_bars(columns(2).with_columns(reads=pl.lit(None, pl.Float64))) == []
-    assert charts.depth_chart(profile(0), 0, column="c") == []
+    assert charts.pruning.read_bars([("v1", told())]) == []
+    assert charts.pruning.read_bars([]) == []
+    assert charts.pruning.clustering_bars(columns(2).with_columns(reads=pl.lit(None, pl.Float64))) == []
+    assert charts.pruning.depth_chart(profile(0), 0, column="c") == []
     assert (
-        charts.clustering_course_chart(course(3).with_columns(timestamp=pl.lit(None, pl.Datetime("ms", "UTC")))) == []
+        charts.pruning.clustering_course_chart(course(3).with_columns(timestamp=pl.lit(None, pl.Datetime("ms", "UTC"))))
+        == []
     )

@@ -20,17 +20,17 @@ def trend(loads: int, odd: int | None = None) -> pl.DataFrame:
         (i, START + timedelta(hours=i), "feed", 900.0 if i == odd else 1.0 + i % 3, "", 0.0, 4.0, i == odd)
         for i in range(loads)
     ]
-    return pl.DataFrame(rows, schema=views.LOAD_TREND, orient="row")
+    return pl.DataFrame(rows, schema=views.quality.trends.LOAD_TREND, orient="row")
 
 
-def marks(chart: charts.AnyChart) -> int:
+def marks(chart: charts.theme.AnyChart) -> int:
     return sum(len(rows) for rows in chart.to_dict()["datasets"].values())
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("kind", ["share", "count", "number", "days"])
-def test_a_trend_names_the_load_that_falls_out(kind: charts.TrendKind, dark: bool) -> None:
-    (chart,) = charts.load_trend_chart(trend(30, odd=12), "x", kind, dark=dark)
+def test_a_trend_names_the_load_that_falls_out(kind: charts.quality.TrendKind, dark: bool) -> None:
+    (chart,) = charts.quality.load_trend_chart(trend(30, odd=12), "x", kind, dark=dark)
     assert ", v12" in str(chart.to_dict())
 
 
@@ -46,29 +46,29 @@ def test_a_trend_names_the_load_that_falls_out(kind: charts.TrendKind, dark: boo
 )
 def test_days_are_told_in_the_unit_that_fits_them(days: float, said: str, axis: str) -> None:
     rows = trend(30).with_columns(value=pl.lit(days), band_low=pl.lit(0.0), band_high=pl.lit(days))
-    (chart,) = charts.load_trend_chart(rows, "Since the load before", "days")
+    (chart,) = charts.quality.load_trend_chart(rows, "Since the load before", "days")
     drawn = chart.to_dict()
     assert f"Since the load before, {axis}" in str(drawn)
     assert said in {row["told"] for data in drawn["datasets"].values() for row in data if "told" in row}
 
 
 def test_a_long_trend_is_thinned_and_keeps_what_falls_out() -> None:
-    (chart,) = charts.load_trend_chart(trend(20_000, odd=777), "x")
+    (chart,) = charts.quality.load_trend_chart(trend(20_000, odd=777), "x")
     assert marks(chart) <= 3 * MOST_POINTS <= 5_000
     assert "v777" in str(chart.to_dict())
 
 
 def test_a_trend_without_values_is_no_chart() -> None:
-    assert charts.load_trend_chart(pl.DataFrame(schema=views.LOAD_TREND), "x") == []
+    assert charts.quality.load_trend_chart(pl.DataFrame(schema=views.quality.trends.LOAD_TREND), "x") == []
 
 
 def test_one_load_far_beyond_the_others_makes_the_scale_logarithmic() -> None:
-    (far,), (near,) = (charts.load_trend_chart(trend(30, odd=odd), "x") for odd in (3, None))
+    (far,), (near,) = (charts.quality.load_trend_chart(trend(30, odd=odd), "x") for odd in (3, None))
     assert "symlog" in str(far.to_dict())
     assert "symlog" not in str(near.to_dict())
 
 
-def labels(chart: charts.AnyChart, role: int) -> list[str]:
+def labels(chart: charts.theme.AnyChart, role: int) -> list[str]:
     """The words along an axis as drawn: 0 the first, 1 the second."""
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
     axis = re.findall(r'role-axis-label".*?</g>', svg)[role]
@@ -78,20 +78,20 @@ def labels(chart: charts.AnyChart, role: int) -> list[str]:
 def test_a_logarithmic_scale_is_marked_by_powers_of_ten() -> None:
     value = pl.when(pl.col("version") == 3).then(1.0).otherwise(0.01)
     rows = trend(30, odd=3).with_columns(value=value, band_high=pl.lit(0.02))
-    (chart,) = charts.load_trend_chart(rows, "x", "share", width=400)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "share", width=400)
     assert labels(chart, 1) == ["0", "1", "10", "100"]
 
 
 def test_what_is_zero_throughout_lies_on_the_ground_of_a_scale() -> None:
     rows = trend(30, odd=None).with_columns(value=0.0, band_low=0.0, band_high=0.0)
-    (chart,) = charts.load_trend_chart(rows, "x", "share", width=400)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "share", width=400)
     assert labels(chart, 1) == ["0", "0.5", "1"]
 
 
 @pytest.mark.parametrize("hours", [0.001, 0.002, 0.004, 0.02, 0.1, 2, 30, 80, 200, 500, 2_000, 9_000, 50_000])
 def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
     rows = trend(3).with_columns(timestamp=pl.Series([START + timedelta(hours=hours * i / 2) for i in range(3)]))
-    (chart,) = charts.load_trend_chart(rows, "x", width=420)
+    (chart,) = charts.quality.load_trend_chart(rows, "x", width=420)
     drawn = labels(chart, 0)
     days = [label for label in drawn if ":" not in label]
     assert len(drawn) >= 2
@@ -101,7 +101,7 @@ def test_a_time_axis_says_no_moment_twice(hours: float) -> None:
 
 @pytest.mark.parametrize(("loads", "drawn"), [(1, True), (2, True), (30, False)])
 def test_few_loads_are_seen_without_a_line_between_them(loads: int, drawn: bool) -> None:
-    (chart,) = charts.load_trend_chart(trend(loads), "x", width=400)
+    (chart,) = charts.quality.load_trend_chart(trend(loads), "x", width=400)
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
     assert svg.count('aria-roledescription="point"') == (loads if drawn else 0)
 
@@ -109,9 +109,11 @@ def test_few_loads_are_seen_without_a_line_between_them(loads: int, drawn: bool)
 @pytest.mark.parametrize("dark", [False, True])
 def test_differences_are_bars_both_ways_at_most_forty(dark: bool) -> None:
     rows = [(f"day={i}", i % 5, i % 3, 0, 10, 10, None, None) for i in range(300)]
-    (chart,) = charts.partition_diff_chart(pl.DataFrame(rows, schema=views.PARTITION_DIFF, orient="row"), dark=dark)
+    (chart,) = charts.compare.partition_diff_chart(
+        pl.DataFrame(rows, schema=views.compare.versions.PARTITION_DIFF, orient="row"), dark=dark
+    )
     assert marks(chart) <= 81
-    assert charts.partition_diff_chart(pl.DataFrame(schema=views.PARTITION_DIFF)) == []
+    assert charts.compare.partition_diff_chart(pl.DataFrame(schema=views.compare.versions.PARTITION_DIFF)) == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -121,7 +123,9 @@ def test_shifts_label_only_what_moved(dark: bool) -> None:
         ("b", "new", None, 0.7, None, "\N{LESS-THAN OR EQUAL TO}", None, None, None, None, None, None),
         ("c", "same", 0.2, 0.2, "", "", 0.0, None, None, None, None, None),
     ]
-    (chart,) = charts.shift_chart(pl.DataFrame(rows, schema=views.STATISTICS_SHIFT, orient="row"), dark=dark)
+    (chart,) = charts.compare.shift_chart(
+        pl.DataFrame(rows, schema=views.compare.statistics.STATISTICS_SHIFT, orient="row"), dark=dark
+    )
     told = [row["label"] for rows_ in chart.to_dict()["datasets"].values() for row in rows_ if "label" in row]
     assert told[:3] == ["10.0 % \N{RIGHTWARDS ARROW} 50.0 %", "new, \N{LESS-THAN OR EQUAL TO} 70.0 %", ""]
-    assert charts.shift_chart(pl.DataFrame(schema=views.STATISTICS_SHIFT)) == []
+    assert charts.compare.shift_chart(pl.DataFrame(schema=views.compare.statistics.STATISTICS_SHIFT)) == []

@@ -15,11 +15,13 @@ from tests.views.story import Story, flights
 from tests.views.test_retention import found_in, story
 
 
-def drawn(told: Story, *, dark: bool) -> list[charts.AnyChart]:
+def drawn(told: Story, *, dark: bool) -> list[charts.theme.AnyChart]:
     found = found_in(told)
-    cost = views.history_cost(found, views.timeline(told.frame(), told.lifetimes()))
-    curves = charts.retention_curves(views.retention_curve(found), 7.0, longest=60.0, dark=dark)
-    return [*curves, charts.history_cost_bars(cost, dark=dark)]
+    cost = views.retention.cost.history_cost(found, views.timeline.commits.timeline(told.frame(), told.lifetimes()))
+    curves = charts.retention.retention_curves(
+        views.retention.simulation.retention_curve(found), 7.0, longest=60.0, dark=dark
+    )
+    return [*curves, charts.cost_of_history.history_cost_bars(cost, dark=dark)]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -42,16 +44,20 @@ def test_a_long_past_sends_few_marks() -> None:
 
 def test_the_dot_says_what_the_simulation_says() -> None:
     found = found_in(story())
-    done = views.simulate(found, timedelta(days=20))
-    freed, lost = charts.retention_curves(views.retention_curve(found), 20.0, longest=60.0)
+    done = views.retention.simulation.simulate(found, timedelta(days=20))
+    freed, lost = charts.retention.retention_curves(
+        views.retention.simulation.retention_curve(found), 20.0, longest=60.0
+    )
     dots = [[row["said"] for row in rows_of(c) if "kept" not in row] for c in (freed, lost)]
-    assert dots == [[views.format_bytes(done.bytes)], [str(done.versions)]]
+    assert dots == [[views.units.format_bytes(done.bytes)], [str(done.versions)]]
 
 
 @pytest.mark.parametrize(("versions", "said"), [(3, "unknown"), (0, "0 B")])
 def test_bytes_that_nobody_told_of_are_unknown_and_not_none(versions: int, said: str) -> None:
-    curve = pl.DataFrame([(0.0, 0, 0, versions)], schema=views.CURVE.names(), orient="row").cast(views.CURVE)
-    freed, _ = charts.retention_curves(curve, 7.0, longest=60.0)
+    curve = pl.DataFrame([(0.0, 0, 0, versions)], schema=views.retention.simulation.CURVE.names(), orient="row").cast(
+        views.retention.simulation.CURVE
+    )
+    freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0)
     assert {row["said"] for row in rows_of(freed)} == {said}
 
 
@@ -66,7 +72,7 @@ def test_commits_beyond_the_dearest_are_told_together() -> None:
 
 
 def test_a_table_that_lost_nothing_is_drawn() -> None:
-    curve = views.retention_curve(found_in(Story().append(1)))
+    curve = views.retention.simulation.retention_curve(found_in(Story().append(1)))
     assert curve.select(pl.col("bytes").sum()).item() == 0
-    for chart in charts.retention_curves(curve, 7.0, longest=14.0):
+    for chart in charts.retention.retention_curves(curve, 7.0, longest=14.0):
         assert vl_convert.vegalite_to_svg({**chart.to_dict(), "width": 300}).startswith("<svg")

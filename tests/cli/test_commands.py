@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from lakeview.cli import main
 from lakeview.cli.commands import app_script
-from lakeview.errors import StoreUnavailableError
+from lakeview.model.errors import StoreUnavailableError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import rows, sound

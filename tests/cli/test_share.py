@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lakeview.cli import main
-from lakeview.server.signing import load_keys
+from lakeview.sharing.server.signing import load_keys
 from tests.server.shared_lake import configuration, months, write_configuration
 
 
@@ -106,7 +106,7 @@ def test_a_life_that_is_none_is_refused(config: Path) -> None:
 
 
 def test_the_extra_is_named_where_it_is_missing(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeview.server.find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr("lakeview.sharing.server.find_spec", lambda name: None if name == "uvicorn" else object())
     done = run("token", "list", config)
     assert done.exit_code == 2
     assert done.stderr == "error: the sharing server needs uvicorn\nfix: pip install 'lakeview[server]'\n"

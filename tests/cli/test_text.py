@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.cli.text import as_json, cell, hanging, table
-from lakeview.printable import printable
+from lakeview.model.printable import printable
 
 CELLS: dict[str, tuple[object, str]] = {
     "nothing": (None, ""),

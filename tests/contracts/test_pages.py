@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "pages"
 SCRIPTS = [path for path in (ROOT / "app.py", *sorted(PAGES.rglob("*.py"))) if path.is_file()]
 
-LIBRARIES = ("streamlit", "lakeview.ui", "lakeview.views", "lakeview.charts", "lakeview.errors")
+LIBRARIES = ("streamlit", "lakeview.app", "lakeview.views", "lakeview.charts", "lakeview.model.errors")
 """What a page may import, beside what only gives names to types."""
 
 STANDARD = ("__future__", "typing", "collections.abc", "functools")
@@ -99,7 +99,7 @@ def test_pages_lie_in_folders() -> None:
     [
         ("import polars as pl", "line 1: imports polars"),
         ("from lakeview import delta", "line 1: imports lakeview.delta"),
-        ("from lakeview.snapshot import Snapshot", "line 1: imports lakeview.snapshot"),
+        ("from lakeview.model.snapshot import Snapshot", "line 1: imports lakeview.model.snapshot"),
         ("x = size / 1024", "line 1: arithmetic"),
         ("x = 1 + 2", "line 1: arithmetic"),
         ("x -= y", "line 1: arithmetic"),
@@ -117,7 +117,7 @@ def test_a_fault_is_told(source: str, fault: str) -> None:
     "source",
     [
         '"""A page about Delta tables, says its docstring."""',
-        "import streamlit as st\nfrom lakeview import charts, views\nfrom lakeview.ui import selection",
+        "import streamlit as st\nfrom lakeview import charts, views\nfrom lakeview.app import selection",
         "x: int | None = None",
         "x = 'a' + name",
         "x = f'{rows} rows'",

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 READERS = {
     ("lakeview/predicates/condition.py", "sql_expr"),
-    ("lakeview/ui/query_worker.py", "SQLContext"),
+    ("lakeview/app/query/worker.py", "SQLContext"),
 }
 NAMES = {"sql", "sql_expr", "SQLContext"}
 """What reads SQL in polars: functions, the context, and a method of frames."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeview.errors import CorruptTableError
-from lakeview.frames import CHANGES_PLAN
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import CHANGES_PLAN
 from tests.builders.actions import Action, add, cdc, metadata, protocol, remove
 from tests.builders.feeds import FED, changes, feed, ids_file, move, of_ids, opened, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory

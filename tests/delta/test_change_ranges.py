@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
-from lakeview.frames import CHANGES
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
+from lakeview.model.frames import CHANGES
 from tests.builders.actions import metadata, remove
 from tests.builders.actions import struct as struct_of
 from tests.builders.feeds import changes, feed, ids_file, opened

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError
+from lakeview.model.errors import CorruptTableError
 from tests.builders.actions import Action, add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import Json, array, field, held, map_of, mapped, physical, struct

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.frames import RULES
+from lakeview.model.frames import RULES
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import Json, array, field, mapped, struct

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.transaction import Transaction
-from lakeview.errors import CommitConflictError, StoreUnavailableError
-from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.model.config import Config
+from lakeview.model.errors import CommitConflictError, StoreUnavailableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.storage import Entry, LocalStorage
 from tests.builders.actions import add, info, protocol
 from tests.builders.history import DeltaHistory
@@ -358,7 +358,7 @@ import polars as pl
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.storage import LocalStorage
-import lakeview.local_files as local_files
+import lakeview.storage.local_files as local_files
 
 table = lv.open_table(sys.argv[1])
 row = pl.DataFrame({"id": [3], "city": ["Rome"]})

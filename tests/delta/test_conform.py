@@ -14,8 +14,8 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.conform import conform_batch
-from lakeview.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
-from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 
 INNER = pa.struct([("a", pa.int64()), ("t", pa.string())])
 NESTED = pa.schema(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 from tests.builders.months import months

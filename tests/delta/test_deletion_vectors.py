@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.vector_paths import file_of, z85_decoded
 from lakeview.delta.table import DeltaTable
-from lakeview.difference import Without
-from lakeview.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
-from lakeview.rows import read_task
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.rows.difference import Without
+from lakeview.rows.tasks import read_task
 from lakeview.storage import Storage, open_storage
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory

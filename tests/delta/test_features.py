@@ -16,7 +16,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.features import READER_FEATURES
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from tests.builders.actions import Action, info, metadata, protocol
 from tests.builders.history import START, DeltaHistory, log_name
 from tests.builders.mapped import field, held, mapped

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError
-from lakeview.frames import MOST_BYTES
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import MOST_BYTES
 from tests.builders.actions import add, remove
 from tests.builders.history import DeltaHistory
 

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.delta.log.commits import parse_commit
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.storage import open_storage
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name

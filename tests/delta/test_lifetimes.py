@@ -10,8 +10,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import InvalidRequestError
-from lakeview.views import trend
+from lakeview.model.errors import InvalidRequestError
+from lakeview.views.timeline.trend import trend
 from tests.builders.actions import add, remove, struct
 from tests.builders.history import DeltaHistory, log_name
 

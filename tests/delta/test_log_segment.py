@@ -13,7 +13,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import CorruptTableError, LakeviewError, NotATableError, VersionNotFoundError
+from lakeview.model.errors import CorruptTableError, LakeviewError, NotATableError, VersionNotFoundError
 from lakeview.storage import Entry
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name, parquet_actions

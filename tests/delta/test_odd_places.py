@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, DataFileMissingError, UnsupportedTableError
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.errors import UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from tests.builders.actions import Action, add, metadata, protocol, schema_string, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import array, map_of

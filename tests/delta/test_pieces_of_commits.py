@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.delta.log import table_log
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import CorruptTableError
+from lakeview.model.config import Config
+from lakeview.model.errors import CorruptTableError
 from tests.builders.actions import Action, add, info, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 

@@ -10,9 +10,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import InvalidRequestError
-from lakeview.frames import PLAN
-from lakeview.rows import read_task
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.frames import PLAN
+from lakeview.rows.tasks import read_task
 from tests.builders.actions import add, metadata, protocol, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.months import months

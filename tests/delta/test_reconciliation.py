@@ -13,7 +13,16 @@ import lakeview as lv
 from lakeview.delta.log import checkpoint_files
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.table import DeltaTable
-from lakeview.frames import COMMITS, DOMAIN_METADATA, FILES, LIFETIMES, SCHEMAS, TOMBSTONES, TRANSACTIONS, VERSIONS
+from lakeview.model.frames import (
+    COMMITS,
+    DOMAIN_METADATA,
+    FILES,
+    LIFETIMES,
+    SCHEMAS,
+    TOMBSTONES,
+    TRANSACTIONS,
+    VERSIONS,
+)
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
 from tests.builders.stores import FarStorage

@@ -9,7 +9,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import CorruptTableError
+from lakeview.model.errors import CorruptTableError
 from lakeview.storage import Entry
 from tests.builders.actions import add, info, metadata, protocol, remove
 from tests.builders.history import DeltaHistory, log_name

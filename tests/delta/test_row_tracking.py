@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import field, held, mapped

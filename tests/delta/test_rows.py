@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pyroaring
 import pytest
 
-from lakeview.rows import FileTask, read_task
-from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.rows.tasks import FileTask, read_task
 from lakeview.storage import Storage
 
 ROWS = 1_000

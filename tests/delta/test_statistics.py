@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from tests.builders.actions import add, struct
 from tests.builders.bounds import bounds, statistics
 from tests.builders.history import DeltaHistory

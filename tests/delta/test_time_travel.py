@@ -10,7 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from tests.builders.actions import Action, add, info, metadata, protocol
 from tests.builders.history import START, STEP, DeltaHistory
 from tests.builders.stores import FarStorage

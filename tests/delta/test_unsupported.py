@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from tests.builders.actions import Action, add, info, metadata, protocol
 from tests.builders.history import START, DeltaHistory
 

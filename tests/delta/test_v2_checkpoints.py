@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from tests.builders.actions import Action, add, metadata, protocol, remove, txn
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
 from tests.builders.stores import FarStorage

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError
+from lakeview.model.errors import CorruptTableError
 from tests.builders.actions import metadata, protocol, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.variants import BINARIES, EMPTY, encoded, spark_variant

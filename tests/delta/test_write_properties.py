@@ -17,7 +17,7 @@ import lakeview as lv
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.property_checks import check_settable
-from lakeview.errors import InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, UnsupportedTableError
 from tests.builders.history import DeltaHistory
 
 SCHEMA = pa.schema(

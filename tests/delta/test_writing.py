@@ -19,7 +19,7 @@ from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.transaction import Transaction
-from lakeview.errors import (
+from lakeview.model.errors import (
     CommitConflictError,
     ConstraintViolationError,
     CorruptTableError,
@@ -27,7 +27,7 @@ from lakeview.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.schema import DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import START, DeltaHistory
 from tests.builders.stores import FarStorage

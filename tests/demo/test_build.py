@@ -31,7 +31,7 @@ from lakeview.demo.story import (
     Summarise,
     Vacuum,
 )
-from lakeview.errors import InvalidRequestError, MissingExtraError
+from lakeview.model.errors import InvalidRequestError, MissingExtraError
 from lakeview.spark.options import Statistics
 
 DAY = date(2013, 2, 1)

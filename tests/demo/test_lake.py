@@ -15,7 +15,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.demo.source import data_folder
-from lakeview.errors import DataFileMissingError
+from lakeview.model.errors import DataFileMissingError
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.evolution import merge_schemas
-from lakeview.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
-from lakeview.schema import Schema
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import Schema
 from tests.differential.oracles import ORACLES, compare_version
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity
 from tests.builders.actions import Action, info
 from tests.builders.history import DeltaHistory
 

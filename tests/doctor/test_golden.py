@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from lakeview.errors import LakeviewError
-from lakeview.findings import Severity
+from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Severity
 from tests.doctor.diagnosis import TROUBLE, opened
 from tests.golden.conformance import GoldenTable, delta_tables
 

@@ -11,7 +11,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.lint.segment import checksum
-from lakeview.findings import Severity
+from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
 from tests.doctor.diagnosis import diagnosis, opened, rows, sound, write

@@ -7,7 +7,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
-from lakeview.findings import Severity
+from lakeview.model.findings import Severity
 from tests.builders.actions import cdc, info
 from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import diagnosis, opened, rows, sound

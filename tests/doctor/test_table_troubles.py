@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakeview.findings import Severity
+from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory
 from tests.doctor.diagnosis import diagnosis, opened, rows, sound

@@ -16,19 +16,19 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.config import Config
-from lakeview.errors import LakeviewError
-from lakeview.iceberg.avro import open_container, read_frame, read_records
-from lakeview.iceberg.deletes import VectorPlace
-from lakeview.iceberg.locations import Locations
-from lakeview.iceberg.manifests import open_manifest, read_manifest_list, read_manifests
-from lakeview.iceberg.metadata import Metadata, parse_metadata
+from lakeview.iceberg.deletes.positions import VectorPlace
+from lakeview.iceberg.manifests.avro import open_container, read_frame, read_records
+from lakeview.iceberg.manifests.entries import open_manifest, read_manifest_list, read_manifests
+from lakeview.iceberg.metadata.locations import Locations
+from lakeview.iceberg.metadata.single_values import NotAValueError, decoded_bounds, single_value
+from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
+from lakeview.iceberg.metadata.transforms import parse_transform
+from lakeview.iceberg.metadata.types import PRIMITIVES, parse_type
 from lakeview.iceberg.opening import open_iceberg
-from lakeview.iceberg.projection import has_ids, with_mapping
-from lakeview.iceberg.single_values import NotAValueError, decoded_bounds, single_value
-from lakeview.iceberg.transforms import parse_transform
-from lakeview.iceberg.types import PRIMITIVES, parse_type
-from lakeview.schema import DataType
+from lakeview.iceberg.scan.projection import has_ids, with_mapping
+from lakeview.model.config import Config
+from lakeview.model.errors import LakeviewError
+from lakeview.model.schema import DataType
 from lakeview.storage import open_storage
 from tests.builders.iceberg_metadata import document, snapshot, text
 

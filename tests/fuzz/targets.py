@@ -14,8 +14,6 @@ import fsspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.addresses import below
-from lakeview.config import Config
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_text
 from lakeview.delta.data.schemas import parse_schema, schema_text
@@ -25,12 +23,14 @@ from lakeview.delta.log.commits import file_actions, parse_commit, raw_actions, 
 from lakeview.delta.log.log_segment import checkpoint_hint
 from lakeview.delta.log.paths import canonical, decode_path, decoded, encode_path
 from lakeview.delta.log.record_counts import records
-from lakeview.errors import LakeviewError
+from lakeview.model.addresses import below
+from lakeview.model.config import Config
+from lakeview.model.errors import LakeviewError
+from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType
 from lakeview.predicates import predicate
-from lakeview.roaring import position_bitmap
-from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.rows.bitmaps import position_bitmap
+from lakeview.rows.variant import variant_text
 from lakeview.storage import Storage, open_storage
-from lakeview.variant import variant_text
 from tests.doctor.diagnosis import opened
 from tests.fuzz import iceberg_targets as iceberg
 

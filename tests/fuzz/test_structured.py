@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
-from lakeview.errors import LakeviewError
-from lakeview.findings import Finding
+from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Finding
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import log_name
 from tests.doctor.diagnosis import opened

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
-from lakeview.iceberg.deletes import VectorPlace
-from lakeview.iceberg.metadata import parse_metadata
+from lakeview.iceberg.deletes.positions import VectorPlace
+from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from lakeview.iceberg.opening import open_iceberg
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.storage import open_storage
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 from tests.builders.iceberg_metadata import document, snapshot, text

@@ -11,12 +11,18 @@ from typing import Any
 import polars as pl
 
 import lakeview as lv
-from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, NotATableError, UnsupportedTableError
-from lakeview.frames import FILES
+from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.table import IcebergTable
-from lakeview.iceberg.types import struct_fields
-from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
-from lakeview.snapshot import Snapshot
+from lakeview.model.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    LakeviewError,
+    NotATableError,
+    UnsupportedTableError,
+)
+from lakeview.model.frames import FILES
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType, leaf_name
+from lakeview.model.snapshot import Snapshot
 from tests.golden.iceberg_conformance import Current, GoldenIceberg, IcebergFile, IcebergRefusal, RecordedSnapshot
 from tests.golden.reader import Problem
 from tests.golden.rows import differences, read_rows

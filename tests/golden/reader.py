@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import lakeview as lv
-from lakeview.errors import (
+from lakeview.model.errors import (
     CorruptTableError,
     DataFileMissingError,
     LakeviewError,
     NotATableError,
     UnsupportedTableError,
 )
-from lakeview.frames import FILES
-from lakeview.snapshot import Snapshot
-from lakeview.table import Table
+from lakeview.model.frames import FILES
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import Table
 from tests.golden.conformance import Expected, GoldenTable, Latest, Refusal, Version
 from tests.golden.rows import differences, read_rows
 

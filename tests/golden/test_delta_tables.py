@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lakeview.errors import UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from tests.golden.conformance import GoldenTable, conformance_root, delta_tables
 from tests.golden.expected_failures import EXPECTED_FAILURES
 from tests.golden.reader import Problem, problems

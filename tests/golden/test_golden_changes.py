@@ -12,8 +12,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.errors import DataFileMissingError, InvalidRequestError
-from lakeview.frames import CHANGES
+from lakeview.model.errors import DataFileMissingError, InvalidRequestError
+from lakeview.model.frames import CHANGES
 from tests.golden.conformance import GoldenTable, delta_tables
 from tests.golden.expected_failures import EXPECTED_FAILURES
 from tests.golden.rows import read_rows, rows

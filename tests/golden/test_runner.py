@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lakeview.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from tests.golden.conformance import Commit, Expected, GoldenTable, Latest, Protocol, Refusal
 from tests.golden.reader import Problem, problems
 from tests.golden.test_delta_tables import TABLES, refused_by_name

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
 from lakeview.discovery import TABLES
-from lakeview.errors import (
+from lakeview.iceberg.table import IcebergTable
+from lakeview.model.config import Config
+from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
     InvalidRequestError,
@@ -21,8 +22,7 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.iceberg.table import IcebergTable
-from lakeview.table import Table
+from lakeview.model.table import Table
 from tests.builders.catalogs import RestState, newest, rest_catalog, table, without_hint
 
 ORDERS = "catalog://prod/sales.orders"

@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from moto import mock_aws
 
 import lakeview as lv
+from lakeview.app.code_samples import View, snippets
 from lakeview.cli import main
-from lakeview.config import Config
-from lakeview.errors import (
+from lakeview.model.config import Config
+from lakeview.model.errors import (
     AccessDeniedError,
     InvalidRequestError,
     MissingExtraError,
@@ -26,7 +27,6 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.ui.code import View, snippets
 from tests.builders.catalogs import newest, sqlite_catalog, table
 
 ORDERS = "catalog://prod/sales.eu.orders"

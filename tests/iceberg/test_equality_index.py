@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.iceberg.delete_index import applying, pairs
-from lakeview.iceberg.equality_index import EqualityIndex
-from lakeview.iceberg.manifests import ENTRIES
-from lakeview.schema import Field, PrimitiveType
+from lakeview.iceberg.deletes.equality_index import EqualityIndex
+from lakeview.iceberg.deletes.index import applying, pairs
+from lakeview.iceberg.manifests.entries import ENTRIES
+from lakeview.model.schema import Field, PrimitiveType
 from tests.builders.iceberg import single
 
 LONG, TEXT, REAL = 1, 2, 3

@@ -11,8 +11,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.errors import VersionNotFoundError
-from lakeview.frames import (
+from lakeview.iceberg.manifests.entries import MANIFESTS as LISTED
+from lakeview.iceberg.manifests.frames import manifest_files
+from lakeview.iceberg.manifests.partitions import partition_columns
+from lakeview.iceberg.metadata.table_metadata import parse_metadata
+from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.frames import (
     FORMAT_VERSIONS,
     MANIFESTS,
     PARTITION_SPECS,
@@ -21,10 +25,6 @@ from lakeview.frames import (
     SORT_ORDERS,
     STATISTICS_FILES,
 )
-from lakeview.iceberg.manifest_frames import manifest_files
-from lakeview.iceberg.manifests import MANIFESTS as LISTED
-from lakeview.iceberg.metadata import parse_metadata
-from lakeview.iceberg.partitions import partition_columns
 from tests.builders.iceberg import single
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.builders.iceberg_metadata import document, snapshot, text

@@ -14,11 +14,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
-from lakeview.findings import Severity
-from lakeview.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.config import Config
+from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
+from lakeview.model.findings import Severity
+from lakeview.model.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS, VERSIONS
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
@@ -321,7 +322,7 @@ def test_files_outside_the_table_need_a_root_or_a_rule(tmp_path: Path) -> None:
         open_iceberg(history.address).scan().collect()
     moved = open_iceberg(history.address, relocate={f"{history.location}/data": str(aside)})
     assert sorted(moved.scan().collect()["id"].to_list()) == [0, 1, 2]
-    allowed = lv.config.Config(roots=(history.address,))
+    allowed = Config(roots=(history.address,))
     with pytest.raises(lv.errors.AccessDeniedError):
         open_iceberg(
             history.address, relocate={f"{history.location}/data": str(aside)}, config=allowed

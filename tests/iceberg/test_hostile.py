@@ -17,11 +17,11 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from lakeview.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
-from lakeview.iceberg import avro
-from lakeview.iceberg.avro import inflate, open_container, read_frame, read_joined, read_records
-from lakeview.iceberg.manifests import open_manifest, read_manifest_list, read_manifests
+from lakeview.iceberg.manifests import avro
+from lakeview.iceberg.manifests.avro import inflate, open_container, read_frame, read_joined, read_records
+from lakeview.iceberg.manifests.entries import open_manifest, read_manifest_list, read_manifests
 from lakeview.iceberg.opening import open_iceberg
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]

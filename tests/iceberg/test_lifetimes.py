@@ -11,11 +11,11 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.errors import CorruptTableError, InvalidRequestError, StoreUnavailableError
+from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.table import IcebergTable
-from lakeview.iceberg.tree import Tree
-from lakeview.views.column_loads import column_loads
-from lakeview.views.column_states import column_states
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, StoreUnavailableError
+from lakeview.views.quality.column_loads import column_loads
+from lakeview.views.quality.column_states import column_states
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 
@@ -40,7 +40,7 @@ def history(tmp_path: Path) -> IcebergHistory:
 def test_loads_and_states_are_told_by_statistics_alone(history: IcebergHistory) -> None:
     table = lv.open_table(history.address)
     lives = table.lifetimes(columns=["id", "note"])
-    line = views.timeline(table.history(), table.lifetimes())
+    line = views.timeline.commits.timeline(table.history(), table.lifetimes())
     loads = column_loads(lives, line)
     notes = loads.filter(loads["column"] == "note").select("records", "null_count", "null_share", "min_text")
     assert notes.rows() == [(4, 0, 0.0, "x"), (2, 2, 1.0, None), (1, 0, 0.0, "z")]
@@ -55,7 +55,9 @@ def test_loads_and_states_are_told_by_statistics_alone(history: IcebergHistory) 
 
 def test_each_version_is_told_as_its_own_statistics_tell_it(history: IcebergHistory) -> None:
     table = lv.open_table(history.address)
-    states = column_states(table.lifetimes(columns=["id"]), views.timeline(table.history(), table.lifetimes()))
+    states = column_states(
+        table.lifetimes(columns=["id"]), views.timeline.commits.timeline(table.history(), table.lifetimes())
+    )
     for version, low, high in states.select("version", "low", "high").iter_rows():
         said = table.statistics(version, ["id"])["id"].struct
         assert (said.field("min").min(), said.field("max").max()) == (low, high)
@@ -91,7 +93,7 @@ def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: Iceb
         (1003, 1005, 1),
         (1005, None, None),
     ]
-    loads = column_loads(lives, views.timeline(table.history(), table.lifetimes()))
+    loads = column_loads(lives, views.timeline.commits.timeline(table.history(), table.lifetimes()))
     assert loads["null_share"].to_list() == [0.0, 1.0, 0.0]
 
 
@@ -142,7 +144,7 @@ def test_rows_are_known_at_every_version_at_which_its_own_listing_knows_them(
             if order.index(added) <= order.index(version) and (removed is None or version < removed)
         }
         assert told == listed
-    line = views.timeline(table.history(), lives)
+    line = views.timeline.commits.timeline(table.history(), lives)
     assert line["records"].to_list() == [table.snapshot(v).num_records for v in order]
     assert line["files"].to_list() == [table.snapshot(v).num_files for v in order]
 

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
-from lakeview.errors import CorruptTableError, NotATableError
-from lakeview.iceberg.locate import Place, locate, place_of
-from lakeview.iceberg.locations import Locations, canonical
-from lakeview.iceberg.metadata import parse_metadata
+from lakeview.iceberg.metadata.locate import Place, locate, place_of
+from lakeview.iceberg.metadata.locations import Locations, canonical
+from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.config import Config
+from lakeview.model.errors import CorruptTableError, NotATableError
 from lakeview.storage import open_storage
 from tests.builders.iceberg_metadata import document, snapshot, text
 

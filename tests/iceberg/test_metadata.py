@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.iceberg.metadata import NO_SNAPSHOT, Metadata, parse_metadata
-from lakeview.schema import ArrayType, DecimalType, MapType, PrimitiveType, StructType
+from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, parse_metadata
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, DecimalType, MapType, PrimitiveType, StructType
 from tests.builders.iceberg_metadata import ABSENT, SCHEMA, document, snapshot, text, version_1
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS = [

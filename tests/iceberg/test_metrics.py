@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.iceberg.manifests import ENTRIES
-from lakeview.iceberg.metrics import Metrics
+from lakeview.iceberg.manifests.entries import ENTRIES
+from lakeview.iceberg.manifests.metrics import Metrics
 
 Told = list[tuple[int | None, bytes | None]] | None
 

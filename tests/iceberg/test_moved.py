@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
-from lakeview.errors import AccessDeniedError
-from lakeview.rows import FileTask, read_task
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError
+from lakeview.rows.tasks import FileTask, read_task
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError
-from lakeview.findings import Severity
-from lakeview.iceberg import tree
+from lakeview.iceberg.manifests import tree
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.findings import Severity
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.errors import CorruptTableError
-from lakeview.iceberg import manifests, tree
-from lakeview.iceberg.avro import read_joined
-from lakeview.iceberg.deletes import IcebergDeletes
+from lakeview.iceberg.deletes.positions import IcebergDeletes
+from lakeview.iceberg.manifests import entries, tree
+from lakeview.iceberg.manifests.avro import read_joined
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.errors import CorruptTableError
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [
@@ -140,7 +140,7 @@ def test_small_manifests_are_decoded_together(tmp_path: Path, monkeypatch: pytes
         decoded.append(len(containers))
         return read_joined(containers, *more)
 
-    monkeypatch.setattr(manifests, "read_joined", counted)
+    monkeypatch.setattr(entries, "read_joined", counted)
     assert open_iceberg(grown(tmp_path).address).snapshot().files.height == COMMITS
     assert decoded == [COMMITS]
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeview.findings import Severity
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.findings import Severity
 from tests.golden.rows import differences
 
 pytestmark = [pytest.mark.slow, pytest.mark.together]

@@ -15,10 +15,10 @@ from pyiceberg.transforms import BucketTransform, DayTransform, MonthTransform, 
 from pyiceberg.types import BinaryType, DateType, LongType, StringType
 from pyiceberg.types import DecimalType as PyDecimal
 
-from lakeview.iceberg.metadata import PartitionField
-from lakeview.iceberg.partitions import PartitionColumn, readable, source_bounds
-from lakeview.iceberg.transforms import _hashed_bytes, murmur3, parse_transform
-from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, polars_type
+from lakeview.iceberg.manifests.partitions import PartitionColumn, readable, source_bounds
+from lakeview.iceberg.metadata.table_metadata import PartitionField
+from lakeview.iceberg.metadata.transforms import _hashed_bytes, murmur3, parse_transform
+from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, polars_type
 
 LONG, STRING, DATE, BINARY = (PrimitiveType(n) for n in ("long", "string", "date", "binary"))
 NTZ = PrimitiveType("timestamp_ntz")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from lakeview.ui.pages import PAGES
+from lakeview.app.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE_PAGES = [name for name, entry in PAGES.items() if entry.of_table]

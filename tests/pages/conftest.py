@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 
-from lakeview.ui import components
+from lakeview.app import components
 from tests.pages import tables
 
 

@@ -14,9 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import lakeview as lv
-from lakeview.table import Table
-from lakeview.ui import code, downloads
-from lakeview.ui.pages import PAGES
+from lakeview.app import code_samples, downloads
+from lakeview.app.pages import PAGES
+from lakeview.model.table import Table
 from tests.builders.iceberg import IcebergHistory
 from tests.pages.app import open_page
 
@@ -24,7 +24,7 @@ FRAME = pl.DataFrame({"version": [2**60, 1], "tags": [["a", "b"], None], "where"
 
 
 def of(table_format: str, address: str, version: int, **further: Any) -> dict[str, str]:
-    return code.snippets(code.View("data", table_format, address, version, **further))
+    return code_samples.snippets(code_samples.View("data", table_format, address, version, **further))
 
 
 def test_every_tool_opens_the_version_shown() -> None:
@@ -57,8 +57,8 @@ FORMATS = ("delta", "iceberg", "sharing")
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_snippets_are_code(page: str, table_format: str) -> None:
     for where in (None, "note = '{x}' \n OR \"y\" = 'it''s'"):
-        view = code.View(page, table_format, "/lake/{o'hare}\n", 41, where=where)
-        for tool, text in code.snippets(view).items():
+        view = code_samples.View(page, table_format, "/lake/{o'hare}\n", 41, where=where)
+        for tool, text in code_samples.snippets(view).items():
             if tool != "DuckDB":
                 compile(text, tool, "exec")
 
@@ -91,8 +91,8 @@ def ran(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_lakeview_code_of_every_page_runs(page: str, shown: Table) -> None:
     versions = shown.versions()["version"].to_list()
-    view = code.View(page, shown.format, shown.address, versions[0], base=versions[1], where="carrier = 'AA'")
-    names = ran(code.snippets(view)["lakeview"])
+    view = code_samples.View(page, shown.format, shown.address, versions[0], base=versions[1], where="carrier = 'AA'")
+    names = ran(code_samples.snippets(view)["lakeview"])
     assert names["snapshot"].version == versions[0]
     frames = [name for name, value in names.items() if isinstance(value, pl.DataFrame) and value.width]
     assert frames or "findings" in names, "nothing of what the page shows"
@@ -104,8 +104,8 @@ def test_the_lakeview_code_of_every_page_runs(page: str, shown: Table) -> None:
 )
 def test_polars_reads_the_rows_that_lakeview_reads(where: str | None, shown: Table) -> None:
     version = shown.versions()["version"][1]
-    view = code.View("data", shown.format, shown.address, version, where=where, limit=500)
-    snippets = code.snippets(view, code.metadata_file(shown))
+    view = code_samples.View("data", shown.format, shown.address, version, where=where, limit=500)
+    snippets = code_samples.snippets(view, code_samples.metadata_file(shown))
     ours, theirs = ran(snippets["lakeview"])["rows"], ran(snippets["polars"])["rows"]
     assert ours.height > 0
     assert_frame_equal(ours, theirs.select(ours.columns), check_row_order=False, check_dtypes=False)
@@ -139,7 +139,7 @@ def test_the_code_dialog_shows_the_version(good: Path) -> None:
     app.button(key="code").click().run()
     assert not app.exception
     assert "table.snapshot(2)" in app.code[0].value
-    assert "lv.views.file_sizes(files)" in app.code[0].value
+    assert "lv.views.files.sizes.file_sizes(files)" in app.code[0].value
 
 
 def test_the_code_dialog_has_the_filter_of_the_page(good: Path) -> None:
@@ -162,9 +162,9 @@ def test_a_spreadsheet_runs_nothing_of_a_csv_file() -> None:
 
 
 def test_code_holds_nothing_but_the_condition() -> None:
-    view = code.View("data", "delta", "/lake/t", 3, where="TRUE; COPY t TO '/tmp/x'; --")
-    for tool, snippet in code.snippets(view).items():
+    view = code_samples.View("data", "delta", "/lake/t", 3, where="TRUE; COPY t TO '/tmp/x'; --")
+    for tool, snippet in code_samples.snippets(view).items():
         assert "COPY" not in snippet, tool
-    view = code.View("data", "delta", "/lake/t", 3, where="\"a b\" = 'x' /* y */")
-    assert "WHERE \"a b\" = 'x' LIMIT" in code.snippets(view)["DuckDB"]
-    assert ".where(\"`a b` = 'x'\")" in code.snippets(view)["PySpark"]
+    view = code_samples.View("data", "delta", "/lake/t", 3, where="\"a b\" = 'x' /* y */")
+    assert "WHERE \"a b\" = 'x' LIMIT" in code_samples.snippets(view)["DuckDB"]
+    assert ".where(\"`a b` = 'x'\")" in code_samples.snippets(view)["PySpark"]

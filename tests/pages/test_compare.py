@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeview import open_table
-from lakeview.ui import budget
+from lakeview.app.query import budget
 from tests.builders.actions import remove
 from tests.builders.feeds import ids_file
 from tests.builders.history import DeltaHistory
@@ -95,7 +95,7 @@ def test_a_comparison_that_takes_too_long_is_ended_and_not_begun_again(
 def test_a_comparison_is_kept_while_one_looks_around(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_page("compare", good, version="3", base="1")
     app.button(key="compare-rows").click().run()
-    monkeypatch.setattr("lakeview.ui.querying.run", None)
+    monkeypatch.setattr("lakeview.app.query.runner.run", None)
     app.run()
     assert not app.exception
     assert ":green[**+40**] rows" in text(app)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeview.ui.budget import BUDGETS
+from lakeview.app.query.budget import BUDGETS
 from tests.builders.actions import struct
 from tests.builders.history import DeltaHistory
 from tests.pages import tables

@@ -43,7 +43,7 @@ def test_sql(table: str) -> None:
 
 
 def test_changes(table: str) -> None:
-    versions = [views.format_version(v) for v in open_table(Path(table)).versions()["version"]]
+    versions = [views.units.format_version(v) for v in open_table(Path(table)).versions()["version"]]
     app = open_page("data", table, tab="Changes", commits="last 5 commits")
     assert not app.exception
     assert "told by files and deletion vectors" in text(app)

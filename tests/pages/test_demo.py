@@ -10,7 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.ui import lake
+from lakeview.app.lake import panels
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 TABLES = ("flights", "airlines", "daily_delays", "departures", "weather")
@@ -65,9 +65,9 @@ def test_what_another_branch_gets_is_no_news_of_main(demo: Path) -> None:
     head = table.snapshot().version
     last = table.history().filter(pl.col("version") == head)["timestamp"].item()
     assert table.history()["timestamp"].max() > last
-    assert f"{views.format_moment(last)} UTC" in text(open_page("quality", "demo/departures"))
-    entry = views.LakeEntry("departures", str(demo / "departures"), "iceberg")
-    assert lake.read(entry, datetime(2027, 1, 1, tzinfo=UTC)).last == last
+    assert f"{views.units.format_moment(last)} UTC" in text(open_page("quality", "demo/departures"))
+    entry = views.lake.LakeEntry("departures", str(demo / "departures"), "iceberg")
+    assert panels.read(entry, datetime(2027, 1, 1, tzinfo=UTC)).last == last
 
 
 def test_files_are_told_apart_by_what_their_paths_do_not_share() -> None:

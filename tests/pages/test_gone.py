@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lakeview.errors import StoreUnavailableError
-from lakeview.ui import cache
-from lakeview.ui.opened import Opened
+from lakeview.app import cache
+from lakeview.app.session import Opened
+from lakeview.model.errors import StoreUnavailableError
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text

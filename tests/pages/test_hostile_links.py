@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.errors import NotATableError
-from lakeview.ui import errors, tables
-from lakeview.ui.pages import PAGES
+from lakeview.app import errors, tables
+from lakeview.app.pages import PAGES
+from lakeview.model.errors import NotATableError
 from tests.pages.app import open_page, text
 
 BAD = (

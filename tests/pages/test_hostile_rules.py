@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import lakeview as lv
 from lakeview import views
+from lakeview.app.lake import panels
 from lakeview.cli import main
-from lakeview.ui import lake
 from tests.builders.actions import info, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.pages.app import TABLE_PAGES, open_page, text
@@ -139,7 +139,7 @@ def test_pages(page: str, trap: Trap) -> None:
 def test_the_lake_page(trap: Trap) -> None:
     root = str(trap.root / "lake")
     app = open_page("lake", root=root)
-    assert lake.survey(root, 200).wait(30)
+    assert panels.survey(root, 200).wait(30)
     app.run()
     assert not app.exception
     trap.check(text(app) + "".join(str(frame.value) for frame in app.dataframe))
@@ -147,8 +147,10 @@ def test_the_lake_page(trap: Trap) -> None:
 
 def test_each_is_shown_as_not_evaluated(trap: Trap) -> None:
     snapshot = lv.open_table(trap.address).snapshot()
-    rules = views.stated_rules(snapshot)
-    found = views.kept_rules(snapshot, rules, lv.open_table(trap.address).statistics(columns=["a"])).rules
+    rules = views.quality.constraints.stated_rules(snapshot)
+    found = views.quality.constraints.kept_rules(
+        snapshot, rules, lv.open_table(trap.address).statistics(columns=["a"])
+    ).rules
     assert set(found["verdict"]) == {"unknown"}
     assert found.height > len(EXPRESSIONS) + 10
     assert [why for why in found["why"] if not why.startswith("not evaluated: ")] == []
@@ -173,7 +175,7 @@ def test_the_command_line(command: str, trap: Trap) -> None:
 def test_the_sharing_server(trap: Trap, tmp_path: Path) -> None:
     from starlette.testclient import TestClient  # it warns when it is imported; tests/server/conftest.py says of what
 
-    from lakeview.server.app import application
+    from lakeview.sharing.server.app import application
 
     document = configuration(trap.root / "lake")
     schema = document["shares"][0]["schemas"][0]
@@ -182,7 +184,7 @@ def test_the_sharing_server(trap: Trap, tmp_path: Path) -> None:
     hub = hub_of(tmp_path, document, clock)
     base = f"/delta-sharing/shares/{document['shares'][0]['name']}/schemas/{schema['name']}/tables/hostile"
     with TestClient(application(hub), base_url="http://127.0.0.1:8080") as client:
-        from lakeview.server.tokens import TokenFile
+        from lakeview.sharing.server.tokens import TokenFile
 
         assert hub.settings.tokens is not None
         token = TokenFile(Path(hub.settings.tokens), clock).create("ann", None)[0]

@@ -13,8 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lakeview import ui
-from lakeview.ui.kept import Memory, kept, memory, size_of
+from lakeview import app
+from lakeview.app.memo import Memory, kept, memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
 ARROW = pa.table({"n": pa.array(range(1_000), pa.int64())})
@@ -186,7 +186,7 @@ def test_what_is_not_about_a_table_is_kept_in_bounds_too() -> None:
     """Streamlit's own caches never forget unless told to: each function with arguments names a number of entries."""
     unbounded = [
         f"{path.name}: {function.name}"
-        for path in sorted(Path(ui.__file__).parent.glob("*.py"))
+        for path in sorted(Path(app.__file__).parent.glob("*.py"))
         for function in ast.walk(ast.parse(path.read_text()))
         if isinstance(function, ast.FunctionDef) and function.args.args
         for decorator in map(ast.unparse, function.decorator_list)

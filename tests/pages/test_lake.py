@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lakeview.ui import lake
-from lakeview.ui.pages import PAGES
+from lakeview.app.lake import panels
+from lakeview.app.pages import PAGES
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
@@ -30,7 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(root: Path | str, **parameters: str) -> AppTest:
     """The page once all logs are read."""
     app = open_page("lake", root=str(root), **parameters)
-    assert lake.survey(str(root), int(parameters.get("read-at-most", "200"))).wait(30)
+    assert panels.survey(str(root), int(parameters.get("read-at-most", "200"))).wait(30)
     return app.run()
 
 
@@ -79,7 +79,7 @@ def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
 
 
 def test_an_unreadable_table_says_why(root: Path) -> None:
-    rows = lake.Survey(str(root), 200)
+    rows = panels.Survey(str(root), 200)
     assert rows.wait(30)
     told = dict(rows.tables().select("name", "verdict").iter_rows())
     assert "timeTurner" in told["silver/unsupported"]
@@ -87,7 +87,7 @@ def test_an_unreadable_table_says_why(root: Path) -> None:
 
 
 def test_only_so_many_logs_are_read(root: Path) -> None:
-    found = lake.Survey(str(root), 2)
+    found = panels.Survey(str(root), 2)
     assert found.wait(30)
     assert found.left == 0
     assert found.tables()["state"].to_list().count("not read") == 3

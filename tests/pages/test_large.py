@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.ui.components import MAX_ROWS
+from lakeview.app.components import MAX_ROWS
 from tests.pages.app import TABLE_PAGES, open_page
 from tests.pages.tables import LogWriter
 

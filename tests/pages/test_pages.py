@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import pytest
 
-from lakeview.errors import CorruptTableError, StoreUnavailableError
+from lakeview.app import answers, session
+from lakeview.model.errors import CorruptTableError, StoreUnavailableError
 from lakeview.storage.local import LocalStorage
-from lakeview.ui import opened, viewed
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 from tests.pages import tables
@@ -94,7 +94,7 @@ def test_a_broken_version_is_told_before_a_folder_that_cannot_be_listed(
 
     monkeypatch.setattr(LocalStorage, "names", away)
     with pytest.raises(CorruptTableError, match="commit 00000000000000000006"):
-        viewed.findings(opened.look_at(str(root)))
+        answers.findings(session.look_at(str(root)))
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)

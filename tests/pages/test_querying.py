@@ -10,19 +10,19 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.errors import DataFileMissingError, InvalidRequestError, LakeviewError
-from lakeview.ui import query_worker, querying
-from lakeview.ui.query_worker import Request
+from lakeview.app.query import runner, worker
+from lakeview.app.query.worker import Request
+from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError
 from tests.pages import tables
 
 
 def request(root: Path, **asked: Any) -> Request:
-    defaults: dict[str, Any] = {"address": str(root), "version": 6, "limit": 100, "memory": querying.MEMORY}
+    defaults: dict[str, Any] = {"address": str(root), "version": 6, "limit": 100, "memory": runner.MEMORY}
     return Request(**defaults | asked)
 
 
 def ask(root: Path, *, seconds: float = 60, **asked: Any) -> Any:
-    return querying.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None).rows
+    return runner.run(request(root, **asked), seconds=seconds, on_wait=lambda _: None).rows
 
 
 def test_a_query_gives_rows(good: Path) -> None:
@@ -41,7 +41,7 @@ def test_changes_of_commits(good: Path) -> None:
 
 
 def test_two_versions_compared(good: Path) -> None:
-    found = querying.run(request(good, base=1, version=3, limit=7), seconds=60, on_wait=lambda _: None)
+    found = runner.run(request(good, base=1, version=3, limit=7), seconds=60, on_wait=lambda _: None)
     assert found.counts == {"gained": 40, "lost": 0, "read": 40}
     assert found.rows["month"].to_list() == [2] * 7
 
@@ -52,15 +52,15 @@ def test_a_comparison_of_many_wide_rows_fits_into_the_memory_of_one_query(tmp_pa
     )
     table = lv.create_table(str(tmp_path / "wide"), rows.to_arrow().schema)
     table.append(rows)
-    asked = request(tmp_path / "wide", version=1, base=0, limit=3, memory=querying.MEMORY * 3 // 4)
-    found = querying.run(asked, seconds=60, on_wait=lambda _: None)
+    asked = request(tmp_path / "wide", version=1, base=0, limit=3, memory=runner.MEMORY * 3 // 4)
+    found = runner.run(asked, seconds=60, on_wait=lambda _: None)
     assert found.counts == {"gained": 300_000, "lost": 0, "read": 300_000}
     assert found.rows["c0"].to_list() == [0, 1, 2]
 
 
 def test_who_waits_is_told_how_far_it_is(good: Path) -> None:
-    seen: list[querying.Progress] = []
-    querying.run(request(good, where="month = 2"), seconds=60, on_wait=seen.append)
+    seen: list[runner.Progress] = []
+    runner.run(request(good, where="month = 2"), seconds=60, on_wait=seen.append)
     assert all(progress.begun for progress in seen)
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
 
@@ -108,28 +108,28 @@ def test_whoever_stops_waiting_ends_it(good: Path) -> None:
     class Gone(BaseException):
         pass
 
-    def leave(_: querying.Progress) -> None:
+    def leave(_: runner.Progress) -> None:
         raise Gone
 
     with pytest.raises(Gone):
-        querying.run(request(good, sql="select * from t"), seconds=60, on_wait=leave)
+        runner.run(request(good, sql="select * from t"), seconds=60, on_wait=leave)
     assert ask(good, sql="select count(*) as n from t").item() == 60
 
 
 def test_queries_wait_for_a_place(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = BoundedSemaphore(1)
     place.acquire()
-    monkeypatch.setattr(querying, "_PLACES", place)
-    seen: list[querying.Progress] = []
+    monkeypatch.setattr(runner, "_PLACES", place)
+    seen: list[runner.Progress] = []
     with pytest.raises(InvalidRequestError, match="other queries were running"):
-        querying.run(request(good, sql="select 1"), seconds=0.1, on_wait=seen.append)
+        runner.run(request(good, sql="select 1"), seconds=0.1, on_wait=seen.append)
     assert [progress.begun for progress in seen] == [False]
 
 
 def test_an_answer_too_large_to_show_is_refused(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_worker, "MAX_RESULT_BYTES", 100)
+    monkeypatch.setattr(worker, "MAX_RESULT_BYTES", 100)
     with pytest.raises(LakeviewError, match="more than the 100 B that can be shown"):
-        query_worker.answer(request(good, sql="select * from t"), lambda _: None)
+        worker.answer(request(good, sql="select * from t"), lambda _: None)
 
 
 def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Path) -> None:

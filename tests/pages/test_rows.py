@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.ui.rows import as_shown
+from lakeview.app.display_rows import as_shown
 
 VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
     "a small whole number": (7, pl.Int64(), 7),

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.config import Config
+from lakeview.app.query import sandbox
 from lakeview.discovery import readable_folders
-from lakeview.ui import sandbox
+from lakeview.model.config import Config
 
 LANDLOCK = sys.platform == "linux" and tuple(map(int, platform.release().split("-")[0].split(".")[:2])) >= (5, 13)
 needs_landlock = pytest.mark.skipif(not LANDLOCK, reason="Landlock is a feature of Linux from 5.13 on")

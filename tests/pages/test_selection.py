@@ -9,8 +9,8 @@ import pytest
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
-from lakeview.ui import cache, selection
-from lakeview.ui.pages import PAGES
+from lakeview.app import cache, selection
+from lakeview.app.pages import PAGES
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
@@ -29,8 +29,8 @@ def test_a_link_without_a_version_says_which_is_shown(good: Path) -> None:
 
 ASKED = """
 import streamlit as st
-from lakeview.errors import LakeviewError
-from lakeview.ui import selection
+from lakeview.model.errors import LakeviewError
+from lakeview.app import selection
 
 try:
     st.text(selection.current())
@@ -166,7 +166,7 @@ def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
 
 HELD = """
 import streamlit as st
-from lakeview.ui import selection
+from lakeview.app import selection
 
 write = selection.hold("lanes", [], ["a", "b"])
 st.pills("Lanes", ["a", "b"], format_func=str.title, selection_mode="multi", key="lanes", on_change=write)
@@ -207,7 +207,7 @@ def test_a_link_sets_the_states_it_holds(said: dict[str, list[str]], lanes: list
 
 KEPT = """
 import streamlit as st
-from lakeview.ui.held import begin, held
+from lakeview.app.widget_state import begin, held
 
 begin("here")
 st.selectbox("Order", ["path", "size"], key=held("order", "path", ["path", "size"]))

@@ -11,11 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
-from lakeview.server.tokens import TokenFile
-from lakeview.server.told import Told
-from lakeview.ui import cache
-from lakeview.ui.pages import PAGES
-from lakeview.ui.sharing import PROFILE, SHARE, TABS
+from lakeview.app import cache
+from lakeview.app.pages import PAGES
+from lakeview.app.sharing.recipient import PROFILE, SHARE, TABS
+from lakeview.sharing.server.overview import Told
+from lakeview.sharing.server.tokens import TokenFile
 from tests.pages.app import TABLE_PAGES, open_page, text
 from tests.server.conftest import RunningServer, listening
 from tests.server.shared_lake import build, configuration, write_configuration

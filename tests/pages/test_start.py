@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lakeview.ui import demo
+from lakeview.app.start import demo
 from tests.pages import tables
 from tests.pages.app import open_page, text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from lakeview.ui import timeline_filters
+from lakeview.app import timeline_filters
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import constraint_expression, translate
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.query import query, sources_refused
 
 RUNS = [

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from lakeview.server.app import application
-from lakeview.server.config_file import read_settings
-from lakeview.server.hub import Hub
-from lakeview.server.serving import Server, uvicorn_config
-from lakeview.server.tokens import TokenFile
+from lakeview.sharing.server.app import application
+from lakeview.sharing.server.config_file import read_settings
+from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.serving import Server, uvicorn_config
+from lakeview.sharing.server.tokens import TokenFile
 from tests.server.shared_lake import TABLE, build, configuration, write_configuration
 
 with warnings.catch_warnings():  # it asks for another client library than the one that lakeview has

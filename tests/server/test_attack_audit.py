@@ -10,8 +10,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.server.audit import AuditLog, Entry
-from lakeview.server.sources import Sources
+from lakeview.sharing.server.audit import AuditLog, Entry
+from lakeview.sharing.server.sources import Sources
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.server.conftest import Api, Clock
@@ -103,7 +103,7 @@ def test_no_fault_of_a_write_loses_what_waits(
 def test_what_waits_too_long_is_bounded_and_the_oldest_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("lakeview.server.audit._MOST_WAITING", 3)
+    monkeypatch.setattr("lakeview.sharing.server.audit._MOST_WAITING", 3)
     log = AuditLog(str(tmp_path / "audit"), Clock())
     for number in range(5):
         log.add(entry(number))

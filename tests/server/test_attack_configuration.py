@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.errors import InvalidRequestError
-from lakeview.server.config_file import read_settings
-from lakeview.server.signing import load_keys
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.config_file import read_settings
+from lakeview.sharing.server.signing import load_keys
 from tests.server.conftest import Api
 from tests.server.shared_lake import configuration, write_configuration
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from lakeview.server.app import application
-from lakeview.server.tokens import TokenFile
+from lakeview.sharing.server.app import application
+from lakeview.sharing.server.tokens import TokenFile
 from tests.server.conftest import Api
 from tests.server.shared_lake import TABLE
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from lakeview.server.app import application
+from lakeview.sharing.server.app import application
 from tests.builders.actions import add, cdc, metadata, protocol, remove, schema_string
 from tests.builders.feeds import FED, feed, ids_file, with_vectors
 from tests.builders.history import DeltaHistory, log_name

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from lakeview.errors import InvalidRequestError
-from lakeview.server.tokens import TokenFile
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.tokens import TokenFile
 from tests.server.conftest import Api, Clock
 from tests.server.shared_lake import configuration, write_configuration
 

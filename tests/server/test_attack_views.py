@@ -14,8 +14,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.write.writer import system_clock
-from lakeview.server.settings import TableEntry, ViewEntry
-from lakeview.server.views import ViewSource
+from lakeview.sharing.server.settings import TableEntry, ViewEntry
+from lakeview.sharing.server.shared_views import ViewSource
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory

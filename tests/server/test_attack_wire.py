@@ -16,8 +16,8 @@ import httpx
 import msgspec
 import pytest
 
-from lakeview.server import reading
-from lakeview.server.serving import ImpatientProtocol
+from lakeview.sharing.server import reading
+from lakeview.sharing.server.serving import ImpatientProtocol
 from tests.server.conftest import RunningServer, listening
 from tests.server.shared_lake import TABLE, configuration
 

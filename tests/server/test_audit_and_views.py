@@ -13,9 +13,9 @@ import pytest
 from starlette.applications import Starlette
 
 import lakeview as lv
-from lakeview.server.audit import AUDIT, AuditLog, Entry
-from lakeview.server.settings import TableEntry, ViewEntry
-from lakeview.server.views import ViewSource
+from lakeview.sharing.server.audit import AUDIT, AuditLog, Entry
+from lakeview.sharing.server.settings import TableEntry, ViewEntry
+from lakeview.sharing.server.shared_views import ViewSource
 from lakeview.storage import Storage
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -98,7 +98,7 @@ def test_what_cannot_be_written_waits(tmp_path: Path, caplog: pytest.LogCaptureF
 def test_the_log_is_written_when_the_server_ends(api: Api, audited: Path) -> None:
     from starlette.testclient import TestClient
 
-    from lakeview.server.app import application
+    from lakeview.sharing.server.app import application
 
     app: Starlette = application(api.hub)
     with TestClient(app) as client:

@@ -11,8 +11,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.server.audit import AuditLog, Entry
-from lakeview.server.upkeep import tend
+from lakeview.sharing.server.audit import AuditLog, Entry
+from lakeview.sharing.server.maintenance import tend
 from tests.server.conftest import Clock
 
 FEW = 12
@@ -21,7 +21,7 @@ FEW = 12
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dozen files are many here."""
-    monkeypatch.setattr("lakeview.server.upkeep.SMALL_FILES", FEW)
+    monkeypatch.setattr("lakeview.sharing.server.maintenance.SMALL_FILES", FEW)
 
 
 def opened(folder: Path) -> DeltaTable:
@@ -106,7 +106,7 @@ def test_a_log_that_cannot_be_tidied_keeps_its_rows(
     def full(*_: object, **__: object) -> list[object]:
         raise OSError("no space left")
 
-    monkeypatch.setattr("lakeview.server.upkeep.write_files", full)
+    monkeypatch.setattr("lakeview.sharing.server.maintenance.write_files", full)
     log.add(Entry(clock(), str(FEW - 1)))
     assert log.flush() == 1
     assert "audit could not be tidied: no space left" in caplog.text

@@ -15,12 +15,12 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from lakeview.errors import CorruptTableError
-from lakeview.server.app import application
-from lakeview.server.delta_source import DeltaSource
-from lakeview.server.lines import written
-from lakeview.server.serving import ImpatientProtocol
-from lakeview.server.shared_version import SharedVersion
+from lakeview.model.errors import CorruptTableError
+from lakeview.sharing.server.app import application
+from lakeview.sharing.server.delta_source import DeltaSource
+from lakeview.sharing.server.lines import written
+from lakeview.sharing.server.serving import ImpatientProtocol
+from lakeview.sharing.server.shared_version import SharedVersion
 from tests.server.conftest import Api, RunningServer, hub_of
 from tests.server.shared_lake import TABLE, configuration
 
@@ -67,7 +67,7 @@ def broken(*_: Any) -> Iterator[bytes]:
 
 
 def test_an_error_on_the_way_is_told_where_an_end_was_agreed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeview.server.reading.written", broken)
+    monkeypatch.setattr("lakeview.sharing.server.reading.written", broken)
     found = api.query("months", {"delta-sharing-capabilities": "includeendstreamaction=true"})
     end = found[-1]["endStreamAction"]
     assert end == {
@@ -79,7 +79,7 @@ def test_an_error_on_the_way_is_told_where_an_end_was_agreed(api: Api, monkeypat
 def test_an_error_on_the_way_cuts_the_connection_otherwise(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeview.server.reading.written", broken)
+    monkeypatch.setattr("lakeview.sharing.server.reading.written", broken)
     url = f"{running.endpoint}/{TABLE.format('months')}/query"
     with pytest.raises(httpx.RemoteProtocolError):
         httpx.post(url, json={}, headers={"Authorization": f"Bearer {running.token}"})
@@ -94,7 +94,7 @@ def test_the_first_lines_go_out_before_the_files_are_written(
         assert go_on.wait(30)
         return written(*arguments)
 
-    monkeypatch.setattr("lakeview.server.reading.written", later)
+    monkeypatch.setattr("lakeview.sharing.server.reading.written", later)
     url = f"{running.endpoint}/{TABLE.format('months')}/query"
     headers = {"Authorization": f"Bearer {running.token}", "Accept-Encoding": "gzip"}
     with httpx.stream("POST", url, json={}, headers=headers) as answer:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lakeview.errors import InvalidRequestError
-from lakeview.server.config_file import folder_settings, read_settings
-from lakeview.server.serving import check_exposure
-from lakeview.server.settings import Settings, Tls
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.config_file import folder_settings, read_settings
+from lakeview.sharing.server.serving import check_exposure
+from lakeview.sharing.server.settings import Settings, Tls
 from tests.server.conftest import Api
 from tests.server.shared_lake import configuration, write_configuration
 

@@ -14,8 +14,8 @@ import httpx
 import polars as pl
 import pytest
 
-from lakeview.server.signing import FileSigner, Grant, Key, Keys, TokenSigner, load_keys, save_keys
-from lakeview.server.tokens import TokenFile
+from lakeview.sharing.server.signing import FileSigner, Grant, Key, Keys, TokenSigner, load_keys, save_keys
+from lakeview.sharing.server.tokens import TokenFile
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 from tests.server.conftest import Api, RunningServer, hub_of
@@ -213,7 +213,7 @@ def test_keys_are_made_once_kept_private_and_not_mixed(tmp_path: Path) -> None:
     "text", ["", "{", "[]", '{"files": [], "tokens": []}', '{"files": [{"id": "a", "secret": "YQ=="}], "tokens": []}']
 )
 def test_a_file_that_holds_no_keys_is_told(tmp_path: Path, text: str) -> None:
-    from lakeview.errors import InvalidRequestError
+    from lakeview.model.errors import InvalidRequestError
 
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(InvalidRequestError, match=r"keys.json is no file of signing keys"):

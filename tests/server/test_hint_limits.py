@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 
-from lakeview.expressions import And, Comparison, IsIn, Node, Unknown
-from lakeview.schema import DecimalType, Field, PrimitiveType, Schema
-from lakeview.server import sql_hints
-from lakeview.server.budget import Budget
-from lakeview.server.json_hints import json_condition
-from lakeview.server.pruning import FileIndex
-from lakeview.server.sql_hints import sql_condition
+from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
+from lakeview.predicates.expressions import And, Comparison, IsIn, Node, Unknown
+from lakeview.sharing.server import sql_hints
+from lakeview.sharing.server.budget import Budget
+from lakeview.sharing.server.json_hints import json_condition
+from lakeview.sharing.server.pruning import FileIndex
+from lakeview.sharing.server.sql_hints import sql_condition
 from tests.server.conftest import Api
 from tests.server.shared_lake import TABLE
 

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.expressions import Unknown
-from lakeview.schema import DecimalType, Field, PrimitiveType, Schema, StructType
-from lakeview.server.json_hints import json_condition
-from lakeview.server.sql_hints import sql_condition
+from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema, StructType
+from lakeview.predicates.expressions import Unknown
+from lakeview.sharing.server.json_hints import json_condition
+from lakeview.sharing.server.sql_hints import sql_condition
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.server.conftest import Api

@@ -10,11 +10,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import lakeview as lv
-from lakeview.errors import AccessDeniedError, NotATableError, SharingError, VersionNotFoundError
-from lakeview.sharing.client import SharingClient
-from lakeview.sharing.past import SharedPast
-from lakeview.sharing.profile import read_profile
-from lakeview.sharing.table import SharedTable, open_shared
+from lakeview.model.errors import AccessDeniedError, NotATableError, SharingError, VersionNotFoundError
+from lakeview.sharing.client.earliest_version import SharedPast
+from lakeview.sharing.client.endpoints import SharingClient
+from lakeview.sharing.client.profile import read_profile
+from lakeview.sharing.client.table import SharedTable, open_shared
 from tests.server.conftest import RunningServer
 
 TABLES = ("months", "fed", "vectors", "mapped", "empty")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.errors import InvalidRequestError
-from lakeview.server.tokens import PREFIX, TokenFile, digest
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.tokens import PREFIX, TokenFile, digest
 from tests.server.conftest import Api, Clock
 from tests.server.shared_lake import configuration, write_configuration
 
@@ -128,12 +128,12 @@ def test_guessing_tokens_is_slowed_down(api: Api) -> None:
 
 
 def test_no_token_and_no_signature_reach_the_log(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("DEBUG", logger="lakeview.server")
+    caplog.set_level("DEBUG", logger="lakeview.sharing.server")
     files = api.files("months")
     api.client.get(files[0]["url"])
     api.files("some")
     api.post("shares/lake/schemas/default/tables/broken/query", {})
-    shown = "\n".join(r.getMessage() for r in caplog.records if r.name == "lakeview.server")
+    shown = "\n".join(r.getMessage() for r in caplog.records if r.name == "lakeview.sharing.server")
     assert "cannot be read at line" in shown
     assert api.token not in shown
     assert "sig=" not in shown

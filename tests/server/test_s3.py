@@ -10,8 +10,8 @@ import httpx
 import msgspec
 import pytest
 
-from lakeview.errors import StoreUnavailableError
-from lakeview.server.delta_source import DeltaSource
+from lakeview.model.errors import StoreUnavailableError
+from lakeview.sharing.server.delta_source import DeltaSource
 from tests.builders.s3 import Bucket, new_bucket, s3_server
 from tests.server.conftest import Api, hub_of
 from tests.server.shared_lake import configuration, months

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis import checks
 from starlette.routing import Route
 
-from lakeview.server.app import application
+from lakeview.sharing.server.app import application
 from tests.server.conftest import Api, RunningServer
 
 DOCUMENT: dict[str, Any] = yaml.safe_load(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.errors import InvalidRequestError
-from lakeview.server.told import RECIPIENTS, SHARED, TOKENS, Told
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.overview import RECIPIENTS, SHARED, TOKENS, Told
 from tests.server.conftest import Clock
 from tests.server.shared_lake import configuration, write_configuration
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.errors import AccessDeniedError, LakeviewError, SharingError
-from lakeview.sharing.client import SharingClient
-from lakeview.sharing.http import Limits
-from lakeview.sharing.profile import TableName, parse_profile
-from lakeview.sharing.protocol import QueryRequest
-from lakeview.sharing.refusals import retry_after
-from lakeview.sharing.table import open_shared
+from lakeview.model.errors import AccessDeniedError, LakeviewError, SharingError
+from lakeview.sharing.client.endpoints import SharingClient
+from lakeview.sharing.client.http import Limits
+from lakeview.sharing.client.profile import TableName, parse_profile
+from lakeview.sharing.client.refusals import retry_after
+from lakeview.sharing.client.table import open_shared
+from lakeview.sharing.protocol.messages import QueryRequest
 from tests.builders.shares import TOKEN, SharingServer
 
 ORDERS = TableName("sales", "eu", "orders")

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from lakeview.errors import InvalidRequestError, LakeviewError, SharingError, VersionNotFoundError
-from lakeview.frames import CHANGES_PLAN
-from lakeview.sharing.table import SharedTable, open_shared
+from lakeview.model.errors import InvalidRequestError, LakeviewError, SharingError, VersionNotFoundError
+from lakeview.model.frames import CHANGES_PLAN
+from lakeview.sharing.client.table import SharedTable, open_shared
 from tests.builders.actions import schema_string
 from tests.builders.shares import SharedStory, SharingServer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakeview.errors import (
+from lakeview.model.errors import (
     AccessDeniedError,
     InvalidRequestError,
     LakeviewError,
@@ -17,11 +17,11 @@ from lakeview.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.sharing.client import SHARES, TABLES, SharingClient
-from lakeview.sharing.http import Http, Limits, is_loopback, shown
-from lakeview.sharing.profile import TableName, parse_profile
-from lakeview.sharing.protocol import QueryRequest
-from lakeview.sharing.state import head_of
+from lakeview.sharing.client.endpoints import SHARES, TABLES, SharingClient
+from lakeview.sharing.client.http import Http, Limits, is_loopback, shown
+from lakeview.sharing.client.profile import TableName, parse_profile
+from lakeview.sharing.client.state import head_of
+from lakeview.sharing.protocol.messages import QueryRequest
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
 
 NAME = "sales.eu.orders"

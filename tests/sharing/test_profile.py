@@ -11,16 +11,16 @@ from typing import Any
 import fsspec
 import pytest
 
-from lakeview.config import Config
-from lakeview.errors import (
+from lakeview.model.config import Config
+from lakeview.model.errors import (
     AccessDeniedError,
     InvalidRequestError,
     LakeviewError,
     NotATableError,
     UnsupportedTableError,
 )
-from lakeview.findings import Severity
-from lakeview.sharing.profile import TableName, parse_address, parse_profile, read_profile
+from lakeview.model.findings import Severity
+from lakeview.sharing.client.profile import TableName, parse_address, parse_profile, read_profile
 
 TOKEN = "dss_not-to-be-seen"
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from lakeview.delta.log.actions import AddFile, Metadata, Protocol
-from lakeview.sharing.protocol import (
+from lakeview.sharing.protocol.messages import (
     Capabilities,
     EndStreamAction,
     FileFormat,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-from lakeview.errors import (
+from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
     DataFileMissingError,
@@ -25,10 +25,10 @@ from lakeview.errors import (
     UnsupportedTableError,
     VersionNotFoundError,
 )
-from lakeview.frames import ACTIONS, COMMITS, FILES, LIFETIMES
-from lakeview.rows import read_task
-from lakeview.sharing.table import SharedTable, open_shared
-from lakeview.table import Table
+from lakeview.model.frames import ACTIONS, COMMITS, FILES, LIFETIMES
+from lakeview.model.table import Table
+from lakeview.rows.tasks import read_task
+from lakeview.sharing.client.table import SharedTable, open_shared
 from tests.builders.mapped import field, held, physical, struct
 from tests.builders.shares import TOKEN, SharedStory, SharingServer
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.errors import MissingExtraError
+from lakeview.model.errors import MissingExtraError
 from lakeview.spark.java import SUPPORTED, find_java, java_release
 
 

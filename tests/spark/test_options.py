@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.options import ReadOptions, WriteOptions
 
 

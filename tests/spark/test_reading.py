@@ -11,9 +11,9 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakeview.errors import InvalidRequestError, NotATableError
-from lakeview.rows import FileTask
-from lakeview.schema import Schema
+from lakeview.model.errors import InvalidRequestError, NotATableError
+from lakeview.model.schema import Schema
+from lakeview.rows.tasks import FileTask
 from lakeview.spark import table
 from lakeview.spark.reader import pack
 

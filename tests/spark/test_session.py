@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeview.errors import LakeviewError
+from lakeview.model.errors import LakeviewError
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
 from lakeview.spark.session import session, settings

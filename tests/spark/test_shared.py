@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.errors import NotATableError
+from lakeview.model.errors import NotATableError
 from lakeview.spark import table
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.types import to_spark

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
 
-from lakeview.errors import UnsupportedTableError
-from lakeview.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import ArrayType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 from lakeview.spark.types import PRIMITIVES, arrow_schema, from_spark, to_spark
 
 NESTED = Schema(

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 import lakeview as lv
-from lakeview.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError, LakeviewError
+from lakeview.model.errors import CommitConflictError, ConstraintViolationError, InvalidRequestError, LakeviewError
 from lakeview.spark import compact, table
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.writer import LakeviewWriter

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.config import Config
-from lakeview.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError
-from lakeview.rows import read_task
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError
+from lakeview.rows.tasks import read_task
 from lakeview.storage import Storage, open_storage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.catalogs import RestState, rest_catalog, table

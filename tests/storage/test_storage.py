@@ -14,9 +14,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from lakeview.addresses import normalise
-from lakeview.config import Config
-from lakeview.errors import (
+from lakeview.model.addresses import normalise
+from lakeview.model.config import Config
+from lakeview.model.errors import (
     AccessDeniedError,
     InvalidRequestError,
     LakeviewError,

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.frames import COMMITS, FILES, LIFETIMES, VERSIONS
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.model.frames import COMMITS, FILES, LIFETIMES, VERSIONS
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
 
 START = datetime(2025, 12, 1, 4, tzinfo=UTC)
 MIB = 1 << 20

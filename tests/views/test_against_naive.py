@@ -9,9 +9,9 @@ from random import Random
 import polars as pl
 
 from lakeview import views
-from lakeview.frames import FILES, LIFETIMES, REFS, VERSIONS
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.model.frames import FILES, LIFETIMES, REFS, VERSIONS
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Live = dict[str, str | None]
@@ -78,7 +78,9 @@ class RandomTable:
 def test_a_clean_up_takes_what_going_through_every_version_says() -> None:
     for seed in range(30):
         table = RandomTable(Random(seed))
-        found = views.retention(table.frame(), table.lifetimes(), views.retention_policy({}), now=table.now)
+        found = views.retention.simulation.retention(
+            table.frame(), table.lifetimes(), views.retention.policy.retention_policy({}), now=table.now
+        )
         old = {path for live, readable in zip(table.versions, table.readable, strict=True) if readable for path in live}
         old -= table.versions[-1].keys()
         assert found.retained_bytes == sum(table.sizes[path] for path in old), seed
@@ -91,7 +93,7 @@ def test_a_clean_up_takes_what_going_through_every_version_says() -> None:
                 for version, live in enumerate(table.versions)
                 if table.readable[version] and (paths & live.keys() or vectors & live.items())
             ]
-            done = views.simulate(found, keep)
+            done = views.retention.simulation.simulate(found, keep)
             risk = done.ribbon.filter(pl.col("state") == "risk")["version"].to_list()
             assert (seed, hours, risk, done.versions) == (seed, hours, lost, len(lost))
             assert done.versions_left == sum(table.readable) - len(lost)
@@ -104,14 +106,14 @@ def test_versions_that_expire_take_the_files_that_no_other_version_has() -> None
         table = RandomTable(Random(seed))
         least, last = Random(seed).randint(1, 3), len(table.versions) - 1
         main = pl.DataFrame([{"name": "main", "kind": "branch", "version": last, "default": True}], schema=REFS)
-        policy = views.retention_policy({"history.expire.min-snapshots-to-keep": str(least)}, main)
-        found = views.retention(table.frame(), table.lifetimes(), policy, refs=main, now=table.now)
+        policy = views.retention.policy.retention_policy({"history.expire.min-snapshots-to-keep": str(least)}, main)
+        found = views.retention.simulation.retention(table.frame(), table.lifetimes(), policy, refs=main, now=table.now)
         for hours in (0, 150, 1200):
             keep = timedelta(hours=hours, minutes=30)
             gone = [table.now - at > keep and last - version >= least for version, at in enumerate(table.times)]
             left = {path for live, expired in zip(table.versions, gone, strict=True) if not expired for path in live}
             taken = {p for v, live in enumerate(table.versions) if table.readable[v] for p in live} - left
-            done = views.simulate(found, keep)
+            done = views.retention.simulation.simulate(found, keep)
             lost = [version for version, expired in enumerate(gone) if expired and table.readable[version]]
             assert done.ribbon.filter(pl.col("state") == "risk")["version"].to_list() == lost, (seed, hours)
             assert (done.files, done.bytes) == (len(taken), sum(table.sizes[path] for path in taken)), (seed, hours)
@@ -156,9 +158,9 @@ def test_two_versions_differ_by_what_looking_up_every_file_says() -> None:
                 len(added), len(removed), len(redeleted), naive_sum(added, "size"), naive_sum(removed, "size"),
                 naive_sum(added, "records", "deleted_records"), naive_sum(removed, "records", "deleted_records"),
             )  # fmt: skip
-        diff = views.partition_difference(*sides)
+        diff = views.compare.versions.partition_difference(*sides)
         assert {row[0]: row[1:] for row in diff.iter_rows()} == expected, seed
-        told = views.file_difference(*sides)
+        told = views.compare.versions.file_difference(*sides)
         rows = [naive_sum(list(side.values()), "records", "deleted_records") for side in (before, after)]
         assert told.rows == (None if rows[0] is None or rows[1] is None else rows[1] - rows[0]), seed
         sums = [[e[i] for e in expected.values()] for i in range(5)]

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from lakeview import views
-from lakeview.frames import COMMITS, LIFETIMES, REFS
+from lakeview.model.frames import COMMITS, LIFETIMES, REFS
 
 BIG = 2_749_945_925_262_627_766
 
@@ -33,8 +33,8 @@ FORKED = commits((1, None), (2, 1), (3, 2), (4, 1), (5, 4), (6, 2))
 
 
 def test_a_branch_is_told_by_what_it_has_and_lacks() -> None:
-    found = views.branches(refs(("main", 6), ("audit", 5), ("old", 99)), FORKED)
-    assert found.schema == views.BRANCHES
+    found = views.timeline.branches.branches(refs(("main", 6), ("audit", 5), ("old", 99)), FORKED)
+    assert found.schema == views.timeline.branches.BRANCHES
     assert found.select("name", "commits", "ahead", "behind").rows() == [
         ("main", 3, 0, 0),
         ("audit", 3, 2, 2),
@@ -44,27 +44,27 @@ def test_a_branch_is_told_by_what_it_has_and_lacks() -> None:
 
 def test_retention_is_told_in_words() -> None:
     kept = {"min_versions_kept": 3, "max_version_age_ms": 86_400_000, "max_ref_age_ms": 2**62}
-    told = views.branches(refs(("main", 6), **kept), FORKED)["keeps"].to_list()
+    told = views.timeline.branches.branches(refs(("main", 6), **kept), FORKED)["keeps"].to_list()
     assert told == ["at least 3 versions, versions for 1 day, goes after ever"]
 
 
 def test_commits_beside_the_line_say_where_they_are() -> None:
-    found = views.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    found = views.timeline.branches.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
     assert dict(found.iter_rows()) == {
         3: "on no branch: rolled back, replaced or never published",
         4: "on audit",
         5: "on audit",
     }
-    assert set(views.asides(FORKED, refs(("main", 6), ("audit", 5)), 5)["version"]) == {2, 3, 6}
-    assert views.of_line(FORKED, refs(("main", 6), ("audit", 5)), 6)["version"].to_list() == [6, 2, 1]
+    assert set(views.timeline.branches.asides(FORKED, refs(("main", 6), ("audit", 5)), 5)["version"]) == {2, 3, 6}
+    assert views.timeline.branches.of_line(FORKED, refs(("main", 6), ("audit", 5)), 6)["version"].to_list() == [6, 2, 1]
 
 
 def test_a_table_without_refs_has_no_asides() -> None:
-    assert views.asides(FORKED, pl.DataFrame(schema=REFS), 6).is_empty()
+    assert views.timeline.branches.asides(FORKED, pl.DataFrame(schema=REFS), 6).is_empty()
 
 
 def test_a_circle_of_parents_ends() -> None:
-    assert views.line(commits((1, 2), (2, 1)), 1) == [1, 2]
+    assert views.timeline.branches.line(commits((1, 2), (2, 1)), 1) == [1, 2]
 
 
 def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
@@ -79,21 +79,23 @@ def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
         },
         schema=LIFETIMES,
     )
-    asides = views.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
-    told = views.timeline(FORKED, lives, asides=asides)
-    assert told.schema == views.TIMELINE
+    asides = views.timeline.branches.asides(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    told = views.timeline.commits.timeline(FORKED, lives, asides=asides)
+    assert told.schema == views.timeline.commits.TIMELINE
     assert told["version"].to_list() == [1, 2, 3, 4, 5, 6]
     assert told["lane"].to_list() == ["append", "append", "aside", "aside", "aside", "append"]
     assert told["files"].to_list() == [1, 2, None, None, None, 3]
     assert told["note"].to_list()[3] == "on audit"
     # of two branches no commits lead from one to the other
-    assert [views.commits_between(told, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))] == [2, 2, 0, 0]
+    assert [
+        views.compare.versions.commits_between(told, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))
+    ] == [2, 2, 0, 0]
 
 
 def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:
-    assert views.format_version(BIG) == "27499\N{HORIZONTAL ELLIPSIS}27766"
-    assert views.format_version(-BIG) == "-2749\N{HORIZONTAL ELLIPSIS}27766"
-    assert views.format_version(-1) == "no version"
+    assert views.units.format_version(BIG) == "27499\N{HORIZONTAL ELLIPSIS}27766"
+    assert views.units.format_version(-BIG) == "-2749\N{HORIZONTAL ELLIPSIS}27766"
+    assert views.units.format_version(-1) == "no version"
     frame = pl.DataFrame({"v": [BIG, -BIG, 63, -1, None]}, schema={"v": pl.Int64()})
-    labels = frame.select(views.version_label("v"))["v"].to_list()
-    assert labels == [None if v is None else views.format_version(v) for v in frame["v"]]
+    labels = frame.select(views.units.version_label("v"))["v"].to_list()
+    assert labels == [None if v is None else views.units.format_version(v) for v in frame["v"]]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import FILES
-from lakeview.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.views.columns import value_text
+from lakeview.model.frames import FILES
+from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.views.schema.columns import value_text
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -45,7 +45,7 @@ def files(*records: int | None, deleted: int | None = 0) -> pl.DataFrame:
 
 
 def share_of(stats: pl.DataFrame, live: pl.DataFrame) -> tuple[Any, ...]:
-    return views.null_shares(stats, live).select("null_share", "exact", "mark", "files_known").row(0)
+    return views.schema.columns.null_shares(stats, live).select("null_share", "exact", "mark", "files_known").row(0)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_null_counts_that_may_include_deleted_rows_are_an_upper_bound() -> None:
 
 def test_null_shares_have_their_declared_shape_without_files() -> None:
     empty = statistics({"x": [(1, 2, 0)]}).clear()
-    assert views.null_shares(empty, files()).schema == views.NULL_SHARES
-    assert views.null_shares(empty, files())["null_share"].to_list() == [None]
+    assert views.schema.columns.null_shares(empty, files()).schema == views.schema.columns.NULL_SHARES
+    assert views.schema.columns.null_shares(empty, files())["null_share"].to_list() == [None]
 
 
 def test_names_that_collide_or_look_like_patterns_are_just_names() -> None:
     said: dict[str, list[Said | None]] = {name: [(1, 2, 1)] for name in ("path", "records", "^x$", "x", "*", "min")}
-    assert views.null_shares(statistics(said), files(10))["column"].to_list() == list(said)
-    assert views.null_shares(statistics(said), files(10))["null_share"].to_list() == [0.1] * len(said)
+    assert views.schema.columns.null_shares(statistics(said), files(10))["column"].to_list() == list(said)
+    assert views.schema.columns.null_shares(statistics(said), files(10))["null_share"].to_list() == [0.1] * len(said)
 
 
 def test_one_file_path_with_two_deletion_vectors_is_joined_by_both() -> None:
@@ -98,8 +98,8 @@ NESTED = Schema(
 
 
 def test_the_tree_holds_every_level_in_order() -> None:
-    tree = views.schema_tree(NESTED)
-    assert tree.schema == views.SCHEMA_TREE
+    tree = views.schema.columns.schema_tree(NESTED)
+    assert tree.schema == views.schema.columns.SCHEMA_TREE
     assert tree.select("path", "depth", "name", "type", "leaf").rows() == [
         ("x", 0, "x", "long", True),
         ("s", 0, "s", "struct<a.b: string, l: array<struct<z: long>>>", False),
@@ -117,14 +117,14 @@ def test_the_tree_holds_every_level_in_order() -> None:
 
 def test_the_tree_tells_ranges_and_nulls_of_leaves() -> None:
     stats = statistics({"x": [(5, 9, 0), (2, 7, 0)], "s.`a.b`": [("a", "k", 1), None], "m": [(None, None, 2)] * 2})
-    tree = views.schema_tree(NESTED, stats, files=files(10, 10))
+    tree = views.schema.columns.schema_tree(NESTED, stats, files=files(10, 10))
     told = {row["path"]: row for row in tree.iter_rows(named=True)}
     assert [told["x"][k] for k in ("min_text", "max_text", "range_is", "coverage")] == ["2", "9", "exact", 1.0]
     assert [told["s.`a.b`"][k] for k in ("min_text", "range_is", "coverage")] == ["a", "partial", 0.5]
     assert (told["s.`a.b`"]["null_share"], told["s.`a.b`"]["null_share_mark"]) == (0.05, "≥")
     assert (told["m"]["null_share"], told["m"]["coverage"], told["m"]["min_text"]) == (0.2, None, None)
     assert told["s"]["null_share"] is None
-    assert tree.schema == views.SCHEMA_TREE
+    assert tree.schema == views.schema.columns.SCHEMA_TREE
 
 
 def test_partition_values_tell_all_of_a_column_that_files_are_partitioned_by() -> None:
@@ -132,33 +132,33 @@ def test_partition_values_tell_all_of_a_column_that_files_are_partitioned_by() -
     values = pl.DataFrame({"a.b": ["k", None, "c"], "month": [1, 2, 3]}).to_struct("partition")
     live = files(10, 20, 10).with_columns(values, deleted_records=pl.Series([0, 10, 0]))
     stats = statistics({"x": [(1, 2, 0)] * 3})
-    row = views.schema_tree(schema, stats, files=live).row(1, named=True)
+    row = views.schema.columns.schema_tree(schema, stats, files=live).row(1, named=True)
     assert (row["path"], row["null_share"], row["null_share_mark"]) == ("`a.b`", 1 / 3, "")
     assert (row["min_text"], row["max_text"], row["range_is"], row["coverage"]) == ("c", "k", "exact", 1.0)
     uncounted = live.with_columns(records=pl.Series([None, 20, 10], dtype=pl.Int64))
-    told = views.schema_tree(schema, stats, files=uncounted).row(1, named=True)
+    told = views.schema.columns.schema_tree(schema, stats, files=uncounted).row(1, named=True)
     assert (told["null_share"], told["null_share_mark"]) == (0.5, "≈")
     # a column with statistics of its own is told by them: files of another partitioning have no value here
     both = stats.with_columns(stats["x"].alias("`a.b`"))
-    assert views.schema_tree(schema, both, files=live).row(1, named=True)["null_share"] == 0.0
+    assert views.schema.columns.schema_tree(schema, both, files=live).row(1, named=True)["null_share"] == 0.0
 
 
 def test_a_file_of_nulls_only_has_no_range_to_tell() -> None:
     stats = statistics({"x": [(5, 9, 0), (None, None, 10)]})
-    row = views.schema_tree(NESTED, stats, files=files(10, 10)).row(0, named=True)
+    row = views.schema.columns.schema_tree(NESTED, stats, files=files(10, 10)).row(0, named=True)
     assert (row["coverage"], row["range_is"], row["null_share"]) == (1.0, "exact", 0.5)
 
 
 def test_cut_or_loose_ranges_are_bounds() -> None:
     stats = statistics({"x": [(5, 9, 0)]}, exact=False)
-    assert views.schema_tree(NESTED, stats, files=files(10)).row(0, named=True)["range_is"] == "bound"
+    assert views.schema.columns.schema_tree(NESTED, stats, files=files(10)).row(0, named=True)["range_is"] == "bound"
 
 
 def test_without_files_the_rows_of_the_table_do() -> None:
     stats = statistics({"x": [(5, 9, 1), (2, 7, 1)]})
-    row = views.schema_tree(NESTED, stats, 20).row(0, named=True)
+    row = views.schema.columns.schema_tree(NESTED, stats, 20).row(0, named=True)
     assert (row["null_share"], row["null_share_mark"], row["coverage"]) == (0.1, "", 1.0)
-    unknown = views.schema_tree(NESTED, stats).row(0, named=True)
+    unknown = views.schema.columns.schema_tree(NESTED, stats).row(0, named=True)
     assert (unknown["null_share"], unknown["null_share_mark"]) == (None, None)
 
 
@@ -168,21 +168,21 @@ def test_null_shares_by_version_mark_what_is_far_from_usual() -> None:
         return statistics({"delay": [(1, 2, 99 if version == 35 else 2)], **later})
 
     history = [(v, NOON, told_by(v), files(100)) for v in range(30, 40)]
-    told = views.null_shares_by_version(history)
-    assert told.schema == views.NULL_SHARES_BY_VERSION
+    told = views.schema.columns.null_shares_by_version(history)
+    assert told.schema == views.schema.columns.NULL_SHARES_BY_VERSION
     unusual = told.filter("unusual").select("column", "version", "null_share", "usual")
     assert unusual.rows() == [("delay", 35, 0.99, 0.02)]
-    partial = views.null_shares_by_version(
+    partial = views.schema.columns.null_shares_by_version(
         [*history, (40, NOON, statistics({"delay": [(1, 2, 99), None]}), files(99, 1))]
     )
     assert partial.filter(version=40).select("mark", "unusual").rows() == [("\N{GREATER-THAN OR EQUAL TO}", False)]
     assert told.filter(pl.col("column") == "code")["version"].to_list() == list(range(34, 40))
-    assert views.null_shares_by_version([]).schema == views.NULL_SHARES_BY_VERSION
+    assert views.schema.columns.null_shares_by_version([]).schema == views.schema.columns.NULL_SHARES_BY_VERSION
 
 
 def test_versions_are_spread_with_both_ends() -> None:
-    assert views.spread_evenly(range(5), 24) == [0, 1, 2, 3, 4]
-    spread = views.spread_evenly(range(1000), 24)
+    assert views.schema.columns.spread_evenly(range(5), 24) == [0, 1, 2, 3, 4]
+    spread = views.schema.columns.spread_evenly(range(1000), 24)
     assert (len(spread), spread[0], spread[-1]) == (24, 0, 999)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.views import BaseChoice
+from lakeview.views.compare.versions import BaseChoice
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 
@@ -25,12 +25,12 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> lv.Table:
 
 
 def line(table: lv.Table) -> pl.DataFrame:
-    return views.timeline(table.history(), table.lifetimes())
+    return views.timeline.commits.timeline(table.history(), table.lifetimes())
 
 
 def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
-    text = views.sentence(good.snapshot(1), good.snapshot(4), line(good))
-    size = views.format_bytes(sum(good.snapshot(4).files["size"]) - sum(good.snapshot(1).files["size"]))
+    text = views.compare.versions.sentence(good.snapshot(1), good.snapshot(4), line(good))
+    size = views.units.format_bytes(sum(good.snapshot(4).files["size"]) - sum(good.snapshot(1).files["size"]))
     assert text == (
         f"flights from v1 (2026-03-02) to v4 (2026-03-05): +40 rows, 1 column added, 2 files written ({size}), "
         "0 removed (0 B); in 3 commits by ingest, li."
@@ -38,24 +38,26 @@ def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
 
 
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
-    text = views.sentence(good.snapshot(4), good.snapshot(6), line(good))
+    text = views.compare.versions.sentence(good.snapshot(4), good.snapshot(6), line(good))
     assert "as many rows, the same columns, the same files; in 2 commits by ingest, li." in text
 
 
 def test_files_are_compared_by_partition(good: lv.Table) -> None:
-    diff = views.partition_difference(good.snapshot(2), good.snapshot(5))
-    assert diff.schema == views.PARTITION_DIFF
+    diff = views.compare.versions.partition_difference(good.snapshot(2), good.snapshot(5))
+    assert diff.schema == views.compare.versions.PARTITION_DIFF
     told = diff.select("partition_text", "files_added", "files_removed", "records_added")
     assert told.rows() == [("month=1", 0, 0, 0), ("month=2", 0, 0, 0), ("month=3", 1, 0, 20), ("month=4", 1, 0, 60)]
-    back = views.partition_difference(good.snapshot(5), good.snapshot(2)).filter(pl.col("files_removed") > 0)
+    back = views.compare.versions.partition_difference(good.snapshot(5), good.snapshot(2)).filter(
+        pl.col("files_removed") > 0
+    )
     assert back.select("partition_text", "records_removed").rows() == [("month=3", 20), ("month=4", 60)]
 
 
 def test_rows_of_a_file_that_does_not_count_them_are_unknown(tmp_path: Path) -> None:
     table = lv.open_table(str(tables.silent(tmp_path / "events")))
-    diff = views.partition_difference(table.snapshot(0), table.snapshot(1))
+    diff = views.compare.versions.partition_difference(table.snapshot(0), table.snapshot(1))
     assert diff.select("partition_text", "files_added", "records_added").rows() == [("all files", 1, None)]
-    assert "an unknown number of rows" in views.sentence(table.snapshot(0), table.snapshot(1))
+    assert "an unknown number of rows" in views.compare.versions.sentence(table.snapshot(0), table.snapshot(1))
 
 
 def test_a_file_with_other_deleted_rows_is_neither_added_nor_removed(tmp_path: Path) -> None:
@@ -64,7 +66,7 @@ def test_a_file_with_other_deleted_rows_is_neither_added_nor_removed(tmp_path: P
     history.delete_vectors("v", {path: [0, 1]})
     table = lv.open_table(history.address)
     first, last = table.history()["version"].reverse()
-    difference = views.file_difference(table.snapshot(first), table.snapshot(last))
+    difference = views.compare.versions.file_difference(table.snapshot(first), table.snapshot(last))
     assert (difference.added, difference.removed, difference.redeleted, difference.rows) == (0, 0, 1, -2)
 
 
@@ -74,7 +76,7 @@ def test_properties_and_protocol_are_compared(tmp_path: Path) -> None:
     changed["metaData"]["configuration"] = {"delta.appendOnly": "true"}
     log.commit("SET TBLPROPERTIES", changed, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}})
     table = lv.open_table(str(log.root))
-    rows = views.settings_difference(table.snapshot(0), table.snapshot(1))
+    rows = views.compare.versions.settings_difference(table.snapshot(0), table.snapshot(1))
     assert rows.filter(pl.col("change") != "same").rows() == [
         ("delta.appendOnly", "added", None, "true"),
         ("delta.checkpointInterval", "dropped", "10", None),
@@ -85,8 +87,8 @@ def test_properties_and_protocol_are_compared(tmp_path: Path) -> None:
 
 def test_statistics_shift_by_column_and_a_new_one_says_so(good: lv.Table) -> None:
     sides = [good.snapshot(3), good.snapshot(6)]
-    shift = views.statistics_shift(sides[0], sides[1], good.statistics(3), good.statistics(6))
-    assert shift.schema == views.STATISTICS_SHIFT
+    shift = views.compare.statistics.statistics_shift(sides[0], sides[1], good.statistics(3), good.statistics(6))
+    assert shift.schema == views.compare.statistics.STATISTICS_SHIFT
     told = {row["column"]: (row["change"], row["before"], row["after"]) for row in shift.iter_rows(named=True)}
     assert told["delay"] == ("same", 0.2, 0.2)
     assert told["carrier"] == ("same", 0.0, 0.0)
@@ -100,17 +102,19 @@ def test_a_renamed_column_is_compared_with_itself(tmp_path: Path) -> None:
     table = lv.open_table(history.address)
     first, last = table.history()["version"].reverse()
     sides = [table.snapshot(v) for v in (first, last)]
-    shift = views.statistics_shift(sides[0], sides[1], table.statistics(first), table.statistics(last))
+    shift = views.compare.statistics.statistics_shift(
+        sides[0], sides[1], table.statistics(first), table.statistics(last)
+    )
     row = shift.row(by_predicate=pl.col("column") == "remark", named=True)
     assert (row["change"], row["before"], row["after"]) == ("shifted", 0.0, 0.5)
 
 
 def test_bases_worth_choosing_are_offered_each_once(good: lv.Table) -> None:
-    assert views.base_choices(line(good), 6) == [
+    assert views.compare.versions.base_choices(line(good), 6) == [
         BaseChoice("the version before", 5),
         BaseChoice("before the last schema change", 3),
     ]
-    assert views.base_choices(line(good), 0) == []
+    assert views.compare.versions.base_choices(line(good), 0) == []
 
 
 def test_rows_that_were_only_copied_are_no_difference() -> None:
@@ -123,7 +127,7 @@ def test_rows_that_were_only_copied_are_no_difference() -> None:
         },
         schema_overrides={"_commit_timestamp": pl.Datetime("us", "UTC")},
     )
-    found = views.row_difference(changes)
+    found = views.compare.rows.row_difference(changes)
     assert (found.gained, found.lost, found.read) == (1, 0, 5)
     assert found.rows.rows() == [(1, 3)]
 
@@ -140,15 +144,15 @@ def test_rows_are_told_apart_whatever_their_columns_are_called_and_hold() -> Non
             _commit_timestamp=pl.lit(None, pl.Datetime("us", "UTC")),
         )
     )
-    found = views.row_difference(changes)
+    found = views.compare.rows.row_difference(changes)
     assert (found.gained, found.lost, found.read) == (2, 0, 4)
     assert found.rows.columns == ["_difference", "^a$", "a", "_difference_", "m"]
     assert found.rows.select(pl.nth(0, 1, 2, 3)).rows() == [(1, 2, 1, "x"), (1, 3, None, "y")]
     assert found.rows.schema["m"] == kinds["m"]
-    assert views.row_difference(changes, 1).rows.rows() == found.rows.rows()[:1]
+    assert views.compare.rows.row_difference(changes, 1).rows.rows() == found.rows.rows()[:1]
 
 
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:
-    assert views.row_difference(good.changes(2, 3)).gained == 40
-    back = views.row_difference(good.changes(5, 6))
+    assert views.compare.rows.row_difference(good.changes(2, 3)).gained == 40
+    back = views.compare.rows.row_difference(good.changes(5, 6))
     assert (back.gained, back.lost, back.read) == (0, 0, 120)

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import COMMITS, FILES, RULES
 from lakeview.iceberg.opening import open_iceberg
-from lakeview.schema import ArrayType, Field, PrimitiveType, Schema, StructType
-from lakeview.snapshot import Snapshot, TableMetadata, TableProtocol
-from lakeview.views.needs import Origin
+from lakeview.model.frames import COMMITS, FILES, RULES
+from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema, StructType
+from lakeview.model.snapshot import Snapshot, TableMetadata, TableProtocol
+from lakeview.views.engines.requirements import Origin
 from tests.builders.iceberg import IcebergHistory
 from tests.views.story import FLIGHTS
 
@@ -39,12 +39,14 @@ def iceberg(version: int) -> TableProtocol:
 
 
 def answers(made: Snapshot, engine: str, **more: Any) -> dict[str, Any]:
-    told = views.compatibility(views.needs(made, **more), made.format)
+    told = views.engines.compatibility.compatibility(views.engines.requirements.needs(made, **more), made.format)
     return told.filter(pl.col("engine") == engine).row(0, named=True)
 
 
 def test_a_plain_table_is_read_by_everybody() -> None:
-    told = views.compatibility(views.needs(snapshot(TableProtocol(1, 2))), "delta")
+    told = views.engines.compatibility.compatibility(
+        views.engines.requirements.needs(snapshot(TableProtocol(1, 2))), "delta"
+    )
     assert set(told["read"]) == {"yes"}
     assert set(told["write"]) == {"yes", "never", "unknown"}
 
@@ -94,7 +96,7 @@ def test_the_commit_that_turned_a_feature_on_is_named() -> None:
         (4, moment, "mo", delta("typeWidening")),
         (9, moment, "li", delta("columnMapping", "typeWidening")),
     ]
-    origins = views.protocol_origins(protocols, "delta", whole=True)
+    origins = views.engines.requirements.protocol_origins(protocols, "delta", whole=True)
     assert {f: o.version for f, o in origins.items()} == {"columnMapping": 9, "typeWidening": 4}
     told = answers(snapshot(delta("columnMapping", "typeWidening")), "polars", origins=origins)
     assert (told["blame"], told["since"], told["writer"]) == ("columnMapping", 9, "li")
@@ -102,13 +104,13 @@ def test_the_commit_that_turned_a_feature_on_is_named() -> None:
 
 def test_what_was_on_before_the_log_begins_has_no_origin() -> None:
     protocols = [(40, None, None, delta("columnMapping")), (44, None, None, delta("columnMapping", "typeWidening"))]
-    assert list(views.protocol_origins(protocols, "delta", whole=False)) == ["typeWidening"]
+    assert list(views.engines.requirements.protocol_origins(protocols, "delta", whole=False)) == ["typeWidening"]
 
 
 def test_a_feature_that_was_dropped_and_came_back_is_new() -> None:
     on, off = delta("columnMapping"), delta("appendOnly")
     protocols = [(0, None, None, on), (3, None, None, off), (7, None, None, on)]
-    assert views.protocol_origins(protocols, "delta", whole=True)["columnMapping"].version == 7
+    assert views.engines.requirements.protocol_origins(protocols, "delta", whole=True)["columnMapping"].version == 7
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,12 @@ def deletes(*kinds: str) -> pl.DataFrame:
 )
 def test_what_a_table_uses_is_found_where_no_protocol_names_it(made: dict[str, Any], needed: list[str]) -> None:
     version = made.pop("version")
-    assert views.needs(snapshot(iceberg(version), table_format="iceberg", **made))["feature"].to_list() == needed
+    assert (
+        views.engines.requirements.needs(snapshot(iceberg(version), table_format="iceberg", **made))[
+            "feature"
+        ].to_list()
+        == needed
+    )
 
 
 def test_a_schema_of_a_thousand_levels_is_walked() -> None:
@@ -166,7 +173,7 @@ def test_a_schema_of_a_thousand_levels_is_walked() -> None:
     for _ in range(5000):
         deep = ArrayType(deep)
     made = snapshot(iceberg(3), table_format="iceberg", schema=Schema((Field("a", deep),)))
-    assert views.needs(made)["feature"].to_list() == ["format version 3", "variant"]
+    assert views.engines.requirements.needs(made)["feature"].to_list() == ["format version 3", "variant"]
 
 
 def test_the_first_commit_with_deletes_is_found_in_its_metrics() -> None:
@@ -175,16 +182,18 @@ def test_the_first_commit_with_deletes_is_found_in_its_metrics() -> None:
         {"version": 10, "position": 1, "metrics": '{"added-equality-deletes":1}', "engine": "flink"},
         {"version": 20, "position": 2, "metrics": '{"added-equality-delete-files":3,"added-dvs":0}', "engine": "spark"},
     ]
-    found = views.usage_origins(pl.DataFrame(rows, schema=COMMITS), [(20, None, Schema())], "iceberg")
+    found = views.engines.requirements.usage_origins(
+        pl.DataFrame(rows, schema=COMMITS), [(20, None, Schema())], "iceberg"
+    )
     assert found == {"equality deletes": Origin(10, None, "flink")}
 
 
 def test_a_format_without_rules_is_unknown_and_not_fine() -> None:
     made = snapshot(TableProtocol(1, 2), table_format="another")
-    assert views.needs(made).is_empty()
-    assert views.compatibility(views.needs(made), "another").is_empty()
-    assert views.shared_needs(made).is_empty()
-    assert views.recipients(views.shared_needs(made), "another").is_empty()
+    assert views.engines.requirements.needs(made).is_empty()
+    assert views.engines.compatibility.compatibility(views.engines.requirements.needs(made), "another").is_empty()
+    assert views.engines.requirements.shared_needs(made).is_empty()
+    assert views.engines.compatibility.recipients(views.engines.requirements.shared_needs(made), "another").is_empty()
 
 
 def sharing(*features: str, version: int = 3, told: bool = True) -> Snapshot:
@@ -206,7 +215,7 @@ def sharing(*features: str, version: int = 3, told: bool = True) -> Snapshot:
     ],
 )
 def test_what_a_shared_table_asks_of_recipients(made: Snapshot, needed: list[str]) -> None:
-    assert views.needs(made)["feature"].to_list() == needed
+    assert views.engines.requirements.needs(made)["feature"].to_list() == needed
 
 
 @pytest.mark.parametrize(
@@ -248,16 +257,22 @@ def test_who_reads_a_shared_table(made: Snapshot, recipient: str, read: str, bec
 def test_who_could_read_a_table_once_it_is_shared() -> None:
     made = snapshot(delta("deletionVectors", "v2Checkpoint"))
     origins = {"deletionVectors": Origin(4, None, "li")}
-    needed = views.shared_needs(made, origins)
+    needed = views.engines.requirements.shared_needs(made, origins)
     assert needed.select("feature", "since").rows() == [("delta responses", 4), ("deletionVectors", 4)]
-    told = views.recipients(needed, "delta").filter(engine="Oracle Autonomous AI Database").row(0, named=True)
+    told = (
+        views.engines.compatibility.recipients(needed, "delta")
+        .filter(engine="Oracle Autonomous AI Database")
+        .row(0, named=True)
+    )
     assert (told["read"], told["blame"], told["since"], told["writer"]) == ("no", "deletionVectors", 4, "li")
 
 
 def test_a_mapping_that_a_version_only_implies_asks_nothing_of_recipients() -> None:
-    assert views.shared_needs(snapshot(TableProtocol(2, 5)))["feature"].to_list() == ["parquet responses"]
+    assert views.engines.requirements.shared_needs(snapshot(TableProtocol(2, 5)))["feature"].to_list() == [
+        "parquet responses"
+    ]
     mapped = snapshot(TableProtocol(2, 5), properties={"delta.columnMapping.mode": "name"})
-    assert views.shared_needs(mapped)["feature"].to_list() == ["delta responses", "columnMapping"]
+    assert views.engines.requirements.shared_needs(mapped)["feature"].to_list() == ["delta responses", "columnMapping"]
 
 
 def test_the_sources_of_the_blame_come_first() -> None:
@@ -281,11 +296,11 @@ def test_the_sources_of_the_blame_come_first() -> None:
 )
 def test_what_turned_a_feature_on_in_words(origin: Origin | None, words: str) -> None:
     origins = {} if origin is None else {"columnMapping": origin}
-    needed = views.needs(snapshot(delta("columnMapping")), origins)
-    assert needed.select(views.turned_on()).item() == words
-    assert needed.select(views.turned_on(brief=True)).item() == words.split(",")[0]
-    told = views.compatibility(needed, "delta").filter(engine="polars")
-    assert told.select(views.turned_on()).item() == words
+    needed = views.engines.requirements.needs(snapshot(delta("columnMapping")), origins)
+    assert needed.select(views.engines.compatibility.turned_on()).item() == words
+    assert needed.select(views.engines.compatibility.turned_on(brief=True)).item() == words.split(",")[0]
+    told = views.engines.compatibility.compatibility(needed, "delta").filter(engine="polars")
+    assert told.select(views.engines.compatibility.turned_on()).item() == words
 
 
 def test_a_table_of_the_second_format_is_judged(tmp_path: Path) -> None:
@@ -293,12 +308,14 @@ def test_a_table_of_the_second_format_is_judged(tmp_path: Path) -> None:
     history.append("a", [{"id": 1}, {"id": 2}])
     history.delete_equal("d", [history.fields["id"]], [{"id": 1}])
     table = open_iceberg(history.address)
-    told = answers(table.snapshot(), "PyIceberg", origins=views.usage_origins(table.history(), [], "iceberg"))
+    told = answers(
+        table.snapshot(), "PyIceberg", origins=views.engines.requirements.usage_origins(table.history(), [], "iceberg")
+    )
     assert (told["read"], told["blame"]) == ("no", "equality deletes")
 
 
 def test_files_are_not_read_for_it() -> None:
     made = snapshot(TableProtocol(1, 2), rules=pl.DataFrame(schema=RULES))
-    views.needs(made)
+    views.engines.requirements.needs(made)
     assert not hasattr(made, "_files")
     assert made.files.schema == FILES

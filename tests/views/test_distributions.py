@@ -35,8 +35,8 @@ SAMPLE = pl.DataFrame(COLUMNS)
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_row_is_counted_once_and_found_again_by_its_condition(name: str) -> None:
-    spread = views.distributions(SAMPLE.select(name))
-    assert spread.schema == views.DISTRIBUTIONS
+    spread = views.data.distributions.distributions(SAMPLE.select(name))
+    assert spread.schema == views.data.distributions.DISTRIBUTIONS
     assert int(spread["count"].sum()) == N
     assert math.isclose(float(spread["share"].sum()), 1.0)
     for condition, count in spread.drop_nulls("condition").select("condition", "count").iter_rows():
@@ -51,34 +51,41 @@ def test_every_row_is_counted_once_and_found_again_by_its_condition(name: str) -
     ],
 )  # fmt: skip
 def test_a_column_is_told_in_its_own_way(name: str, kinds: set[str]) -> None:
-    spread = views.distributions(SAMPLE.select(name))
+    spread = views.data.distributions.distributions(SAMPLE.select(name))
     assert set(spread["kind"]) == kinds
     assert spread.height <= 22
 
 
 def test_the_most_frequent_value_comes_first() -> None:
-    spread = views.distributions(pl.DataFrame({"x": ["b", "a", "b", None]}))
+    spread = views.data.distributions.distributions(pl.DataFrame({"x": ["b", "a", "b", None]}))
     assert spread.select("kind", "label", "count").rows() == [("value", "b", 2), ("value", "a", 1), ("null", "null", 1)]
 
 
 def test_nested_columns_tell_their_nulls_alone() -> None:
-    spread = views.distributions(pl.DataFrame({"l": [[1], None], "s": [{"a": 1}, {"a": 2}]}))
+    spread = views.data.distributions.distributions(pl.DataFrame({"l": [[1], None], "s": [{"a": 1}, {"a": 2}]}))
     assert spread.select("column", "kind", "count").rows() == [("l", "null", 1)]
 
 
 def test_a_name_that_polars_takes_for_a_pattern_has_no_condition() -> None:
-    assert views.distributions(pl.DataFrame({"^x$": ["a", None]}))["condition"].to_list() == [None, None]
+    assert views.data.distributions.distributions(pl.DataFrame({"^x$": ["a", None]}))["condition"].to_list() == [
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("sample", [pl.DataFrame(), pl.DataFrame(schema={"x": pl.Int64()})])
 def test_no_rows_have_no_distribution(sample: pl.DataFrame) -> None:
-    assert views.distributions(sample).equals(pl.DataFrame(schema=views.DISTRIBUTIONS))
+    assert views.data.distributions.distributions(sample).equals(
+        pl.DataFrame(schema=views.data.distributions.DISTRIBUTIONS)
+    )
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_distribution_has_a_picture(name: str, dark: bool) -> None:
-    chart = charts.distribution_bars(views.distributions(SAMPLE.select(name)), dark=dark).to_dict()
+    chart = charts.distributions.distribution_bars(
+        views.data.distributions.distributions(SAMPLE.select(name)), dark=dark
+    ).to_dict()
     assert name in chart["title"]["text"]
 
 
@@ -92,7 +99,7 @@ def test_changes_are_added_up_by_commit_and_type() -> None:
         },
         orient="row",
     )  # fmt: skip
-    costs = views.change_costs(plan)
-    assert costs.schema == views.CHANGE_COSTS
+    costs = views.data.changes.change_costs(plan)
+    assert costs.schema == views.data.changes.CHANGE_COSTS
     assert costs.rows() == [(4, "recorded", 1, 2, 7, "feed"), (3, "insert", 2, None, 20, "derived")]
-    assert views.change_costs(plan.clear()).schema == views.CHANGE_COSTS
+    assert views.data.changes.change_costs(plan.clear()).schema == views.data.changes.CHANGE_COSTS

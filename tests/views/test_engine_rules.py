@@ -13,9 +13,9 @@ import pytest
 from lakeview import views
 from lakeview.delta import features
 from lakeview.delta.lint.protocol import READER_AND_WRITER
-from lakeview.iceberg.metadata import NEWEST_VERSION
-from lakeview.sharing.client import CAPABILITIES
-from lakeview.views.engine_rules import MEASURED, Engine, Told, all_words, engines, format_words
+from lakeview.iceberg.metadata.table_metadata import NEWEST_VERSION
+from lakeview.sharing.client.endpoints import CAPABILITIES
+from lakeview.views.engines.rules import MEASURED, Engine, Told, all_words, engines, format_words
 
 FORMATS = sorted(all_words())
 SOURCE = re.compile(r"https://\S+|measured|file \S+ of the connector, [\d.]+")
@@ -36,7 +36,7 @@ def known(table_format: str) -> frozenset[str]:
 def test_every_statement_has_its_source_and_the_day_it_was_read() -> None:
     for _, engine, one in told():
         assert SOURCE.fullmatch(one.source), (engine.name, one.source)
-        assert FIRST_READ <= one.checked <= views.rules_date(), (engine.name, one.source)
+        assert FIRST_READ <= one.checked <= views.engines.compatibility.rules_date(), (engine.name, one.source)
         assert one.reads or one.reads_not or one.writes or one.writes_not, (engine.name, one.source)
 
 
@@ -100,10 +100,12 @@ def test_who_only_reads_is_not_said_to_write() -> None:
 @pytest.mark.parametrize("table_format", FORMATS)
 def test_what_no_source_speaks_of_is_never_a_yes(table_format: str) -> None:
     needed = pl.DataFrame(
-        [("timeTurner", True, True, None, None, None, None)], schema=views.NEEDS, orient="row"
+        [("timeTurner", True, True, None, None, None, None)], schema=views.engines.requirements.NEEDS, orient="row"
     )  # fmt: skip
     for row, engine in zip(
-        views.compatibility(needed, table_format).iter_rows(named=True), engines(table_format), strict=True
+        views.engines.compatibility.compatibility(needed, table_format).iter_rows(named=True),
+        engines(table_format),
+        strict=True,
     ):
         whole = any("read" in one.complete for one in engine.told)
         assert row["read"] == ("no" if whole else "unknown"), engine.name

@@ -18,7 +18,7 @@ from pyiceberg.table import StaticTable
 
 import lakeview as lv
 from lakeview import views
-from lakeview.views.engine_rules import MEASURED, all_words, engines
+from lakeview.views.engines.rules import MEASURED, all_words, engines
 from tests.builders.actions import metadata
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -140,7 +140,9 @@ def test_who_reads_an_iceberg_feature(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")  # the other planner is a package of its own
     wrong = []
     for feature, history in iceberg(tmp_path):
-        assert feature in views.needs(lv.open_table(history.address).snapshot())["feature"].to_list()
+        assert (
+            feature in views.engines.requirements.needs(lv.open_table(history.address).snapshot())["feature"].to_list()
+        )
         newest = max((history.root / "metadata").glob("v*.metadata.json"), key=lambda f: int(f.name[1:].split(".")[0]))
         for name, read in ICEBERG.items():
             said, found = measured("iceberg", name, "read", feature), tried(read, str(newest))

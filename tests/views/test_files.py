@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import FILES, LIFETIMES, formatted
+from lakeview.model.frames import FILES, LIFETIMES, formatted
 from tests.views.story import MIB, Story, flights
 from tests.views.test_columns import statistics
 
@@ -30,29 +30,29 @@ def sized(*sizes: int) -> pl.DataFrame:
     ],
 )
 def test_a_file_falls_in_its_bin(size: int, label: str) -> None:
-    assert views.file_sizes(sized(size)).filter(pl.col("files") > 0)["label"].to_list() == [label]
+    assert views.files.sizes.file_sizes(sized(size)).filter(pl.col("files") > 0)["label"].to_list() == [label]
 
 
 def test_bins_double_without_gaps_and_reach_the_target() -> None:
-    bins = views.file_sizes(sized(100, 200))
-    assert bins.schema == views.FILE_SIZES
+    bins = views.files.sizes.file_sizes(sized(100, 200))
+    assert bins.schema == views.files.sizes.FILE_SIZES
     assert (bins["bin_low"][1:] == bins["bin_high"][:-1]).all()
-    assert bins["bin_high"][-1] == views.TARGET_HIGH
+    assert bins["bin_high"][-1] == views.files.sizes.TARGET_HIGH
     assert bins["label"].is_unique().all()
     assert bins.filter("target")["label"].to_list() == ["64\N{EN DASH}128 MiB", "128\N{EN DASH}256 MiB"]
-    assert bins.filter("small")["bin_high"].max() == views.SMALL_FILE_BYTES
+    assert bins.filter("small")["bin_high"].max() == views.files.sizes.SMALL_FILE_BYTES
     assert (bins["files"].sum(), bins["bytes"].sum()) == (2, 300)
 
 
 def test_no_files_make_empty_bins_and_unknown_figures() -> None:
     empty = pl.DataFrame(schema=FILES)
-    assert views.file_sizes(empty)["files"].sum() == 0
-    facts = views.file_facts(empty)
+    assert views.files.sizes.file_sizes(empty)["files"].sum() == 0
+    facts = views.files.sizes.file_facts(empty)
     assert (facts.files, facts.median_size, facts.median_records, facts.with_records_share) == (0, None, None, None)
 
 
 def test_facts_of_a_story() -> None:
-    facts = views.file_facts(flights().files())
+    facts = views.files.sizes.file_facts(flights().files())
     assert (facts.files, facts.small_files, facts.small_bytes) == (456, 360, 360 * 290_000)
     assert (facts.median_size, facts.median_records) == (290_000, 600)
     assert facts.ideal_files == 48
@@ -65,18 +65,18 @@ def test_what_some_files_do_not_tell_leaves_the_least_there_is() -> None:
         records=pl.Series([10, 20, None, 40], dtype=pl.Int64),
         deleted_records=pl.Series([1, 2, 0, None], dtype=pl.Int64),
     )
-    facts = views.file_facts(told)
+    facts = views.files.sizes.file_facts(told)
     assert (facts.bytes, facts.least_bytes, facts.least_records) == (None, 13, 9 + 18)
-    whole = views.file_facts(flights().files())
+    whole = views.files.sizes.file_facts(flights().files())
     assert (whole.least_bytes, whole.least_records) == (whole.bytes, flights().files()["records"].sum())
 
 
 def test_facts_leave_unknown_deletes_unknown() -> None:
     files = sized(1, 2).with_columns(deletion_vector=pl.Series([None, "dv"]), deleted_records=pl.Series([0, None]))
-    facts = views.file_facts(files)
+    facts = views.files.sizes.file_facts(files)
     assert (facts.files_with_deletes, facts.files_perhaps_with_deletes, facts.deleted_records) == (1, 0, None)
     untold = files.with_columns(deletion_vector=pl.lit(None, pl.String))  # delete files may hit it
-    facts = views.file_facts(untold)
+    facts = views.files.sizes.file_facts(untold)
     assert (facts.files_with_deletes, facts.files_perhaps_with_deletes, facts.deleted_records) == (0, 1, None)
 
 
@@ -94,32 +94,32 @@ def test_facts_leave_unknown_deletes_unknown() -> None:
     ],
 )
 def test_a_listing_may_leave_out_the_folder_that_absolute_paths_share(paths: list[str], folder: str) -> None:
-    assert views.common_folder(pl.Series(paths, dtype=pl.String)) == folder
+    assert views.files.sizes.common_folder(pl.Series(paths, dtype=pl.String)) == folder
 
 
 def test_a_page_is_sorted_cut_and_stable() -> None:
     files = sized(3, 1, 2, 1)
-    assert views.file_page(files)["path"].to_list() == ["f1", "f3", "f2", "f0"]
-    assert views.file_page(files, "size", True)["path"].to_list() == ["f0", "f2", "f1", "f3"]
-    assert views.file_page(files, offset=1, limit=2)["path"].to_list() == ["f3", "f2"]
-    assert views.file_page(files, "path", True, limit=1)["path"].to_list() == ["f3"]
-    assert views.file_page(files, offset=99).schema == views.FILE_PAGE
+    assert views.files.sizes.file_page(files)["path"].to_list() == ["f1", "f3", "f2", "f0"]
+    assert views.files.sizes.file_page(files, "size", True)["path"].to_list() == ["f0", "f2", "f1", "f3"]
+    assert views.files.sizes.file_page(files, offset=1, limit=2)["path"].to_list() == ["f3", "f2"]
+    assert views.files.sizes.file_page(files, "path", True, limit=1)["path"].to_list() == ["f3"]
+    assert views.files.sizes.file_page(files, offset=99).schema == views.files.sizes.FILE_PAGE
 
 
 def test_a_page_knows_who_added_a_file_and_its_range() -> None:
     story = Story().append(10).append(20, month=2).optimize(1)
-    page = views.file_page(story.files(), "path", lifetimes=story.lifetimes(), partition="month=2")
+    page = views.files.sizes.file_page(story.files(), "path", lifetimes=story.lifetimes(), partition="month=2")
     assert page.select("path", "added").rows() == [("month=2/part-1.parquet", 1)]
     stats = statistics({"path": [("a", "b", 1), None]})
-    ranged = views.file_page(sized(1, 2), statistics=stats, column="path")
+    ranged = views.files.sizes.file_page(sized(1, 2), statistics=stats, column="path")
     assert ranged.select("null_count", "min_text", "max_text").rows() == [(1, "a", "b"), (None, None, None)]
-    assert views.file_page(sized(1), statistics=stats, column="no such")["min_text"].to_list() == [None]
+    assert views.files.sizes.file_page(sized(1), statistics=stats, column="no such")["min_text"].to_list() == [None]
 
 
 def test_a_file_removed_and_added_again_was_added_last() -> None:
     rows = [("f0", None, 1, 2, 1, 1), ("f0", None, 5, None, 1, 1)]
     lifetimes = pl.DataFrame(rows, schema=LIFETIMES, orient="row")
-    assert views.file_page(sized(1), lifetimes=lifetimes)["added"].to_list() == [5]
+    assert views.files.sizes.file_page(sized(1), lifetimes=lifetimes)["added"].to_list() == [5]
 
 
 def test_a_million_files_fit() -> None:
@@ -133,6 +133,6 @@ def test_a_million_files_fit() -> None:
             partition_text=formatted("day={}", pl.int_range(n) % 400),
         )
     )
-    assert views.file_sizes(files)["files"].sum() == n
-    assert views.file_facts(files).files == n
-    assert views.file_page(files, descending=True, offset=n - 1)["path"].to_list() == ["part-0"]
+    assert views.files.sizes.file_sizes(files)["files"].sum() == n
+    assert views.files.sizes.file_facts(files).files == n
+    assert views.files.sizes.file_page(files, descending=True, offset=n - 1)["path"].to_list() == ["part-0"]

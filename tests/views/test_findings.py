@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.findings import Finding, Severity
-from lakeview.frames import FILES
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.frames import FILES
+from lakeview.model.snapshot import Snapshot, TableMetadata
 from tests.views.story import FLIGHTS, MIB, Story, flights
 from tests.views.test_columns import statistics
 
 
 def found_in(story: Story, unreadable: dict[int, str] | None = None) -> dict[str, Finding]:
-    found = views.findings(
+    found = views.health.findings.findings(
         story.snapshot(),
         versions=story.versions(unreadable),
         commits=story.frame(),
@@ -45,7 +45,7 @@ def test_a_year_of_flights() -> None:
     assert small.evidence.endswith("would hold the table; 370 of them in month=12")
     assert small.remedy is not None
     assert small.page == "files"
-    verdict = views.verdict(list(found.values()))
+    verdict = views.health.findings.verdict(list(found.values()))
     assert verdict == "Readable and fresh, but one thing is broken and three need attention"
 
 
@@ -55,7 +55,7 @@ def test_a_table_in_order_needs_nothing() -> None:
         story.after(days=1).append(1000, size=100 * MIB, month=day + 1)
     found = found_in(story)
     assert {f.severity for f in found.values()} == {Severity.PASS}
-    assert views.verdict(list(found.values())) == "Readable and fresh, and nothing needs attention"
+    assert views.health.findings.verdict(list(found.values())) == "Readable and fresh, and nothing needs attention"
 
 
 def test_small_tables_of_small_files_are_fine() -> None:
@@ -72,13 +72,19 @@ def test_what_a_clean_up_takes_is_told_after_what_is_wrong_with_the_table() -> N
     story = (
         Story().append(1, size=200 * MIB).overwrite(0, records=1).append(1000, files=100, size=2 * MIB).after(days=30)
     )
-    policy = views.retention_policy({})
-    retention = views.retention(story.versions(), story.lifetimes(), policy, commits=story.frame(), now=story.now)
-    found = views.findings(story.snapshot(), versions=story.versions(), retention=retention, now=story.now)
+    policy = views.retention.policy.retention_policy({})
+    retention = views.retention.simulation.retention(
+        story.versions(), story.lifetimes(), policy, commits=story.frame(), now=story.now
+    )
+    found = views.health.findings.findings(
+        story.snapshot(), versions=story.versions(), retention=retention, now=story.now
+    )
     assert [(f.severity, f.page) for f in found[:2]] == [(Severity.ATTENTION, "files"), (Severity.ATTENTION, "health")]
-    present = views.findings(story.snapshot(), now=story.now)
-    past = views.past_findings(story.snapshot(), versions=story.versions(), retention=retention, now=story.now)
-    assert views.worst_first([*past, *present]) == found
+    present = views.health.findings.findings(story.snapshot(), now=story.now)
+    past = views.health.findings.past_findings(
+        story.snapshot(), versions=story.versions(), retention=retention, now=story.now
+    )
+    assert views.health.findings.worst_first([*past, *present]) == found
 
 
 def test_no_data_for_long_is_late() -> None:
@@ -119,7 +125,7 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
     stats = statistics({"^x$": [(1, 2, 0), None], "records": [None, None]})
-    claims = [f.claim for f in views.findings(snapshot, statistics=stats, now=Story().now)]
+    claims = [f.claim for f in views.health.findings.findings(snapshot, statistics=stats, now=Story().now)]
     assert "1 of 2 files carry no statistics" in claims
 
 
@@ -127,7 +133,9 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
 def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
     rows = [{"path": "f", "size": 10, "records": 100, "deleted_records": deleted, "deletion_vector": "dv"}]
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
-    found = views.findings(Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)}), now=Story().now)
+    found = views.health.findings.findings(
+        Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)}), now=Story().now
+    )
     weighed = next(f for f in found if f.claim.startswith("Deleted rows"))
     assert weighed.severity is severity
     assert weighed.evidence == f"1 file, {deleted} rows, {deleted}.0 % of the table"
@@ -135,7 +143,7 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
 
 def test_an_empty_table_says_so() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
-    found = views.findings(Snapshot(metadata), now=Story().now + timedelta(days=1))
+    found = views.health.findings.findings(Snapshot(metadata), now=Story().now + timedelta(days=1))
     assert [f.claim for f in found] == ["The table holds no files"]
 
 
@@ -151,8 +159,10 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
 
     def broken(shown: int) -> tuple[str, list[tuple[str, str]]]:
         snapshot = Snapshot(TableMetadata("memory://t", "delta", shown, None, FLIGHTS))
-        found = views.findings(snapshot, versions=versions, now=story.now)
-        return views.verdict(found), [(f.claim, f.evidence) for f in found if f.severity is Severity.BROKEN]
+        found = views.health.findings.findings(snapshot, versions=versions, now=story.now)
+        return views.health.findings.verdict(found), [
+            (f.claim, f.evidence) for f in found if f.severity is Severity.BROKEN
+        ]
 
     assert broken(4) == ("Readable, but one thing is broken", [("v2\N{EN DASH}v3 cannot be read", "f3 is missing")])
     own = "This version cannot be read"
@@ -177,4 +187,4 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
 )
 def test_the_verdict_counts(broken: int, attention: int, sentence: str) -> None:
     found = [Finding(Severity.BROKEN, "b")] * broken + [Finding(Severity.ATTENTION, "a")] * attention
-    assert views.verdict(found) == sentence
+    assert views.health.findings.verdict(found) == sentence

@@ -15,8 +15,8 @@ import pytest
 
 from lakeview import open_table, views
 from lakeview.delta.data.file_statistics import file_statistics
-from lakeview.table import Table
-from lakeview.views import KeptRules
+from lakeview.model.table import Table
+from lakeview.views.quality.constraints import KeptRules
 from tests.builders.actions import metadata, protocol, schema_string
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -47,8 +47,10 @@ def delta_table(
 def kept(table: Table) -> KeptRules:
     """What is proved of the latest version."""
     snapshot = table.snapshot()
-    rules = views.stated_rules(snapshot)
-    return views.kept_rules(snapshot, rules, table.statistics(columns=views.rule_columns(rules, snapshot.schema)))
+    rules = views.quality.constraints.stated_rules(snapshot)
+    return views.quality.constraints.kept_rules(
+        snapshot, rules, table.statistics(columns=views.quality.constraints.rule_columns(rules, snapshot.schema))
+    )
 
 
 def one(table: Table) -> Row:
@@ -136,16 +138,16 @@ def test_the_rows_that_break_it_are_found_by_a_filter(rule: str, where: str | No
 
 def test_files_that_break_it_are_named(tmp_path: Path) -> None:
     found = kept(delta_table(tmp_path / "t", ["a > 0"], [a(1), a(-1, -1), a(None, 5)]))
-    assert found.files.schema == views.BROKEN_FILES
+    assert found.files.schema == views.quality.constraints.BROKEN_FILES
     assert found.files.select("path", "records_broken").rows() == [("f1.parquet", 2), ("f2.parquet", 1)]
 
 
 def test_of_very_many_constraints_the_first_are_looked_at(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", ["a > 0", "b > 0", "p > 0"], [a(1)])
     snapshot = table.snapshot()
-    rules = views.stated_rules(snapshot)
-    columns = views.rule_columns(rules, snapshot.schema, 1)
-    found = views.kept_rules(snapshot, rules, table.statistics(columns=columns), 1)
+    rules = views.quality.constraints.stated_rules(snapshot)
+    columns = views.quality.constraints.rule_columns(rules, snapshot.schema, 1)
+    found = views.quality.constraints.kept_rules(snapshot, rules, table.statistics(columns=columns), 1)
     assert (columns, found.rules["rule"].to_list(), found.left_out) == (["a"], ["a > 0"], 2)
 
 
@@ -297,21 +299,23 @@ def _breaking(rule: str, rows: list[Row]) -> int:
 
 def test_a_table_without_rules_costs_nothing(tmp_path: Path) -> None:
     snapshot = delta_table(tmp_path / "t", [], [a(1)]).snapshot()
-    found = views.kept_rules(snapshot, views.stated_rules(snapshot), pl.DataFrame())
-    assert (found.rules.schema, found.rules.height) == (views.KEPT_RULES, 0)
-    assert (found.files.schema, found.files.height) == (views.BROKEN_FILES, 0)
+    found = views.quality.constraints.kept_rules(
+        snapshot, views.quality.constraints.stated_rules(snapshot), pl.DataFrame()
+    )
+    assert (found.rules.schema, found.rules.height) == (views.quality.constraints.KEPT_RULES, 0)
+    assert (found.files.schema, found.files.height) == (views.quality.constraints.BROKEN_FILES, 0)
 
 
 def test_what_is_broken_is_a_finding(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", ["a > 0", "b > 0", "p > 0", "d IS NULL"], [[{"a": -1, "b": -1, "p": -1}]])
-    (finding,) = views.rule_findings(kept(table))
+    (finding,) = views.health.findings.rule_findings(kept(table))
     assert finding.claim == "3 of the table's rules are broken"
     assert finding.evidence.startswith("a > 0 in 1 file, 1 row or more; b > 0 in 1 file")
     assert (finding.severity, finding.page) == ("attention", "quality")
     only = delta_table(tmp_path / "only", ["a <> 3"], [a(1, 3), a(1, 5)])
-    (finding,) = views.rule_findings(kept(only))
+    (finding,) = views.health.findings.rule_findings(kept(only))
     assert (finding.claim, finding.evidence) == ("r0 is broken", "a <> 3 in at least 1 file, 1 row or more")
-    assert views.rule_findings(kept(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
+    assert views.health.findings.rule_findings(kept(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
 
 
 @pytest.mark.parametrize(("end", "verdict"), [("00.123", "unknown"), ("00.124", "kept")])

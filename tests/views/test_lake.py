@@ -13,8 +13,8 @@ import pytest
 
 import lakeview as lv
 from lakeview import charts, views
-from lakeview.errors import CorruptTableError
-from lakeview.views import LakeEntry, LakeState
+from lakeview.model.errors import CorruptTableError
+from lakeview.views.lake import LakeEntry, LakeState
 from tests.pages import tables
 
 NOW = datetime(2026, 3, 8, 6, tzinfo=UTC)
@@ -34,35 +34,35 @@ ENTRIES = [
     entry("three things", LakeState.ATTENTION, attention=3),
     entry("broken", LakeState.BROKEN, broken=1),
     LakeEntry("later", "/lake/later", "iceberg"),
-    views.lake_failure(LakeEntry("gone", "/lake/gone", "delta"), CorruptTableError("no log", fix="restore it")),
+    views.lake.lake_failure(LakeEntry("gone", "/lake/gone", "delta"), CorruptTableError("no log", fix="restore it")),
 ]
 
 
 def test_what_needs_attention_comes_first() -> None:
-    ranked = views.lake(ENTRIES)
-    assert ranked.schema == views.LAKE
+    ranked = views.lake.lake(ENTRIES)
+    assert ranked.schema == views.lake.LAKE
     assert ranked["name"].to_list() == ["gone", "broken", "three things", "one thing", "large", "fine", "later"]
 
 
 def test_a_table_that_cannot_be_read_says_why_and_nothing_else() -> None:
-    row = views.lake(ENTRIES).row(0, named=True)
+    row = views.lake.lake(ENTRIES).row(0, named=True)
     assert (row["verdict"], row["finding"], row["page"]) == ("no log", "restore it", "timeline")
     assert [row[name] for name in ("version", "records", "bytes", "files", "age", "late", "broken")] == [None] * 7
 
 
 def test_a_lake_in_one_sentence() -> None:
-    assert views.lake_sentence(views.lake(ENTRIES)) == (
+    assert views.lake.lake_sentence(views.lake.lake(ENTRIES)) == (
         "7 tables: 1 unreadable, 1 broken, 2 need attention, 2 are fine, 1 not read"
     )
-    assert views.lake_sentence(views.lake(ENTRIES[2:3])) == "1 table: 1 needs attention"
-    assert views.lake_sentence(views.lake([])) == "No tables"
+    assert views.lake.lake_sentence(views.lake.lake(ENTRIES[2:3])) == "1 table: 1 needs attention"
+    assert views.lake.lake_sentence(views.lake.lake([])) == "No tables"
 
 
 @pytest.mark.parametrize("build", [tables.good, tables.empty, tables.silent])
 def test_a_table_is_told_by_its_newest_version_and_commits(build: object, tmp_path: Path) -> None:
     assert callable(build)
     table = lv.open_table(build(tmp_path / "t"))
-    found = views.lake_entry(
+    found = views.lake.lake_entry(
         LakeEntry("t", "t", "delta"), table.snapshot(), versions=table.versions(), commits=table.history(), now=NOW
     )
     snapshot = table.snapshot()
@@ -83,17 +83,19 @@ def piled_up(root: Path) -> lv.Table:
     return lv.open_table(root)
 
 
-def deep(table: lv.Table) -> views.Depth:
+def deep(table: lv.Table) -> views.lake.Depth:
     snapshot = table.snapshot()
-    policy = views.retention_policy(snapshot.properties, table.refs())
-    found = views.retention(table.versions(), table.lifetimes(), policy, tombstones=snapshot.tombstones, now=NOW)
-    return views.Depth(table.lifetimes(), found, table.log_files(), table.statistics())
+    policy = views.retention.policy.retention_policy(snapshot.properties, table.refs())
+    found = views.retention.simulation.retention(
+        table.versions(), table.lifetimes(), policy, tombstones=snapshot.tombstones, now=NOW
+    )
+    return views.lake.Depth(table.lifetimes(), found, table.log_files(), table.statistics())
 
 
 def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None:
     table = piled_up(tmp_path / "t")
     snapshot, depth = table.snapshot(), deep(table)
-    found = views.lake_entry(
+    found = views.lake.lake_entry(
         LakeEntry("t", "t", "delta"),
         snapshot,
         versions=table.versions(),
@@ -101,15 +103,15 @@ def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None
         depth=depth,
         now=NOW,
     )
-    told = views.findings(
+    told = views.health.findings.findings(
         snapshot, versions=table.versions(), commits=table.history(), statistics=depth.statistics,
         lifetimes=depth.lifetimes, retention=depth.retention, log=depth.log, now=NOW,
     )  # fmt: skip
-    assert found.verdict == views.verdict(told)
+    assert found.verdict == views.health.findings.verdict(told)
     assert found.judged == "the whole log"
     assert (found.small_share, found.versions) == (1.0, 4)
     assert found.retained == depth.retention.retained_bytes > 0
-    without = views.lake_entry(
+    without = views.lake.lake_entry(
         LakeEntry("t", "t", "delta"),
         snapshot,
         versions=table.versions(),
@@ -122,7 +124,7 @@ def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None
 
 def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> None:
     table = piled_up(tmp_path / "t")
-    found = views.lake_entry(
+    found = views.lake.lake_entry(
         LakeEntry("t", "t", "delta"), table.snapshot(), versions=table.versions(), commits=table.history(), now=NOW
     )
     assert (found.judged, found.retained, found.retained_bound) == ("newest version, commits", None, None)
@@ -133,24 +135,24 @@ def test_a_table_of_very_many_commits_or_values_is_not_read_whole(
 ) -> None:
     table = piled_up(tmp_path / "t")
     snapshot, commits = table.snapshot(), table.history()
-    assert views.is_shallow(snapshot, commits)
-    assert views.has_few_statistics(snapshot)
+    assert views.lake.is_shallow(snapshot, commits)
+    assert views.lake.has_few_statistics(snapshot)
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_STATISTICS", 2)  # one file of three columns
-    assert not views.has_few_statistics(snapshot)
+    assert not views.lake.has_few_statistics(snapshot)
     monkeypatch.setattr(sys.modules["lakeview.views.lake"], "MOST_COMMITS", 3)
-    assert not views.is_shallow(snapshot, commits)
+    assert not views.lake.is_shallow(snapshot, commits)
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_largest_tables_have_a_bar_each(dark: bool) -> None:
-    (chart,) = charts.lake_bars(views.lake(ENTRIES), dark=dark)
+    (chart,) = charts.lake.lake_bars(views.lake.lake(ENTRIES), dark=dark)
     shown = [row["table"] for rows in chart.to_dict()["datasets"].values() for row in rows]
     assert shown == ["large", "fine", "broken", "three things", "one thing"]
     many = [entry(f"<b>t{i}", LakeState.FINE, size=i) for i in range(100)]
-    (chart,) = charts.lake_bars(views.lake(many), dark=dark)
+    (chart,) = charts.lake.lake_bars(views.lake.lake(many), dark=dark)
     assert "the largest 24 of 100" in chart.to_dict()["title"]["text"]
 
 
 def test_tables_that_were_not_read_have_no_picture() -> None:
-    assert charts.lake_bars(views.lake(ENTRIES[5:])) == []
-    assert views.lake([]).equals(pl.DataFrame(schema=views.LAKE))
+    assert charts.lake.lake_bars(views.lake.lake(ENTRIES[5:])) == []
+    assert views.lake.lake([]).equals(pl.DataFrame(schema=views.lake.LAKE))

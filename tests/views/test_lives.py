@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.frames import COMMITS, LIFETIMES, formatted
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.views.lives import MOST_COHORTS
-from lakeview.views.thinned import MOST_MARKS
+from lakeview.model.frames import COMMITS, LIFETIMES, formatted
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.views.timeline.downsampling import MOST_MARKS
+from lakeview.views.timeline.lifetimes import MOST_COHORTS
 from tests.views.story import MIB, START, Story, flights
 
 
 def lives_of(story: Story) -> tuple[pl.DataFrame, pl.DataFrame]:
-    line = views.timeline(story.frame(), story.lifetimes())
-    return views.file_lives(story.lifetimes(), line), line
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    return views.timeline.lifetimes.file_lives(story.lifetimes(), line), line
 
 
 def with_a_vector() -> tuple[Story, pl.DataFrame]:
@@ -34,8 +34,8 @@ def with_a_vector() -> tuple[Story, pl.DataFrame]:
 
 def test_a_file_has_one_life_however_often_rows_of_it_are_deleted() -> None:
     story, lifetimes = with_a_vector()
-    lives = views.file_lives(lifetimes, views.timeline(story.frame(), lifetimes))
-    assert lives.schema == views.FILE_LIVES
+    lives = views.timeline.lifetimes.file_lives(lifetimes, views.timeline.commits.timeline(story.frame(), lifetimes))
+    assert lives.schema == views.timeline.lifetimes.FILE_LIVES
     assert lives.sort("from").select("added", "removed", "size").rows() == [
         (0, 3, 10), (1, None, 5), (2, None, 1), (3, None, 1),
     ]  # fmt: skip
@@ -47,8 +47,8 @@ def test_a_cohort_is_of_before_the_timeline_if_one_of_its_files_is(added: tuple[
     both = lifetimes.head(2).with_columns(
         added=pl.Series(added), removed=pl.lit(None, pl.Int64), path=pl.Series(["a", "b"])
     )
-    lives = views.file_lives(both, views.timeline(story.frame(), both))
-    assert views.life_cohorts(lives).select("first", "last", "files").rows() == [(None, 0, 2)]
+    lives = views.timeline.lifetimes.file_lives(both, views.timeline.commits.timeline(story.frame(), both))
+    assert views.timeline.lifetimes.life_cohorts(lives).select("first", "last", "files").rows() == [(None, 0, 2)]
 
 
 def test_a_load_is_not_taken_back_by_deletes_that_leave_its_files() -> None:
@@ -62,23 +62,23 @@ def test_a_load_is_not_taken_back_by_deletes_that_leave_its_files() -> None:
     stays = story.lifetimes().filter(pl.col("added") < 6).to_dicts()
     marked = stays[3] | {"added": 6, "deletion_vector": "u1", "records": 10}
     stays[3] |= {"removed": 6}
-    line = views.timeline(commits, pl.DataFrame([*stays, marked], schema=LIFETIMES))
+    line = views.timeline.commits.timeline(commits, pl.DataFrame([*stays, marked], schema=LIFETIMES))
     assert line["lane"].to_list()[-1] == "change"
     assert not line["suspicious"].any()
     gone = pl.DataFrame(stays, schema=LIFETIMES)  # the same without the vector: now the load is taken back
-    assert views.timeline(commits, gone).filter("suspicious")["version"].to_list() == [3]
+    assert views.timeline.commits.timeline(commits, gone).filter("suspicious")["version"].to_list() == [3]
 
 
 def test_cohorts_stack_what_was_written_and_end_where_it_was_removed() -> None:
     story = Story().append(10, files=2, size=10).after(days=1).append(5, size=4).after(days=1).delete(0)
     lives, _ = lives_of(story)
-    cohorts = views.life_cohorts(lives)
-    assert cohorts.schema == views.COHORTS
+    cohorts = views.timeline.lifetimes.life_cohorts(lives)
+    assert cohorts.schema == views.timeline.lifetimes.COHORTS
     assert cohorts.select("first", "ended_in", "ended_by", "files", "bytes", "low", "high").rows() == [
         (0, 2, "change", 2, 20, 0, 20),
         (1, None, None, 1, 4, 20, 24),
     ]
-    facts = views.life_facts(lives)
+    facts = views.timeline.lifetimes.life_facts(lives)
     assert (facts.files, facts.live_files, facts.bytes, facts.live_bytes) == (3, 1, 24, 4)
     assert facts.churn == pytest.approx(20 / 24)
     assert facts.median_life == timedelta(days=2, hours=2)
@@ -88,8 +88,8 @@ def test_each_commit_says_what_lives_of_what_it_wrote() -> None:
     story = Story().append(10, files=3, size=10).after(days=1).append(5, size=4)
     story.stays[0]["removed"] = 1
     lives, line = lives_of(story)
-    found = views.lives_by_commit(lives, line)
-    assert found.schema == views.LIVES_BY_COMMIT
+    found = views.timeline.lifetimes.lives_by_commit(lives, line)
+    assert found.schema == views.timeline.lifetimes.LIVES_BY_COMMIT
     assert found.select("version", "files", "live_files", "live_bytes", "median_life_ms", "ended_in").rows() == [
         (1, 1, 1, 4, None, None),
         (0, 3, 2, 20, 25 * 3_600_000, 1),
@@ -99,19 +99,19 @@ def test_each_commit_says_what_lives_of_what_it_wrote() -> None:
 def test_files_from_before_the_log_live_from_its_first_version_on() -> None:
     story = Story().append(10, size=MIB).append(5)
     lifetimes = story.lifetimes().with_columns(added=pl.when(pl.col("added") > 0).then("added"))
-    lives = views.file_lives(lifetimes, views.timeline(story.frame(), lifetimes))
+    lives = views.timeline.lifetimes.file_lives(lifetimes, views.timeline.commits.timeline(story.frame(), lifetimes))
     assert lives.sort("from")["begins"].to_list()[0] == START
-    assert views.life_cohorts(lives)["first"].to_list() == [None, 1]
-    assert charts.life_bands(views.life_cohorts(lives), story.now)
+    assert views.timeline.lifetimes.life_cohorts(lives)["first"].to_list() == [None, 1]
+    assert charts.lifetimes.life_bands(views.timeline.lifetimes.life_cohorts(lives), story.now)
 
 
 def test_lives_of_nothing() -> None:
-    line = views.timeline(pl.DataFrame(schema=COMMITS))
-    lives = views.file_lives(pl.DataFrame(schema=LIFETIMES), line)
-    assert views.life_cohorts(lives).is_empty()
-    assert views.life_facts(lives) == views.LifeFacts(0, 0, 0, 0, None, None)
-    assert views.lives_by_commit(lives, line).is_empty()
-    assert charts.life_bands(views.life_cohorts(lives), START) == []
+    line = views.timeline.commits.timeline(pl.DataFrame(schema=COMMITS))
+    lives = views.timeline.lifetimes.file_lives(pl.DataFrame(schema=LIFETIMES), line)
+    assert views.timeline.lifetimes.life_cohorts(lives).is_empty()
+    assert views.timeline.lifetimes.life_facts(lives) == views.timeline.lifetimes.LifeFacts(0, 0, 0, 0, None, None)
+    assert views.timeline.lifetimes.lives_by_commit(lives, line).is_empty()
+    assert charts.lifetimes.life_bands(views.timeline.lifetimes.life_cohorts(lives), START) == []
 
 
 def long_story(versions: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -135,27 +135,27 @@ def long_story(versions: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def test_a_long_history_makes_no_more_marks_than_a_browser_likes() -> None:
     commits, lifetimes = long_story(20_000)
-    line = views.timeline(commits, lifetimes)
-    lives = views.file_lives(lifetimes, line)
-    cohorts = views.life_cohorts(lives)
+    line = views.timeline.commits.timeline(commits, lifetimes)
+    lives = views.timeline.lifetimes.file_lives(lifetimes, line)
+    cohorts = views.timeline.lifetimes.life_cohorts(lives)
     assert cohorts.height <= MOST_COHORTS
     assert cohorts["high"].to_list()[-1] == lives["size"].sum() == 20_000 * 10 * 1000
     assert cohorts["files"].sum() == lives.height
-    marks = views.writer_marks(line)
+    marks = views.timeline.writers.writer_marks(line)
     assert marks.height <= MOST_MARKS
     assert marks["writer"].n_unique() == 13
     assert marks["commits"].sum() == 20_000
-    (lanes,) = charts.writer_lanes(marks)
+    (lanes,) = charts.writers.writer_lanes(marks)
     assert "others" in str(lanes.to_dict())
-    (bands,) = charts.life_bands(cohorts, START)
+    (bands,) = charts.lifetimes.life_bands(cohorts, START)
     assert sum(len(rows) for rows in bands.to_dict()["datasets"].values()) <= MOST_COHORTS
 
 
 def test_writers_say_what_they_write_how_often_and_with_what() -> None:
     story = flights()
-    line = views.timeline(story.frame(), story.lifetimes())
-    found = views.writers(line, story.frame())
-    assert found.schema == views.WRITERS
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    found = views.timeline.writers.writers(line, story.frame())
+    assert found.schema == views.timeline.writers.WRITERS
     rows = {row["writer"]: row for row in found.to_dicts()}
     assert next(iter(rows)) == "spark-batch"
     assert rows["flink-ingest"]["commits"] == rows["flink-ingest"]["append"] == 6
@@ -169,10 +169,10 @@ def test_writers_say_what_they_write_how_often_and_with_what() -> None:
 
 def test_commits_that_name_nobody_are_a_writer_of_their_own() -> None:
     story = Story().append(1, engine=None).append(None, engine=None)
-    line = views.timeline(story.frame(), story.lifetimes())
-    row = views.writers(line, story.frame()).row(0, named=True)
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    row = views.timeline.writers.writers(line, story.frame()).row(0, named=True)
     assert (row["writer"], row["engines"], row["records_added"], row["records_exact"]) == (None, None, 1, False)
-    assert views.writer_marks(line)["writer"].unique().to_list() == ["not recorded"]
+    assert views.timeline.writers.writer_marks(line)["writer"].unique().to_list() == ["not recorded"]
 
 
 def column(name: str, type_: str = "integer", number: int = 1, *, nullable: bool = True) -> Field:
@@ -197,26 +197,31 @@ def column(name: str, type_: str = "integer", number: int = 1, *, nullable: bool
 def test_each_change_has_a_class_and_the_rule_it_follows_from(
     before: Field, after: Field, class_: str | None, verdict: str | None
 ) -> None:
-    diff = views.diff_schemas(Schema((before,)), Schema((after,)))
-    told = views.breaking(diff)
-    assert told.schema == views.BREAKING
+    diff = views.schema.diff.diff_schemas(Schema((before,)), Schema((after,)))
+    told = views.schema.breaking.breaking(diff)
+    assert told.schema == views.schema.breaking.BREAKING
     assert class_ is None or class_ in told["class"]
     assert told["rule"].null_count() == 0
-    assert verdict is None or views.breaking_verdict(diff) == verdict
+    assert verdict is None or views.schema.breaking.breaking_verdict(diff) == verdict
 
 
 def test_column_changes_are_blamed_on_their_commits() -> None:
     story = Story().append(1, user="ann").alter("ADD COLUMNS")
-    line = views.timeline(story.frame(), story.lifetimes())
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     one = Schema((column("a"),))
     two = Schema((*one.fields, column("it's *b*", number=2)))
     past = [(0, START, one), (1, START + timedelta(hours=1), two)]
-    blamed = views.blamed(views.column_history(past), line)
+    blamed = views.schema.column_history.blamed(views.schema.column_history.column_history(past), line)
     assert blamed.select("column", "operation", "writer").rows() == [
         ("a", "WRITE", "ann"),
         ("it's *b*", "ADD COLUMNS", "Apache-Spark/4.3.0"),
     ]
-    (lanes,) = charts.column_lanes(views.column_lives(past), blamed, story.now)
+    (lanes,) = charts.column_lifetimes.column_lanes(views.schema.column_history.column_lives(past), blamed, story.now)
     spec = lanes.to_dict()
     assert "\\u002a\\u0062\\u002a" in str(spec).replace("\\\\", "\\")
-    assert charts.column_lanes(views.column_lives([]), views.column_history([]), story.now) == []
+    assert (
+        charts.column_lifetimes.column_lanes(
+            views.schema.column_history.column_lives([]), views.schema.column_history.column_history([]), story.now
+        )
+        == []
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import lakeview as lv
-from lakeview.frames import LOG_FILES
 from lakeview.iceberg.opening import open_iceberg
-from lakeview.table import OneLine
+from lakeview.model.frames import LOG_FILES
+from lakeview.model.table import OneLine
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 

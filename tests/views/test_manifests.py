@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from lakeview import views
-from lakeview.frames import MANIFESTS, PARTITION_SPECS, STATISTICS_FILES
+from lakeview.model.frames import MANIFESTS, PARTITION_SPECS, STATISTICS_FILES
 
 
 def framed(rows: list[dict[str, Any]], schema: pl.Schema) -> pl.DataFrame:
@@ -27,18 +27,20 @@ LISTED = framed(
 
 
 def test_manifests_are_counted_by_content_and_overlap() -> None:
-    assert views.manifest_facts(LISTED) == views.ManifestFacts(3, 1, 800, 200.0, 1, 1)
+    assert views.files.manifests.manifest_facts(LISTED) == views.files.manifests.ManifestFacts(3, 1, 800, 200.0, 1, 1)
 
 
 def test_without_ranges_overlap_is_unknown() -> None:
-    assert views.manifest_facts(LISTED.tail(1)).overlapping is None
-    assert views.manifest_facts(LISTED.clear()) == views.ManifestFacts(0, 0, 0, None, None, 0)
+    assert views.files.manifests.manifest_facts(LISTED.tail(1)).overlapping is None
+    assert views.files.manifests.manifest_facts(LISTED.clear()) == views.files.manifests.ManifestFacts(
+        0, 0, 0, None, None, 0
+    )
 
 
 def test_each_spec_says_what_it_still_holds() -> None:
     specs = framed([{"spec_id": i, "text": f"way {i}", "default": i == 2} for i in range(3)], PARTITION_SPECS)
-    found = views.spec_use(specs, LISTED)
-    assert found.schema == views.SPEC_USE
+    found = views.files.manifests.spec_use(specs, LISTED)
+    assert found.schema == views.files.manifests.SPEC_USE
     # deletes are no data; a manifest without counts leaves its spec's unknown; a spec without manifests holds nothing
     assert found.select("files", "rows", "manifests").rows() == [(6, 60, 2), (None, None, 1), (0, 0, 0)]
 
@@ -55,7 +57,7 @@ def test_the_newest_estimate_of_each_column_counts() -> None:
         ],
         STATISTICS_FILES,
     )
-    found = views.distinct_values(told, [3, 2, 1])
-    assert found.schema == views.DISTINCT
+    found = views.files.manifests.distinct_values(told, [3, 2, 1])
+    assert found.schema == views.files.manifests.DISTINCT
     assert sorted(found.rows()) == [("a", 7, 2), ("b", 3, 1)]
-    assert views.distinct_values(told, []).is_empty()
+    assert views.files.manifests.distinct_values(told, []).is_empty()

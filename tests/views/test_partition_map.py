@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import FILES
-from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.model.frames import FILES
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
 from tests.views.story import MIB, Story
 
 
@@ -45,7 +45,7 @@ def table(names: tuple[str, ...], *texts: str | None, sizes: list[int] | None = 
     ],
 )
 def test_keys_are_told_from_the_text(names: tuple[str, ...], text: str | None, keys: tuple[str | None, ...]) -> None:
-    assert views.partition_keys(pl.Series([text], dtype=pl.String), names).row(0) == keys
+    assert views.partitions.keys.partition_keys(pl.Series([text], dtype=pl.String), names).row(0) == keys
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_keys_are_told_from_the_text(names: tuple[str, ...], text: str | None, k
     ],
 )
 def test_a_key_of_time_is_told_by_how_it_is_written(texts: list[str], grain: str | None) -> None:
-    key = views.time_key(pl.Series(texts))
+    key = views.partitions.keys.time_key(pl.Series(texts))
     assert (None if key is None else key.grain) == grain
     if key is not None:  # a moment is written as it was read
         known = [t for t in texts if t != "null"]
@@ -81,32 +81,32 @@ def test_a_key_of_time_is_told_by_how_it_is_written(texts: list[str], grain: str
     ],
 )
 def test_the_picture_goes_by_the_number_of_keys(snapshot: Snapshot, kind: str) -> None:
-    assert views.partition_kind(snapshot) == kind
+    assert views.partitions.keys.partition_kind(snapshot) == kind
 
 
 def test_steps_in_time_show_what_is_missing() -> None:
     snapshot = table(("ts_month",), "ts_month=2023-11", "ts_month=2024-02", "ts_month=null")
-    sizes = views.partition_sizes(snapshot)
-    found = views.time_partitions(snapshot, sizes)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    found = views.partitions.layout.time_partitions(snapshot, sizes)
     assert found is not None
     grain, steps = found
     assert grain == "month"
-    assert steps.schema == views.TIME_PARTITIONS
+    assert steps.schema == views.partitions.layout.TIME_PARTITIONS
     assert steps["label"].to_list() == ["2023-11", "2023-12", "2024-01", "2024-02"]
     assert steps["missing"].to_list() == [False, True, True, False]
     assert steps["partition_text"].to_list()[1] == "ts_month=2023-12"
-    assert views.missing_partitions(snapshot) == ["ts_month=2023-12", "ts_month=2024-01"]
-    shown = views.with_gaps(sizes, steps)
-    assert shown.schema == views.PARTITION_SIZES
+    assert views.partitions.sizes.missing_partitions(snapshot) == ["ts_month=2023-12", "ts_month=2024-01"]
+    shown = views.partitions.layout.with_gaps(sizes, steps)
+    assert shown.schema == views.partitions.sizes.PARTITION_SIZES
     assert shown["files"].to_list() == [1, 0, 0, 1, 1]  # what has no moment comes last
 
 
 def test_steps_in_number_show_what_is_missing() -> None:
     snapshot = table(("hour",), "hour=9", "hour=12", "hour=10", "hour=null")
-    sizes = views.partition_sizes(snapshot)
-    steps = views.number_steps(snapshot, sizes)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    steps = views.partitions.layout.number_steps(snapshot, sizes)
     assert steps is not None
-    shown = views.with_gaps(sizes, steps)
+    shown = views.partitions.layout.with_gaps(sizes, steps)
     assert shown["partition_text"].to_list() == ["hour=9", "hour=10", "hour=11", "hour=12", "hour=null"]
     assert shown["files"].to_list() == [1, 1, 0, 1, 1]
 
@@ -122,14 +122,19 @@ def test_steps_in_number_show_what_is_missing() -> None:
 )
 def test_what_is_no_sequence_of_numbers_has_no_steps(texts: tuple[str, ...]) -> None:
     snapshot = table(("c",), *texts)
-    assert views.number_steps(snapshot, views.partition_sizes(snapshot)) is None
+    assert views.partitions.layout.number_steps(snapshot, views.partitions.sizes.partition_sizes(snapshot)) is None
 
 
 def test_a_sequence_without_end_has_no_steps() -> None:
     snapshot = table(("h",), "h=1900-01-01-00", "h=2024-01-01-00")
-    assert views.time_partitions(snapshot, views.partition_sizes(snapshot)) is None
-    assert views.missing_partitions(snapshot) == []
-    assert views.time_partitions(table(("c",), "c=x"), views.partition_sizes(table(("c",), "c=x"))) is None
+    assert views.partitions.layout.time_partitions(snapshot, views.partitions.sizes.partition_sizes(snapshot)) is None
+    assert views.partitions.sizes.missing_partitions(snapshot) == []
+    assert (
+        views.partitions.layout.time_partitions(
+            table(("c",), "c=x"), views.partitions.sizes.partition_sizes(table(("c",), "c=x"))
+        )
+        is None
+    )
 
 
 def arrived(days: list[datetime | None]) -> pl.DataFrame:
@@ -139,45 +144,50 @@ def arrived(days: list[datetime | None]) -> pl.DataFrame:
 def test_the_next_partition_is_due_after_the_usual_step_and_overdue_half_a_step_later() -> None:
     texts = [f"d={date(2024, 1, 29) + timedelta(days=i)}" for i in range(4)]
     snapshot = table(("d",), *texts)
-    sizes = views.partition_sizes(snapshot)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
     arrivals = arrived([datetime(2024, 2, i + 1, 3, tzinfo=UTC) for i in range(4)])
-    found = views.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 5, 9, tzinfo=UTC))
-    assert found == views.Expected("d=2024-02-02", datetime(2024, 2, 5, 3, tzinfo=UTC), None)
-    late = views.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 7, 3, tzinfo=UTC))
+    found = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 5, 9, tzinfo=UTC))
+    assert found == views.partitions.layout.Expected("d=2024-02-02", datetime(2024, 2, 5, 3, tzinfo=UTC), None)
+    late = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 7, 3, tzinfo=UTC))
     assert late is not None
     assert late.overdue == timedelta(days=2)
 
 
 def test_without_a_cadence_nothing_is_expected() -> None:
     snapshot = table(("d",), "d=2024-01-01", "d=2024-01-02", "d=2024-01-03")
-    sizes = views.partition_sizes(snapshot)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
     at_once = arrived([datetime(2024, 1, 1, tzinfo=UTC)] * 3)
     now = datetime(2024, 2, 1, tzinfo=UTC)
-    assert views.expected_partition(snapshot, sizes, at_once, now) is None
-    assert views.expected_partition(snapshot, sizes, arrived([None] * 3), now) is None
+    assert views.partitions.layout.expected_partition(snapshot, sizes, at_once, now) is None
+    assert views.partitions.layout.expected_partition(snapshot, sizes, arrived([None] * 3), now) is None
     names = table(("c",), "c=x", "c=y", "c=z")
     steps = arrived([datetime(2024, 1, i, tzinfo=UTC) for i in (1, 2, 3)])
-    assert views.expected_partition(names, views.partition_sizes(names), steps, now) is None
+    assert (
+        views.partitions.layout.expected_partition(names, views.partitions.sizes.partition_sizes(names), steps, now)
+        is None
+    )
 
 
 @pytest.mark.parametrize(("sizes", "half"), [([1, 1, 1, 1], 2), ([10, 1, 1], 1), ([5], 1), ([], 0), ([0, 0], 0)])
 def test_how_many_partitions_hold_half_of_the_bytes(sizes: list[int], half: int) -> None:
-    assert views.half_of_the_bytes(pl.DataFrame({"bytes": sizes}, schema={"bytes": pl.Int64()})) == half
+    assert (
+        views.partitions.layout.half_of_the_bytes(pl.DataFrame({"bytes": sizes}, schema={"bytes": pl.Int64()})) == half
+    )
 
 
 def test_two_keys_make_a_grid_with_the_longer_one_across() -> None:
     snapshot = table(("c", "d"), "c=A/d=1", "c=A/d=2", "c=A/d=3", "c=B/d=1", "other=1")
-    cells = views.partition_cells(snapshot, views.partition_sizes(snapshot))
-    assert cells.schema == views.PARTITION_CELLS
+    cells = views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    assert cells.schema == views.partitions.layout.PARTITION_CELLS
     assert sorted(cells.select("x", "y").rows()) == [("1", "A"), ("1", "B"), ("2", "A"), ("3", "A")]
     one = table(("c",), "c=A")
-    assert views.partition_cells(one, views.partition_sizes(one)).is_empty()
+    assert views.partitions.layout.partition_cells(one, views.partitions.sizes.partition_sizes(one)).is_empty()
 
 
 def test_a_grid_keeps_the_largest_values_of_each_key() -> None:
     texts = [f"c={c}/d={d}" for c in range(80) for d in range(70)]
     snapshot = table(("c", "d"), *texts, sizes=[i + 1 for i in range(len(texts))])
-    cells = views.partition_cells(snapshot, views.partition_sizes(snapshot))
+    cells = views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
     assert (cells["x"].n_unique(), cells["y"].n_unique()) == (60, 60)
     assert "79" in cells["x"].to_list()
 
@@ -185,8 +195,8 @@ def test_a_grid_keeps_the_largest_values_of_each_key() -> None:
 def test_rectangles_fill_the_square_by_their_bytes_and_do_not_overlap() -> None:
     texts = [f"r={r}/c={c}/z={z}" for r in "nse" for c in "AB" for z in range(4)]
     snapshot = table(("r", "c", "z"), *texts, sizes=[(i * 37) % 91 + 1 for i in range(len(texts))])
-    rects = views.partition_rects(snapshot, views.partition_sizes(snapshot))
-    assert rects.schema == views.PARTITION_RECTS
+    rects = views.partitions.layout.partition_rects(snapshot, views.partitions.sizes.partition_sizes(snapshot))
+    assert rects.schema == views.partitions.layout.PARTITION_RECTS
     area = (rects["x1"] - rects["x0"]) * (rects["y1"] - rects["y0"])
     assert area.sum() == pytest.approx(1)
     assert (area - rects["bytes"] / rects["bytes"].sum()).abs().max() == pytest.approx(0, abs=1e-9)
@@ -201,29 +211,29 @@ def test_rectangles_fill_the_square_by_their_bytes_and_do_not_overlap() -> None:
 def test_very_many_partitions_are_a_bounded_number_of_rectangles() -> None:
     texts = [f"r={i % 3000}/c={i}/z=1" for i in range(9000)]
     snapshot = table(("r", "c", "z"), *texts, sizes=[i + 1 for i in range(9000)])
-    sizes = views.partition_sizes(snapshot)
-    rects = views.partition_rects(snapshot, sizes)
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    rects = views.partitions.layout.partition_rects(snapshot, sizes)
     assert rects.height <= 2 * 1200 + 1
     assert (rects["partitions"].sum(), rects["bytes"].sum()) == (9000, sizes["bytes"].sum())
 
 
 def test_one_partition_has_a_life_of_its_own() -> None:
     story = Story().append(10, size=MIB).append(20, month=2).append(30, files=3, size=2 * MIB).optimize(1).delete(1)
-    line = views.timeline(story.frame(), story.lifetimes())
-    told = views.partition_history(story.files(), story.lifetimes(), line, "month=1")
-    assert told.schema == views.PARTITION_HISTORY
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    told = views.partitions.sizes.partition_history(story.files(), story.lifetimes(), line, "month=1")
+    assert told.schema == views.partitions.sizes.PARTITION_HISTORY
     assert told["version"].to_list() == [0, 2, 3]
     assert told["files"].to_list() == [1, 4, 1]
     assert told["bytes"].to_list() == [MIB, 7 * MIB, 7 * MIB]
     assert told["records"].to_list() == [10, 40, 40]
     assert told.select("files_added", "files_removed", "records_removed").rows()[2] == (1, 4, 40)
-    gone = views.partition_history(story.files(), story.lifetimes(), line, "month=2")
+    gone = views.partitions.sizes.partition_history(story.files(), story.lifetimes(), line, "month=2")
     assert gone.is_empty()  # nothing that is live tells which partition its files were in
 
 
 def test_rows_are_unknown_from_where_a_file_does_not_tell() -> None:
     story = Story().append(10).append(None).append(5)
-    told = views.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
+    told = views.partitions.sizes.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
     assert told["records"].to_list() == [10, None, None]
     assert told["records_added"].to_list() == [10, None, 5]
 
@@ -231,5 +241,7 @@ def test_rows_are_unknown_from_where_a_file_does_not_tell() -> None:
 def test_what_was_there_before_the_log_begins_counts_from_the_start() -> None:
     story = Story().append(10, size=MIB).append(5, size=MIB)
     lives = story.lifetimes().with_columns(added=pl.when(pl.col("added") == 0).then(None).otherwise("added"))
-    told = views.partition_history(story.files(), lives, story.frame().filter(pl.col("version") > 0), "month=1")
+    told = views.partitions.sizes.partition_history(
+        story.files(), lives, story.frame().filter(pl.col("version") > 0), "month=1"
+    )
     assert told.select("version", "files", "bytes", "records").rows() == [(1, 2, 2 * MIB, 15)]

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import FILES
-from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.model.frames import FILES
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
 from tests.views.story import MIB, Story, flights
 
 
@@ -35,8 +35,8 @@ def table(values: list[Any], dtype: pl.DataType, name: str = "key", **columns: A
 
 def test_sizes_are_in_the_order_of_typed_values() -> None:
     story = flights()
-    sizes = views.partition_sizes(story.snapshot())
-    assert sizes.schema == views.PARTITION_SIZES
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    assert sizes.schema == views.partitions.sizes.PARTITION_SIZES
     assert sizes["partition_text"].to_list() == [f"month={m}" for m in range(1, 13)]
     assert sizes["files"].sum() == story.files().height
     assert sizes["share"].sum() == pytest.approx(1.0)
@@ -44,26 +44,26 @@ def test_sizes_are_in_the_order_of_typed_values() -> None:
 
 def test_rows_of_a_partition_are_unknown_when_one_file_does_not_tell() -> None:
     story = Story().append(10).append(None).append(7, month=2)
-    assert views.partition_sizes(story.snapshot())["records"].to_list() == [None, 7]
+    assert views.partitions.sizes.partition_sizes(story.snapshot())["records"].to_list() == [None, 7]
 
 
 def test_nulls_come_last_and_names_may_be_anything() -> None:
     for name in ("files", "^key$", "partition_text", "size", ""):
-        sizes = views.partition_sizes(table([None, 2, 10], pl.Int64(), name))
+        sizes = views.partitions.sizes.partition_sizes(table([None, 2, 10], pl.Int64(), name))
         assert sizes["partition_text"].to_list() == [f"{name}=2", f"{name}=10", f"{name}=null"]
 
 
 def test_an_unpartitioned_table_has_no_partitions() -> None:
     snapshot = Story(partitioned=False).append(10).snapshot()
-    sizes = views.partition_sizes(snapshot)
-    assert sizes.schema == views.PARTITION_SIZES
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    assert sizes.schema == views.partitions.sizes.PARTITION_SIZES
     assert sizes.is_empty()
-    assert views.partition_skew(sizes).bytes_ratio is None
-    assert views.missing_partitions(snapshot) == []
+    assert views.partitions.sizes.partition_skew(sizes).bytes_ratio is None
+    assert views.partitions.sizes.missing_partitions(snapshot) == []
 
 
 def test_skew_compares_with_the_median() -> None:
-    skew = views.partition_skew(views.partition_sizes(flights().snapshot()))
+    skew = views.partitions.sizes.partition_skew(views.partitions.sizes.partition_sizes(flights().snapshot()))
     assert (skew.partitions, skew.most_files, skew.most_files_count, skew.median_files) == (12, "month=12", 370, 10)
     assert skew.files_ratio == 37.0
     assert skew.largest == "month=12"
@@ -91,15 +91,15 @@ def test_skew_compares_with_the_median() -> None:
     ],
 )
 def test_missing_partitions(values: list[Any], dtype: pl.DataType, missing: list[str]) -> None:
-    assert views.missing_partitions(table(values, dtype)) == missing
+    assert views.partitions.sizes.missing_partitions(table(values, dtype)) == missing
 
 
 def test_writes_are_bucketed_and_say_which_commits() -> None:
     story = flights()
-    line = views.timeline(story.frame(), story.lifetimes())
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     months = [f"month={m}" for m in range(1, 13)]
-    writes = views.partition_writes(story.files(), story.lifetimes(), line, partitions=months)
-    assert writes.schema == views.PARTITION_WRITES
+    writes = views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), line, partitions=months)
+    assert writes.schema == views.partitions.sizes.PARTITION_WRITES
     assert writes["partition_text"].unique(maintain_order=True).to_list() == months
     # compactions wrote nothing new, the bad load did, though it was taken back
     assert writes["records"].sum() == line.filter("data_change")["records_added"].sum()
@@ -112,7 +112,7 @@ def test_writes_are_bucketed_and_say_which_commits() -> None:
 
 def test_files_of_unknown_partitions_are_left_out_of_writes() -> None:
     story = Story().append(10).append(20, month=2).delete(0)
-    writes = views.partition_writes(story.files(), story.lifetimes(), story.frame())
+    writes = views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), story.frame())
     assert writes["partition_text"].to_list() == ["month=2"]
 
 
@@ -125,9 +125,9 @@ def test_live_files_without_a_partition_are_not_placed_by_their_folder(gone: int
         partition_text=pl.when(pl.col("records") != 20).then("partition_text"),  # of an earlier spec without parts
     )
     lives = story.lifetimes().with_columns(path=pl.lit("data/") + pl.col("path").str.extract("([^/]*)$"))
-    writes = views.partition_writes(files, lives, story.frame(), partitions=["month=1"])
+    writes = views.partitions.sizes.partition_writes(files, lives, story.frame(), partitions=["month=1"])
     assert writes["records"].sum() == 10 + 30 * gone
-    told = views.partition_history(files, lives, story.frame(), "month=1")
+    told = views.partitions.sizes.partition_history(files, lives, story.frame(), "month=1")
     assert told["records_added"].sum() == 10 + 30 * gone
 
 
@@ -137,20 +137,23 @@ def test_a_deletion_vector_does_not_write_rows_again() -> None:
     stay = before.head(1).with_columns(deletion_vector=pl.lit("dv"), added=pl.lit(1, pl.Int64))
     ended = before.head(1).with_columns(removed=pl.lit(1, pl.Int64))
     lifetimes = pl.concat([ended, before.tail(-1), stay])
-    writes = views.partition_writes(story.files(), lifetimes, story.frame())
+    writes = views.partitions.sizes.partition_writes(story.files(), lifetimes, story.frame())
     assert writes["records"].sum() == 15
 
 
 def test_writes_of_nothing() -> None:
     story = Story(partitioned=False).append(10)
-    assert views.partition_writes(story.files(), story.lifetimes(), story.frame()).schema == views.PARTITION_WRITES
+    assert (
+        views.partitions.sizes.partition_writes(story.files(), story.lifetimes(), story.frame()).schema
+        == views.partitions.sizes.PARTITION_WRITES
+    )
 
 
 def test_a_partition_after_its_successors_is_late() -> None:
     story = flights()
-    sizes = views.partition_sizes(story.snapshot())
-    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
-    assert arrivals.schema == views.PARTITION_ARRIVALS
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    assert arrivals.schema == views.partitions.sizes.PARTITION_ARRIVALS
     late = arrivals.filter("late").row(0, named=True)
     assert (late["partition_text"], late["first_version"], late["note"]) == ("month=9", 55, "41 days late")
     assert arrivals["late"].sum() == 1
@@ -160,15 +163,17 @@ def test_partitions_in_no_order_of_time_are_not_late() -> None:
     story = Story()
     for month in (7, 2, 9, 1, 4, 3):
         story.after(days=1).append(10, month=month)
-    sizes = views.partition_sizes(story.snapshot())
-    assert not views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())["late"].any()
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    assert not views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())[
+        "late"
+    ].any()
 
 
 def test_partitions_whose_writing_the_log_forgot_have_no_arrival() -> None:
     story = Story().append(10).append(10, month=2)
-    sizes = views.partition_sizes(story.snapshot())
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
     forgotten = story.lifetimes().with_columns(added=pl.lit(None, pl.Int64()))
-    arrivals = views.partition_arrivals(sizes, story.files(), forgotten, story.frame())
+    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), forgotten, story.frame())
     assert arrivals["first_written"].to_list() == [None, None]
     assert not arrivals["late"].any()
 
@@ -176,5 +181,5 @@ def test_partitions_whose_writing_the_log_forgot_have_no_arrival() -> None:
 def test_partitions_written_all_at_once_are_not_late() -> None:
     story = Story().append(10, month=2).append(10, month=1)
     commits = story.frame().with_columns(timestamp=pl.lit(story.now, pl.Datetime("ms", "UTC")))
-    sizes = views.partition_sizes(story.snapshot())
-    assert not views.partition_arrivals(sizes, story.files(), story.lifetimes(), commits)["late"].any()
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    assert not views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), commits)["late"].any()

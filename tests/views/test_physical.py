@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import PHYSICAL
-from lakeview.table import PhysicalFile
+from lakeview.model.frames import PHYSICAL
+from lakeview.model.table import PhysicalFile
 from tests.views.story import Story
 
 
@@ -36,7 +36,7 @@ def file(*chunks: dict[str, object]) -> PhysicalFile:
 
 
 def test_columns_add_up_their_chunks_largest_first() -> None:
-    told = views.column_chunks(
+    told = views.files.layout.column_chunks(
         file(
             chunk(0, "a", 10, 30),
             chunk(0, "b", 40, 40, logical_type="String", physical_type="BYTE_ARRAY"),
@@ -44,7 +44,7 @@ def test_columns_add_up_their_chunks_largest_first() -> None:
             chunk(1, "b", 40, 40, null_count=None),
         )
     )
-    assert told.schema == views.COLUMN_CHUNKS
+    assert told.schema == views.files.layout.COLUMN_CHUNKS
     assert told.select("column", "compressed", "uncompressed", "null_count").rows() == [
         ("b", 80, 80, None),
         ("a", 20, 60, 2),
@@ -59,20 +59,20 @@ def test_columns_add_up_their_chunks_largest_first() -> None:
 
 def test_row_groups_have_the_range_of_one_column() -> None:
     found = file(chunk(1, "a", 5, 6), chunk(0, "a", 1, 2, min_text="3", max_text="9"), chunk(0, "b", 2, 2))
-    told = views.row_groups(found, "a")
-    assert told.schema == views.ROW_GROUPS
+    told = views.files.layout.row_groups(found, "a")
+    assert told.schema == views.files.layout.ROW_GROUPS
     assert told.rows() == [(0, 10, 3, 4, "3", "9"), (1, 10, 5, 6, None, None)]
-    assert views.row_groups(found)["min_text"].to_list() == [None, None]
+    assert views.files.layout.row_groups(found)["min_text"].to_list() == [None, None]
 
 
 def test_a_file_without_chunks_has_no_columns() -> None:
-    assert views.column_chunks(file()).is_empty()
-    assert views.row_groups(file()).is_empty()
+    assert views.files.layout.column_chunks(file()).is_empty()
+    assert views.files.layout.row_groups(file()).is_empty()
 
 
 def test_what_the_log_says_of_a_file() -> None:
     story = Story().append(10).append(20, month=2)
-    told = views.logged_facts(story.snapshot(), story.lifetimes(), "month=2/part-1.parquet")
+    told = views.files.layout.logged_facts(story.snapshot(), story.lifetimes(), "month=2/part-1.parquet")
     assert told == {
         "partition": "month=2",
         "size": "32.0 MiB",
@@ -81,12 +81,12 @@ def test_what_the_log_says_of_a_file() -> None:
         "added by": "v1",
         "modified, UTC": None,
     }
-    assert views.logged_facts(story.snapshot(), story.lifetimes(), "nobody") == {}
+    assert views.files.layout.logged_facts(story.snapshot(), story.lifetimes(), "nobody") == {}
 
 
 @pytest.mark.parametrize("label", ["<64 KiB", "16\N{EN DASH}32 MiB", "32\N{EN DASH}64 MiB", "≥8 GiB", "nothing"])
 def test_a_bin_holds_the_files_that_it_counts(label: str) -> None:
     story = Story(partitioned=False).append(1, size=10).append(1, size=32 << 20).append(1, size=50 << 30)
-    bins = views.file_sizes(story.files())
+    bins = views.files.sizes.file_sizes(story.files())
     counted = bins.filter(pl.col("label") == label)["files"].sum()
-    assert views.files_in_bin(story.files(), bins, label).height == counted
+    assert views.files.sizes.files_in_bin(story.files(), bins, label).height == counted

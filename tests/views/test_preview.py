@@ -9,16 +9,16 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.errors import InvalidRequestError
-from lakeview.views import Condition
+from lakeview.model.errors import InvalidRequestError
+from lakeview.views.data.preview import Condition
 
 
 def test_a_profile_is_of_the_sample_and_any_names_will_do() -> None:
     sample = pl.DataFrame(
         {"^x$": [1, 2, None], "x": ["b", "a", "a"], "l": [[1], None, [2]], "n": [None] * 3, "": [1.5] * 3}
     )
-    profile = views.profile(sample)
-    assert profile.schema == views.PROFILE
+    profile = views.data.preview.profile(sample)
+    assert profile.schema == views.data.preview.PROFILE
     assert profile.drop("type", "null_share").rows() == [
         ("^x$", 1, 2, "1", "2"),
         ("x", 0, 2, "a", "b"),
@@ -29,8 +29,8 @@ def test_a_profile_is_of_the_sample_and_any_names_will_do() -> None:
 
 
 def test_a_profile_of_no_rows_or_columns() -> None:
-    assert views.profile(pl.DataFrame()).schema == views.PROFILE
-    row = views.profile(pl.DataFrame(schema={"x": pl.Int64()})).row(0, named=True)
+    assert views.data.preview.profile(pl.DataFrame()).schema == views.data.preview.PROFILE
+    row = views.data.preview.profile(pl.DataFrame(schema={"x": pl.Int64()})).row(0, named=True)
     assert (row["null_share"], row["distinct"], row["min_text"]) == (None, 0, None)
 
 
@@ -88,17 +88,19 @@ ROWS = pl.DataFrame(
     ],
 )
 def test_conditions_as_sql_that_polars_reads(condition: Condition, text: str) -> None:
-    assert views.where_text([condition]) == text
+    assert views.data.preview.where_text([condition]) == text
     assert ROWS.filter(pl.sql_expr(text)).equals(ROWS.head(1))
 
 
 def test_one_of_none_is_never() -> None:
-    assert views.where_text([Condition("code", "in", [])]) == "FALSE"
+    assert views.data.preview.where_text([Condition("code", "in", [])]) == "FALSE"
 
 
 def test_conditions_are_joined() -> None:
-    assert views.where_text([]) is None
-    assert views.where_text([Condition("a", "=", 1), Condition("b", "is null")]) == "`a` = 1 AND `b` IS NULL"
+    assert views.data.preview.where_text([]) is None
+    assert (
+        views.data.preview.where_text([Condition("a", "=", 1), Condition("b", "is null")]) == "`a` = 1 AND `b` IS NULL"
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,11 +109,11 @@ def test_conditions_are_joined() -> None:
 )
 def test_what_is_no_filter_is_refused(condition: Condition) -> None:
     with pytest.raises(InvalidRequestError, match="is no filter") as refused:
-        views.where_text([condition])
+        views.data.preview.where_text([condition])
     assert refused.value.place == "x"
     assert "is not null" in (refused.value.fix or "")
 
 
 def test_a_value_without_sql_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="a set cannot be written as SQL"):
-        views.where_text([Condition("x", "=", {1})])
+        views.data.preview.where_text([Condition("x", "=", {1})])

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.errors import InvalidRequestError
-from lakeview.expressions import conjuncts
-from lakeview.frames import COMMITS, FILES, LIFETIMES, PLAN
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.frames import COMMITS, FILES, LIFETIMES, PLAN
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
 from lakeview.predicates import predicate
-from lakeview.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.predicates.expressions import conjuncts
 from tests.views.test_columns import statistics
 
 SCHEMA = Schema(
@@ -38,8 +38,8 @@ def plan_of(*reasons: str) -> pl.DataFrame:
 def test_a_file_spared_by_its_nulls_is_told_from_one_spared_by_its_range() -> None:
     stats = statistics({"delay": [(1, 9, 0), (50, 60, 0), (None, None, 5), (1, 9, 0)]})
     plan = plan_of("statistics", "kept", "statistics", "partition")
-    found = views.file_verdicts(plan, predicate("delay > 40"), stats, files_of([5, 5, 5, 5]))
-    assert found.schema == views.FILE_VERDICTS
+    found = views.pruning.plan.file_verdicts(plan, predicate("delay > 40"), stats, files_of([5, 5, 5, 5]))
+    assert found.schema == views.pruning.plan.FILE_VERDICTS
     assert found["reason"].to_list() == ["range", "kept", "nulls", "partition"]
 
 
@@ -54,22 +54,22 @@ def test_a_file_spared_by_its_nulls_is_told_from_one_spared_by_its_range() -> No
 )
 def test_what_spares_a_file(where: str, reason: str) -> None:
     stats = statistics({"delay": [(1, 9, 0)]})
-    found = views.file_verdicts(plan_of("statistics"), predicate(where), stats, files_of([5]))
+    found = views.pruning.plan.file_verdicts(plan_of("statistics"), predicate(where), stats, files_of([5]))
     assert found["reason"].to_list() == [reason]
 
 
 def test_files_and_bytes_add_up_by_reason() -> None:
     stats = statistics({"delay": [(1, 9, 0)] * 3})
-    verdicts = views.file_verdicts(
+    verdicts = views.pruning.plan.file_verdicts(
         plan_of("kept", "partition", "statistics"), predicate("delay = 77"), stats, files_of([5, 5, 5])
     )
-    told = views.explained(verdicts)
-    assert told.schema == views.EXPLAINED
+    told = views.pruning.plan.explained(verdicts)
+    assert told.schema == views.pruning.plan.EXPLAINED
     assert told.rows() == [("kept", 1, 100), ("partition", 1, 200), ("range", 1, 300), ("nulls", 0, 0)]
-    cost = views.read_cost(verdicts)
+    cost = views.pruning.plan.read_cost(verdicts)
     assert (cost.files, cost.bytes, cost.all_files, cost.all_bytes) == (1, 100, 3, 600)
     assert cost.bytes_share == pytest.approx(1 / 6)
-    assert views.read_cost(verdicts.clear()).files_share is None
+    assert views.pruning.plan.read_cost(verdicts.clear()).files_share is None
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_files_and_bytes_add_up_by_reason() -> None:
     ],
 )
 def test_conditions_joined_by_and_stand_apart_and_read_as_sql(where: str, texts: list[str]) -> None:
-    assert [views.condition_text(part) for part in conjuncts(predicate(where))] == texts
+    assert [views.pruning.plan.condition_text(part) for part in conjuncts(predicate(where))] == texts
 
 
 def test_parts_say_what_each_spares_and_what_nobody_can_judge() -> None:
     stats = statistics({"delay": [(1, 9, 0), (50, 60, 0)]})
     kept, one = plan_of("kept", "kept"), plan_of("statistics", "kept")
     asked = [(predicate("delay > 40"), one), (predicate("abs(delay) = 3"), kept)]
-    parts = views.filter_parts(
-        [(where, views.file_verdicts(plan, where, stats, files_of([5, 5]))) for where, plan in asked]
+    parts = views.pruning.plan.filter_parts(
+        [(where, views.pruning.plan.file_verdicts(plan, where, stats, files_of([5, 5]))) for where, plan in asked]
     )
-    assert parts.schema == views.PARTS
+    assert parts.schema == views.pruning.plan.PARTS
     assert parts.select("judged", "files", "bytes", "range").rows() == [(True, 1, 200, 1), (False, 2, 300, 0)]
     assert "abs" in parts["part"][1]
 
@@ -124,18 +124,18 @@ def test_parts_say_what_each_spares_and_what_nobody_can_judge() -> None:
 )
 def test_what_is_no_condition_is_refused_with_the_types_of_its_columns(where: str, message: str, fix: str) -> None:
     with pytest.raises(InvalidRequestError) as raised:
-        views.check_condition(predicate(where), SCHEMA)
+        views.pruning.plan.check_condition(predicate(where), SCHEMA)
     assert (raised.value.message, raised.value.fix, raised.value.kind) == (message, fix, "bad-predicate")
 
 
 def test_conditions_that_hold_or_do_not_pass() -> None:
     for where in ("delay > 3", "carrier LIKE 'A%' OR delay IS NULL", "TRUE", "abs(delay) = 3"):
-        views.check_condition(predicate(where), SCHEMA)
+        views.pruning.plan.check_condition(predicate(where), SCHEMA)
 
 
 def test_the_columns_a_filter_speaks_of_are_named_as_in_statistics() -> None:
     where = (pl.col("place").struct.field("gate") > 3) & (pl.col("carrier") == "AA")
-    assert views.filter_columns(where, SCHEMA) == ["place.gate", "carrier"]
+    assert views.pruning.plan.filter_columns(where, SCHEMA) == ["place.gate", "carrier"]
 
 
 # -- clustering
@@ -143,8 +143,8 @@ def test_the_columns_a_filter_speaks_of_are_named_as_in_statistics() -> None:
 
 def clustered(*ranges: Any, records: list[int | None] | None = None) -> dict[str, Any]:
     stats = statistics({"delay": list(ranges)})
-    found = views.clustering(SCHEMA, stats, files_of(records or [5] * len(ranges)))
-    assert found.schema == views.CLUSTERING
+    found = views.pruning.clustering.clustering(SCHEMA, stats, files_of(records or [5] * len(ranges)))
+    assert found.schema == views.pruning.clustering.CLUSTERING
     return found.row(0, named=True)
 
 
@@ -174,7 +174,7 @@ def test_files_that_tell_nothing_are_opened_always_and_files_of_nulls_never() ->
 def test_without_ranges_nothing_is_known_and_not_zero() -> None:
     told = clustered(None, None)
     assert (told["depth"], told["reads"], told["reads_share"], told["exact"]) == (None, None, None, None)
-    empty = views.clustering(SCHEMA, statistics({"delay": [(1, 2, 0)]}).clear(), files_of([]))
+    empty = views.pruning.clustering.clustering(SCHEMA, statistics({"delay": [(1, 2, 0)]}).clear(), files_of([]))
     assert empty.row(0, named=True)["coverage"] is None
 
 
@@ -187,10 +187,10 @@ def test_values_of_every_kind_are_in_their_own_order(values: tuple[Any, ...]) ->
 
 def test_the_profile_counts_files_along_the_values() -> None:
     stats = statistics({"delay": [(1, 5, 0), (3, 9, 0), None]})
-    profile = views.depth_profile(stats, files_of([5, 5, 5]), "delay")
-    assert profile.schema == views.DEPTHS
+    profile = views.pruning.clustering.depth_profile(stats, files_of([5, 5, 5]), "delay")
+    assert profile.schema == views.pruning.clustering.DEPTHS
     assert profile.rows() == [(0, "1", 1, 2), (1, "3", 2, 3), (2, "5", 2, 3), (3, "9", 1, 2)]
-    assert views.depth_profile(stats, files_of([5]), "nobody").is_empty()
+    assert views.pruning.clustering.depth_profile(stats, files_of([5]), "nobody").is_empty()
 
 
 def lives(*rows: tuple[int | None, int | None, int, int]) -> pl.DataFrame:
@@ -215,8 +215,8 @@ def line(*versions: int) -> pl.DataFrame:
 
 def test_the_course_shows_a_table_that_loses_its_order_and_finds_it_again() -> None:
     history = lives((70, None, 1, 9), (20, 90, 1, 9), (20, None, 10, 19))
-    course = views.clustering_course(history, line(70, 20, 90), "delay")
-    assert course.schema == views.CLUSTERING_COURSE
+    course = views.pruning.clustering.clustering_course(history, line(70, 20, 90), "delay")
+    assert course.schema == views.pruning.clustering.CLUSTERING_COURSE
     assert course.select("version", "files", "reads").rows() == [
         (70, 1, 1.0),
         (20, 3, pytest.approx(5 / 3)),
@@ -225,15 +225,19 @@ def test_the_course_shows_a_table_that_loses_its_order_and_finds_it_again() -> N
 
 
 def test_the_course_of_files_whose_age_is_not_told_is_unknown() -> None:
-    assert views.clustering_course(lives((None, None, 1, 9)), line(1, 2), "delay").is_empty()
-    assert views.clustering_course(lives((1, None, 1, 9)), line(1, 2), "nobody").is_empty()
-    assert views.clustering_course(lives((1, None, 1, 9)).drop("statistics"), line(1, 2), "delay").is_empty()
+    assert views.pruning.clustering.clustering_course(lives((None, None, 1, 9)), line(1, 2), "delay").is_empty()
+    assert views.pruning.clustering.clustering_course(lives((1, None, 1, 9)), line(1, 2), "nobody").is_empty()
+    assert views.pruning.clustering.clustering_course(
+        lives((1, None, 1, 9)).drop("statistics"), line(1, 2), "delay"
+    ).is_empty()
 
 
 def test_of_a_long_history_some_versions_are_looked_at_the_ends_among_them() -> None:
     history = lives(*((v, None, v * 10, v * 10 + 9) for v in range(500)))
     frame = pl.DataFrame({"version": range(500), "timestamp": [datetime(2026, 1, 1, tzinfo=UTC)] * 500})
-    course = views.clustering_course(history, frame.cast({"timestamp": COMMITS["timestamp"]}), "delay")
+    course = views.pruning.clustering.clustering_course(
+        history, frame.cast({"timestamp": COMMITS["timestamp"]}), "delay"
+    )
     assert course.height == 40
     assert (course["version"][0], course["version"][-1]) == (0, 499)
     assert course["reads"].unique().to_list() == [1.0]
@@ -252,6 +256,6 @@ def test_a_million_files_are_measured_in_seconds() -> None:
         }
     )
     files = pl.DataFrame(schema=FILES).clear(n).with_columns(path=low.cast(pl.String), records=pl.lit(10, pl.Int64))
-    found = views.clustering(SCHEMA, stats, files).row(0, named=True)
+    found = views.pruning.clustering.clustering(SCHEMA, stats, files).row(0, named=True)
     assert found["depth"] == pytest.approx(6, abs=0.01)
-    assert views.depth_profile(stats, files, "delay").height == 240
+    assert views.pruning.clustering.depth_profile(stats, files, "delay").height == 240

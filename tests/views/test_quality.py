@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.findings import Severity
-from lakeview.frames import COMMITS, LIFETIMES
+from lakeview.model.findings import Severity
+from lakeview.model.frames import COMMITS, LIFETIMES
 
 START = datetime(2026, 1, 1, 4, tzinfo=UTC)
 STATISTIC: dict[str, pl.DataType] = {
@@ -44,13 +44,15 @@ def told(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
         )  # fmt: skip
     types = {**LIFETIMES, "statistics": pl.Struct({"x": pl.Struct(STATISTIC)})}
     lifetimes = pl.DataFrame(lives, schema=types, orient="row")
-    return lifetimes, views.timeline(pl.DataFrame(commits, schema=COMMITS, orient="row"), lifetimes)
+    return lifetimes, views.timeline.commits.timeline(pl.DataFrame(commits, schema=COMMITS, orient="row"), lifetimes)
 
 
 def claims(loads: Sequence[dict[str, Any]]) -> list[tuple[Severity, str]]:
     lifetimes, timeline = told(loads)
-    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
-    return [(finding.severity, finding.claim) for finding in views.quality_findings(changes, timeline)]
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    return [
+        (finding.severity, finding.claim) for finding in views.quality.anomalies.quality_findings(changes, timeline)
+    ]
 
 
 USUAL: list[dict[str, Any]] = [{"nulls": 10 + i % 5, "max": 100 + i % 7} for i in range(12)]
@@ -104,15 +106,15 @@ def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list
 
 def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     lifetimes, timeline = told([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
-    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
-    (finding,) = views.quality_findings(changes, timeline)
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    (finding,) = views.quality.anomalies.quality_findings(changes, timeline)
     assert finding.evidence == "by feed, 2026-01-13 04:00 UTC; repaired by v13"
     assert finding.place == "v12"
 
 
 def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:
     lifetimes, timeline = told([{}, {"silent": True}])
-    loads = views.column_loads(lifetimes, timeline)
+    loads = views.quality.column_loads.column_loads(lifetimes, timeline)
     assert loads.select("version", "null_share", "mark", "low", "high").rows() == [
         (0, 0.01, "", 0.0, 100.0),
         (1, None, None, None, None),
@@ -123,18 +125,21 @@ def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:
 def test_a_file_whose_rows_were_deleted_is_not_loaded_again() -> None:
     lifetimes, timeline = told([{}, {}])
     again = lifetimes[:1].with_columns(added=pl.lit(1, pl.Int64), deletion_vector=pl.lit("v"))
-    assert views.column_loads(pl.concat([lifetimes, again]), timeline)["records"].to_list() == [1000, 1000]
+    assert views.quality.column_loads.column_loads(pl.concat([lifetimes, again]), timeline)["records"].to_list() == [
+        1000,
+        1000,
+    ]
 
 
 def test_a_file_from_before_the_first_commit_told_is_nobody_s_load() -> None:
     lifetimes, timeline = told([{}, {}])
     before = lifetimes[:1].with_columns(added=pl.lit(None, pl.Int64), removed=pl.lit(0, pl.Int64))
-    assert views.column_loads(pl.concat([lifetimes, before]), timeline)["version"].to_list() == [1]
+    assert views.quality.column_loads.column_loads(pl.concat([lifetimes, before]), timeline)["version"].to_list() == [1]
 
 
 def test_every_version_is_told_for_the_whole_table() -> None:
     lifetimes, timeline = told([{}, {"nulls": 90, "max": 700}, {"takes_back": 1}])
-    states = views.column_states(lifetimes, timeline)
+    states = views.quality.column_states.column_states(lifetimes, timeline)
     assert states.select("version", "records", "null_share", "mark", "high", "range_is").rows() == [
         (0, 1000, 0.01, "", 100.0, "exact"),
         (1, 2000, 0.05, "", 700.0, "exact"),
@@ -147,19 +152,19 @@ def test_versions_whose_numbers_have_no_order_are_told_in_theirs() -> None:
     ids = {0: 900, 1: 7, 2: 50}
     named = [pl.col(c).replace_strict(ids, default=None, return_dtype=pl.Int64) for c in ("added", "removed")]
     renamed = timeline.with_columns(pl.col("version").replace_strict(ids, return_dtype=pl.Int64))
-    states = views.column_states(lifetimes.with_columns(named), renamed)
+    states = views.quality.column_states.column_states(lifetimes.with_columns(named), renamed)
     assert states.select("version", "records").rows() == [(900, 1000), (7, 2000), (50, 3000)]
 
 
 def test_trends_mark_only_what_falls_out() -> None:
     lifetimes, timeline = told([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
-    changes = views.sudden_changes(views.column_loads(lifetimes, timeline))
-    for trend in (views.null_trend(changes, "x"), views.range_trend(changes, "x")):
-        assert trend.schema == views.LOAD_TREND
+    changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    for trend in (views.quality.trends.null_trend(changes, "x"), views.quality.trends.range_trend(changes, "x")):
+        assert trend.schema == views.quality.trends.LOAD_TREND
         assert trend.filter("outside")["version"].to_list() == [12]
-    assert views.rows_trend(timeline)["outside"].sum() == 0
-    assert views.gap_trend(timeline)["outside"].sum() == 0
-    assert views.event_column(changes) is None
+    assert views.quality.trends.rows_trend(timeline)["outside"].sum() == 0
+    assert views.quality.trends.gap_trend(timeline)["outside"].sum() == 0
+    assert views.quality.trends.event_column(changes) is None
 
 
 DAY = timedelta(days=1)
@@ -183,9 +188,9 @@ def test_old_events_are_measured_against_what_is_usual(
 ) -> None:
     moments = [datetime(2026, 1, 1, tzinfo=UTC) + i * between for i in range(len(days))]
     rows = {"version": list(range(len(days))), "timestamp": moments, "value": days, "band_low": days, "band_high": days}
-    lags = pl.DataFrame(rows, schema_overrides={n: t for n, t in views.LOAD_TREND.items() if n in rows})
-    assert views.usual_of_history(lags) == (None if usual is None else pytest.approx(usual))
-    shown = views.beyond(lags, usual or 0.0)["value"].to_list()
+    lags = pl.DataFrame(rows, schema_overrides={n: t for n, t in views.quality.trends.LOAD_TREND.items() if n in rows})
+    assert views.quality.trends.usual_of_history(lags) == (None if usual is None else pytest.approx(usual))
+    shown = views.quality.trends.beyond(lags, usual or 0.0)["value"].to_list()
     assert shown == [None if day is None else pytest.approx(day - (usual or 0.0)) for day in days]
 
 
@@ -193,6 +198,6 @@ def test_many_loads_of_many_columns_are_compared_each_with_its_own() -> None:
     lifetimes, timeline = told([{"nulls": i % 9} for i in range(500)])
     x = lifetimes["statistics"].struct.field("x")
     wide = lifetimes.with_columns(pl.DataFrame([x.alias(f"c{i}") for i in range(200)]).to_struct("statistics"))
-    loads = views.sudden_changes(views.column_loads(wide, timeline))
+    loads = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(wide, timeline))
     assert loads.height == 500 * 200
     assert loads["sudden"].sum() == 0

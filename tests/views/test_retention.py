@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.errors import InvalidRequestError
-from lakeview.views.ref_retention import NEVER
-from lakeview.views.retention import Retention
+from lakeview.model.errors import InvalidRequestError
+from lakeview.views.retention.refs import NEVER
+from lakeview.views.retention.simulation import Retention
 from tests.views.story import MIB, Story, flights
 
 DASH = "\N{EN DASH}"
@@ -28,15 +28,19 @@ def story() -> Story:
 
 
 def found_in(told: Story, unreadable: dict[int, str] | None = None, **more: Any) -> Retention:
-    policy = views.retention_policy({})
-    return views.retention(told.versions(unreadable), told.lifetimes(), policy, now=told.now, **more)
+    policy = views.retention.policy.retention_policy({})
+    return views.retention.simulation.retention(
+        told.versions(unreadable), told.lifetimes(), policy, now=told.now, **more
+    )
 
 
 def test_versions_that_nobody_looked_at_tell_nothing_of_a_clean_up() -> None:
     told = story()
     versions = told.versions().with_columns(readable=pl.lit(None, pl.Boolean))
     with pytest.raises(InvalidRequestError, match="nobody looked which of these versions can be read"):
-        views.retention(versions, told.lifetimes(), views.retention_policy({}), now=told.now)
+        views.retention.simulation.retention(
+            versions, told.lifetimes(), views.retention.policy.retention_policy({}), now=told.now
+        )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,7 @@ def test_versions_that_nobody_looked_at_tell_nothing_of_a_clean_up() -> None:
 def test_removed_files_go_when_they_are_older_than_the_retention(
     days: int, files: int, size: int, lost: str | None
 ) -> None:
-    done = views.simulate(found_in(story()), timedelta(days=days))
+    done = views.retention.simulation.simulate(found_in(story()), timedelta(days=days))
     assert (done.files, done.bytes, done.lost) == (files, size, lost)
 
 
@@ -65,7 +69,7 @@ def test_a_version_dies_with_the_first_of_its_files() -> None:
 
 
 def test_what_no_readable_version_needs_is_not_counted() -> None:
-    done = views.simulate(found_in(story(), {0: "a file is missing"}), timedelta())
+    done = views.retention.simulation.simulate(found_in(story(), {0: "a file is missing"}), timedelta())
     assert (done.files, done.bytes, done.lost) == (1, 5 * MIB, "v2")
     assert done.ribbon["state"].to_list() == ["gone", "kept", "risk", "kept", "kept"]
 
@@ -77,7 +81,7 @@ def test_a_file_that_came_back_is_live() -> None:
     told.stays.append(back)
     found = found_in(told.after(days=90))
     assert found.retained_bytes == 0
-    assert views.simulate(found, timedelta()).versions == 0
+    assert views.retention.simulation.simulate(found, timedelta()).versions == 0
 
 
 def test_a_deletion_vector_that_was_replaced_ends_its_version_and_not_its_file() -> None:
@@ -89,8 +93,8 @@ def test_a_deletion_vector_that_was_replaced_ends_its_version_and_not_its_file()
     told.stays.append({**told.stays[0], "added": 2, "removed": None, "deletion_vector": "second"})
     found = found_in(told.after(days=10))
     assert found.retained_bytes == 0
-    assert views.simulate(found, timedelta(days=7)).lost == "v1"
-    assert views.simulate(found, timedelta(days=11)).lost is None
+    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost == "v1"
+    assert views.retention.simulation.simulate(found, timedelta(days=11)).lost is None
 
 
 def test_tombstones_say_better_when_a_file_was_removed() -> None:
@@ -102,16 +106,18 @@ def test_tombstones_say_better_when_a_file_was_removed() -> None:
         schema={"path": pl.String(), "deletion_vector": pl.String(), "deleted": pl.Datetime("ms", "UTC")},
     )
     found = found_in(told, tombstones=tombstones)
-    assert views.simulate(found, timedelta(days=7)).lost == "v2"
-    assert views.simulate(found, timedelta(days=1)).lost == "v0, v2"
+    assert views.retention.simulation.simulate(found, timedelta(days=7)).lost == "v2"
+    assert views.retention.simulation.simulate(found, timedelta(days=1)).lost == "v0, v2"
 
 
 @pytest.mark.parametrize("keep", DAYS, ids=str)
 def test_the_curve_says_what_the_simulation_says(keep: timedelta) -> None:
     for told in (story(), flights()):
         found = found_in(told, {0: "cleaned"})
-        done = views.simulate(found, keep)
-        step = views.retention_curve(found).filter(pl.col("days") <= keep / timedelta(days=1)).tail(1)
+        done = views.retention.simulation.simulate(found, keep)
+        step = (
+            views.retention.simulation.retention_curve(found).filter(pl.col("days") <= keep / timedelta(days=1)).tail(1)
+        )
         assert step.select("bytes", "files", "versions").row(0) == (done.bytes, done.files, done.versions)
 
 
@@ -119,7 +125,7 @@ def test_a_long_past_gives_a_short_curve() -> None:
     told = Story()
     for _ in range(1000):
         told.append(1).delete(told.version)
-    curve = views.retention_curve(found_in(told))
+    curve = views.retention.simulation.retention_curve(found_in(told))
     assert curve.height <= 402
     assert curve.row(-1, named=True)["bytes"] == 0
 
@@ -176,9 +182,11 @@ def line(days: int = 6) -> Story:
 def test_versions_expire_as_refs_say(rows: list[Any], properties: dict[str, str], lost: str | None) -> None:
     told = line()
     named = refs(*rows)
-    policy = views.retention_policy(properties, named)
-    found = views.retention(told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now)
-    done = views.simulate(found, timedelta(days=3))
+    policy = views.retention.policy.retention_policy(properties, named)
+    found = views.retention.simulation.retention(
+        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+    )
+    done = views.retention.simulation.simulate(found, timedelta(days=3))
     assert done.lost == lost
     assert done.files == done.versions
     assert done.bytes == done.versions * MIB
@@ -190,9 +198,11 @@ def test_a_file_stays_while_any_version_that_has_it_stays() -> None:
         told.after(days=10).append(1, size=1)
     told.after(days=10).delete(0)
     named = refs(("main", "branch", 4, True, None, None, None), ("q", "tag", 2, False, None, None, None))
-    policy = views.retention_policy({}, named)
-    found = views.retention(told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now)
-    done = views.simulate(found, timedelta(days=1))
+    policy = views.retention.policy.retention_policy({}, named)
+    found = views.retention.simulation.retention(
+        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+    )
+    done = views.retention.simulation.simulate(found, timedelta(days=1))
     assert done.lost == f"v0{DASH}v1, v3"
     assert done.bytes == 0
 
@@ -200,8 +210,10 @@ def test_a_file_stays_while_any_version_that_has_it_stays() -> None:
 def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:
     told = line(3)
     named = refs(("main", "branch", 2, True, 1, 0, None))
-    policy = views.retention_policy({}, named)
-    found = views.retention(told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now)
+    policy = views.retention.policy.retention_policy({}, named)
+    found = views.retention.simulation.retention(
+        told.versions(), told.lifetimes(), policy, commits=told.frame(), refs=named, now=told.now
+    )
     assert found.versions["needs_ms"].to_list() == [NEVER, NEVER, 0]
 
 
@@ -209,48 +221,60 @@ def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:
     ("properties", "keep", "declared"),
     [
         ({}, timedelta(days=7), None),
-        ({"delta.deletedFileRetentionDuration": "interval 1 week"}, timedelta(days=7), views.FILES_KEPT),
-        ({"delta.deletedFileRetentionDuration": "INTERVAL 2 days 12 hours"}, timedelta(days=2.5), views.FILES_KEPT),
+        (
+            {"delta.deletedFileRetentionDuration": "interval 1 week"},
+            timedelta(days=7),
+            views.retention.policy.FILES_KEPT,
+        ),
+        (
+            {"delta.deletedFileRetentionDuration": "INTERVAL 2 days 12 hours"},
+            timedelta(days=2.5),
+            views.retention.policy.FILES_KEPT,
+        ),
         ({"delta.deletedFileRetentionDuration": "soon"}, timedelta(days=7), None),
-        ({"delta.deletedFileRetentionDuration": "0 hours"}, timedelta(), views.FILES_KEPT),
+        ({"delta.deletedFileRetentionDuration": "0 hours"}, timedelta(), views.retention.policy.FILES_KEPT),
     ],
 )
 def test_the_policy_is_read_from_properties(properties: dict[str, str], keep: timedelta, declared: str | None) -> None:
-    policy = views.retention_policy(properties)
+    policy = views.retention.policy.retention_policy(properties)
     assert (policy.rule, policy.keep, policy.declared) == ("removed files", keep, declared)
 
 
 def test_an_endless_retention_is_a_long_one() -> None:
     named = refs(("main", "branch", 0, True, None, None, None))
-    policy = views.retention_policy({"history.expire.max-snapshot-age-ms": str(2**63 - 1)}, named)
+    policy = views.retention.policy.retention_policy({"history.expire.max-snapshot-age-ms": str(2**63 - 1)}, named)
     assert policy.keep == timedelta(days=365_000)
 
 
 def test_the_cost_of_history_names_the_commits_that_removed_files() -> None:
     told = story()
-    cost = views.history_cost(found_in(told), views.timeline(told.frame(), told.lifetimes()))
+    cost = views.retention.cost.history_cost(
+        found_in(told), views.timeline.commits.timeline(told.frame(), told.lifetimes())
+    )
     assert cost.select("version", "files", "bytes").rows() == [(1, 1, 10 * MIB), (3, 1, 5 * MIB)]
     assert cost["share"].sum() == pytest.approx(1)
 
 
 def test_bytes_written_more_than_once_are_told() -> None:
     told = Story().append(1, size=10).append(1, size=10).optimize(1)
-    written = views.write_amplification(views.timeline(told.frame(), told.lifetimes()))
+    written = views.retention.cost.write_amplification(views.timeline.commits.timeline(told.frame(), told.lifetimes()))
     assert (written.written, written.loaded, written.maintenance, written.ratio) == (40, 20, 20, 2.0)
 
 
 def test_a_table_without_files_costs_nothing() -> None:
     told = Story().alter("CREATE TABLE")
     found = found_in(told)
-    assert views.retention_curve(found).rows() == [(0.0, 0, 0, 0)]
-    assert views.simulate(found, timedelta()).share is None
-    assert views.history_cost(found, views.timeline(told.frame())).is_empty()
-    assert views.write_amplification(views.timeline(told.frame().clear())).ratio is None
+    assert views.retention.simulation.retention_curve(found).rows() == [(0.0, 0, 0, 0)]
+    assert views.retention.simulation.simulate(found, timedelta()).share is None
+    assert views.retention.cost.history_cost(found, views.timeline.commits.timeline(told.frame())).is_empty()
+    assert views.retention.cost.write_amplification(views.timeline.commits.timeline(told.frame().clear())).ratio is None
 
 
 def test_what_the_store_keeps_grows_with_what_is_left_behind() -> None:
     told = story()
-    course = views.retained_course(found_in(told), views.timeline(told.frame(), told.lifetimes()))
+    course = views.retention.cost.retained_course(
+        found_in(told), views.timeline.commits.timeline(told.frame(), told.lifetimes())
+    )
     assert course["bytes"].to_list() == [10 * MIB, 30 * MIB, 35 * MIB, 41 * MIB, 42 * MIB]
 
 
@@ -260,4 +284,4 @@ def test_the_course_of_a_log_is_told_from_the_moments_of_its_files() -> None:
         {"name": ["b", "a", "c"], "size": [5, 7, 1], "modified": [at, at - timedelta(days=1), None]},
         schema={"name": pl.String(), "size": pl.Int64(), "modified": pl.Datetime("ms", "UTC")},
     )
-    assert views.log_course(log)["bytes"].to_list() == [8, 13]
+    assert views.retention.cost.log_course(log)["bytes"].to_list() == [8, 13]

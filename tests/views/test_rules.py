@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview import views
-from lakeview.frames import RULES
-from lakeview.views.rules import RULE_LENGTH
+from lakeview.model.frames import RULES
+from lakeview.views.schema.rules import RULE_LENGTH
 
 SAID = pl.DataFrame(
     [
@@ -25,8 +25,8 @@ SAID = pl.DataFrame(
 
 
 def test_each_column_has_its_rules_in_one_line() -> None:
-    found = views.column_rules(SAID)
-    assert found.schema == views.COLUMN_RULES
+    found = views.schema.rules.column_rules(SAID)
+    assert found.schema == views.schema.rules.COLUMN_RULES
     assert dict(found.rows()) == {
         "amount": "default 0 · clustering column 2 of 2",
         "s.^x$": "generated as upper(city)",
@@ -36,18 +36,18 @@ def test_each_column_has_its_rules_in_one_line() -> None:
 
 
 def test_constraints_are_those_of_the_whole_table() -> None:
-    found = views.constraints(SAID)
-    assert found.schema == views.CONSTRAINTS
+    found = views.schema.rules.constraints(SAID)
+    assert found.schema == views.schema.rules.CONSTRAINTS
     assert found.rows() == [("positive", "amount > 0"), ("^x$", "<script>")]
 
 
 def test_without_rules_nothing_is_said() -> None:
     nothing = pl.DataFrame(schema=RULES)
-    assert views.column_rules(nothing).schema == views.COLUMN_RULES
-    assert views.column_rules(nothing).is_empty()
-    assert views.constraints(nothing).is_empty()
+    assert views.schema.rules.column_rules(nothing).schema == views.schema.rules.COLUMN_RULES
+    assert views.schema.rules.column_rules(nothing).is_empty()
+    assert views.schema.rules.constraints(nothing).is_empty()
 
 
 def test_a_long_rule_is_cut() -> None:
     long = pl.DataFrame([("a", "default", None, "x" * 1_000_000)], schema=RULES, orient="row")
-    assert len(views.column_rules(long)["rules"][0]) == len("default ") + RULE_LENGTH
+    assert len(views.schema.rules.column_rules(long)["rules"][0]) == len("default ") + RULE_LENGTH

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview import views
-from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 
 LONG, INTEGER, STRING = PrimitiveType("long"), PrimitiveType("integer"), PrimitiveType("string")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def s(*fields: Field) -> Schema:
 
 
 def changes(a: Schema, b: Schema) -> list[tuple[str, str, str | None, str | None]]:
-    return views.diff_schemas(a, b).select("column", "change", "before", "after").rows()
+    return views.schema.diff.diff_schemas(a, b).select("column", "change", "before", "after").rows()
 
 
 @pytest.mark.parametrize(
@@ -141,22 +141,22 @@ def test_changes(a: Schema, b: Schema, expected: list[tuple[str, str, str | None
     ],
 )
 def test_what_a_change_breaks(a: Schema, b: Schema, breaks: str) -> None:
-    assert views.diff_schemas(a, b)["breaks"].to_list() == [breaks]
+    assert views.schema.diff.diff_schemas(a, b)["breaks"].to_list() == [breaks]
 
 
 def test_unchanged_fields_are_told_when_asked_for() -> None:
-    diff = views.diff_schemas(s(f("x", id=1)), s(f("x", id=1), f("y", id=2)), same=True)
+    diff = views.schema.diff.diff_schemas(s(f("x", id=1)), s(f("x", id=1), f("y", id=2)), same=True)
     assert diff.select("column", "change", "id").rows() == [("x", "same", 1), ("y", "added", 2)]
-    assert diff.schema == views.diff_schemas(s(), s()).schema
+    assert diff.schema == views.schema.diff.diff_schemas(s(), s()).schema
 
 
 @given(order=st.permutations(range(8)))
 def test_moves_are_the_fewest_that_explain_the_order(order: list[int]) -> None:
     before, after = s(*(f(f"c{i}") for i in range(8))), s(*(f(f"c{i}") for i in order))
-    moved = set(views.diff_schemas(before, after)["column"].to_list())
+    moved = set(views.schema.diff.diff_schemas(before, after)["column"].to_list())
     kept = [c for c in after.names if c not in moved]
     assert kept == sorted(kept)
-    assert views.diff_schemas(before, after)["change"].is_in(["moved"]).all()
+    assert views.schema.diff.diff_schemas(before, after)["change"].is_in(["moved"]).all()
 
 
 def history_of(*schemas: Schema) -> list[tuple[int, datetime, Schema]]:
@@ -170,15 +170,17 @@ def test_a_column_keeps_its_life_through_renames() -> None:
         s(f("airline", id=1), f("delay", id=2)),
         s(f("airline", id=1)),
     )
-    assert views.column_history(told).select("column", "version", "change", "before", "after").rows() == [
+    assert views.schema.column_history.column_history(told).select(
+        "column", "version", "change", "before", "after"
+    ).rows() == [
         ("airline", 0, "born", None, "long"),
         ("airline", 20, "renamed", "carrier", "airline"),
         ("delay", 0, "born", None, "integer"),
         ("delay", 10, "type", "integer", "long"),
         ("delay", 30, "dropped", "long", None),
     ]
-    lives = views.column_lives(told)
-    assert lives.schema == views.COLUMN_LIVES
+    lives = views.schema.column_history.column_lives(told)
+    assert lives.schema == views.schema.column_history.COLUMN_LIVES
     assert lives.drop("born_timestamp").rows() == [
         ("airline", 0, 1, 20, "renamed from carrier", None),
         ("delay", 0, 1, 30, "dropped", 30),
@@ -186,14 +188,14 @@ def test_a_column_keeps_its_life_through_renames() -> None:
 
 
 def test_a_column_dropped_and_born_again_has_two_lives() -> None:
-    lives = views.column_lives(history_of(s(f("x")), s(), s(f("x"))))
+    lives = views.schema.column_history.column_lives(history_of(s(f("x")), s(), s(f("x"))))
     assert lives.select("column", "born", "dropped").rows() == [("x", 0, 10), ("x", 20, None)]
 
 
 def test_nested_fields_are_born_and_die_with_their_parent() -> None:
     nested = ArrayType(StructType((f("b"),)))
     told = history_of(s(f("a", nested)), s(f("a", nested, nullable=False)), s())
-    lives = views.column_lives(told)
+    lives = views.schema.column_history.column_lives(told)
     assert lives.select("column", "born", "dropped").rows() == [
         ("a", 0, 20),
         ("a.element", 0, 20),
@@ -203,12 +205,15 @@ def test_nested_fields_are_born_and_die_with_their_parent() -> None:
 
 def test_a_change_of_shape_does_not_lose_the_thread() -> None:
     told = history_of(s(f("a")), s(f("a", StructType((f("b", id=1),)))), s(f("a", StructType((f("c", id=1),)))), s())
-    lives = views.column_lives(told)
+    lives = views.schema.column_history.column_lives(told)
     assert lives.select("column", "born", "dropped").rows() == [("a", 0, 30), ("a.c", 10, 30)]
     back = history_of(s(f("a", StructType((f("b"),)))), s(f("a")))
-    assert views.column_lives(back).select("column", "born", "dropped").rows() == [("a", 0, None), ("a.b", 0, 10)]
+    assert views.schema.column_history.column_lives(back).select("column", "born", "dropped").rows() == [
+        ("a", 0, None),
+        ("a.b", 0, 10),
+    ]
 
 
 def test_no_schemas_no_history() -> None:
-    assert views.column_history([]).schema == views.COLUMN_HISTORY
-    assert views.column_lives([]).schema == views.COLUMN_LIVES
+    assert views.schema.column_history.column_history([]).schema == views.schema.column_history.COLUMN_HISTORY
+    assert views.schema.column_history.column_lives([]).schema == views.schema.column_history.COLUMN_LIVES

@@ -23,7 +23,7 @@ def requests(*rows: tuple[timedelta, str | None, str, str | None, int, int, int]
         }
         for age, who, action, table, count, size, status in rows
     ]  # fmt: skip
-    return pl.DataFrame(told, schema=views.REQUESTS)
+    return pl.DataFrame(told, schema=views.sharing.REQUESTS)
 
 
 SEEN = requests(
@@ -36,8 +36,8 @@ SEEN = requests(
 
 
 def test_reads_are_added_up_by_recipient_and_table() -> None:
-    found = views.reads(SEEN)
-    assert found.schema == views.READS
+    found = views.sharing.reads(SEEN)
+    assert found.schema == views.sharing.READS
     assert found.drop("last").rows() == [
         ("ann", "lake.default.trips", 7, 7, 6, 10400, 2),
         ("bob", None, None, 1, 0, 50, 0),
@@ -47,8 +47,8 @@ def test_reads_are_added_up_by_recipient_and_table() -> None:
 
 
 def test_days_without_a_request_are_told_as_such() -> None:
-    found = views.reads_by_day(SEEN)
-    assert found.schema == views.READS_BY_DAY
+    found = views.sharing.reads_by_day(SEEN)
+    assert found.schema == views.sharing.READS_BY_DAY
     assert found.rows() == [
         (date(2026, 11, 19), 5, 0, 9400, 1),
         (date(2026, 11, 20), 0, 0, 0, 0),
@@ -58,21 +58,23 @@ def test_days_without_a_request_are_told_as_such() -> None:
 
 
 def test_nothing_asked_is_nothing_read() -> None:
-    nothing = pl.DataFrame(schema=views.REQUESTS)
-    assert views.reads(nothing).equals(pl.DataFrame(schema=views.READS))
-    assert views.reads_by_day(nothing).equals(pl.DataFrame(schema=views.READS_BY_DAY))
+    nothing = pl.DataFrame(schema=views.sharing.REQUESTS)
+    assert views.sharing.reads(nothing).equals(pl.DataFrame(schema=views.sharing.READS))
+    assert views.sharing.reads_by_day(nothing).equals(pl.DataFrame(schema=views.sharing.READS_BY_DAY))
 
 
 def test_only_the_last_days_are_read_and_only_what_is_needed() -> None:
     log = SEEN.with_columns(hints=pl.lit("month = 3"))
-    found = views.recent_requests(log.lazy(), now=NOON, days=1)
-    assert found.schema == views.REQUESTS
+    found = views.sharing.recent_requests(log.lazy(), now=NOON, days=1)
+    assert found.schema == views.sharing.REQUESTS
     assert found.height == 3
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_two_panels_share_their_days_and_compile(dark: bool) -> None:
-    given, refused = (chart.to_dict() for chart in charts.reads_by_day_bars(views.reads_by_day(SEEN), dark=dark))
+    given, refused = (
+        chart.to_dict() for chart in charts.sharing.reads_by_day_bars(views.sharing.reads_by_day(SEEN), dark=dark)
+    )
     assert given["encoding"]["x"]["scale"] == refused["encoding"]["x"]["scale"]
     assert given["title"] == "Given out by day, KiB"
     assert refused["encoding"]["y"]["field"] == "refused"

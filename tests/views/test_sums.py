@@ -10,9 +10,9 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.frames import FILES
-from lakeview.schema import Schema
-from lakeview.snapshot import Snapshot, TableMetadata
+from lakeview.model.frames import FILES
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
 from tests.builders.actions import add, info, remove
 from tests.builders.history import DeltaHistory
 
@@ -30,7 +30,7 @@ NOW = datetime(2026, 7, 1, tzinfo=UTC)
     ],
 )
 def test_a_total_is_exact_or_unknown(values: list[int | None], found: int | None) -> None:
-    assert views.total_of(pl.Series(values, dtype=pl.Int64)) == found
+    assert views.sums.total_of(pl.Series(values, dtype=pl.Int64)) == found
 
 
 @pytest.fixture(scope="module")
@@ -52,44 +52,46 @@ def readable(table: lv.Table) -> pl.DataFrame:
 
 def test_figures_of_files_say_that_bytes_are_unknown(table: lv.Table) -> None:
     now = table.snapshot()
-    facts = views.file_facts(now.files)
+    facts = views.files.sizes.file_facts(now.files)
     assert (facts.files, facts.files_without_size, facts.bytes, facts.small_bytes) == (2, 1, None, None)
     assert (facts.median_size, facts.small_files, facts.ideal_files) == (40, 1, None)
-    assert views.file_sizes(now.files)["files"].sum() == 1
-    found = next(f for f in views.findings(now, now=NOW) if "size that no file has" in f.claim)
+    assert views.files.sizes.file_sizes(now.files)["files"].sum() == 1
+    found = next(f for f in views.health.findings.findings(now, now=NOW) if "size that no file has" in f.claim)
     assert (found.claim, found.evidence) == (
         "1 of 2 files are recorded with a size that no file has", "how many bytes the table takes is unknown",
     )  # fmt: skip
-    cost = views.read_cost(table.plan("city = 'a'"))
+    cost = views.pruning.plan.read_cost(table.plan("city = 'a'"))
     assert (cost.files, cost.bytes, cost.all_bytes, cost.bytes_share) == (1, None, None, None)
-    assert views.read_cost(table.plan("city = 'b'")).bytes == 40
+    assert views.pruning.plan.read_cost(table.plan("city = 'b'")).bytes == 40
 
 
 def test_figures_of_partitions_say_that_bytes_are_unknown(table: lv.Table) -> None:
     now = table.snapshot()
-    sizes = views.partition_sizes(now)
+    sizes = views.partitions.sizes.partition_sizes(now)
     assert sizes.select("partition_text", "bytes", "share").rows() == [("city=a", None, None), ("city=b", 40, None)]
-    skew = views.partition_skew(sizes)
+    skew = views.partitions.sizes.partition_skew(sizes)
     assert (skew.largest, skew.largest_bytes, skew.median_bytes, skew.bytes_ratio) == (None, None, None, None)
-    assert views.half_of_the_bytes(sizes) == 0
-    history = views.partition_history(now.files, table.lifetimes(), table.history(), "city=a")
+    assert views.partitions.layout.half_of_the_bytes(sizes) == 0
+    history = views.partitions.sizes.partition_history(now.files, table.lifetimes(), table.history(), "city=a")
     assert history["bytes"].to_list()[-1] is None
 
 
 def test_figures_of_history_say_from_when_on_bytes_are_unknown(table: lv.Table) -> None:
     commits, lifetimes = table.history(), table.lifetimes()
-    for line in (views.timeline(commits, lifetimes), views.timeline(commits)):
+    for line in (views.timeline.commits.timeline(commits, lifetimes), views.timeline.commits.timeline(commits)):
         assert line["bytes"].to_list() == [0, 40, 140, None, None]
-    assert views.write_amplification(line).written is None
-    lives = views.life_facts(views.file_lives(lifetimes, line))
+    assert views.retention.cost.write_amplification(line).written is None
+    lives = views.timeline.lifetimes.life_facts(views.timeline.lifetimes.file_lives(lifetimes, line))
     assert (lives.files, lives.bytes, lives.live_bytes, lives.churn) == (3, None, None, None)
-    found = views.retention(readable(table), lifetimes, views.retention_policy({}), now=NOW)
+    found = views.retention.simulation.retention(
+        readable(table), lifetimes, views.retention.policy.retention_policy({}), now=NOW
+    )
     assert (found.retained_bytes, found.live_bytes) == (100, None)
     before, after = table.snapshot(2), table.snapshot()
-    difference = views.file_difference(before, after)
+    difference = views.compare.versions.file_difference(before, after)
     assert (difference.added, difference.bytes_added, difference.bytes_removed) == (1, None, 100)
-    assert ("Live bytes", "unknown", "from 140 B") in views.difference_tiles(before, after)
-    assert "1 file written (unknown)" in views.sentence(before, after)
+    assert ("Live bytes", "unknown", "from 140 B") in views.compare.versions.difference_tiles(before, after)
+    assert "1 file written (unknown)" in views.compare.versions.sentence(before, after)
 
 
 def test_more_bytes_than_64_bits_hold_are_never_below_zero() -> None:
@@ -98,13 +100,15 @@ def test_more_bytes_than_64_bits_hold_are_never_below_zero() -> None:
     files = files.with_columns(pl.lit(None, dtype).alias(n) for n, dtype in FILES.items() if n not in files.columns)
     snapshot = Snapshot(TableMetadata("t", "delta", 0, NOW, Schema(())), frames={"files": files})
     assert snapshot.size_bytes == 3 * 2**62
-    assert views.file_facts(files).bytes is None
-    assert set(views.file_sizes(files)["bytes"]) == {0, None}
+    assert views.files.sizes.file_facts(files).bytes is None
+    assert set(views.files.sizes.file_sizes(files)["bytes"]) == {0, None}
 
 
 def test_files_of_unknown_size_make_what_a_clean_up_frees_a_bound(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create().commit(add("f", size=-1), add("g", size=9))
     table = lv.open_table(history.commit(remove("f"), remove("g")).address)
-    found = views.retention(readable(table), table.lifetimes(), views.retention_policy({}), now=NOW)
+    found = views.retention.simulation.retention(
+        readable(table), table.lifetimes(), views.retention.policy.retention_policy({}), now=NOW
+    )
     assert (found.retained_bytes, found.live_bytes) == (9, 0)
     assert found.bound == "files that the log no longer names are not counted, nor are those of unknown size"

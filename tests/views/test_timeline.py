@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.frames import COMMITS, LIFETIMES, VERSIONS, formatted
-from lakeview.schema import Field, PrimitiveType, Schema
+from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS, formatted
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.views.story import START, Story, flights
 
 STATE = ("files", "bytes", "records")
@@ -22,28 +22,28 @@ def usual_loads(story: Story, count: int = 8) -> Story:
 
 
 def test_a_timeline_has_its_declared_shape_even_when_empty() -> None:
-    line = views.timeline(pl.DataFrame(schema=COMMITS), pl.DataFrame(schema=LIFETIMES))
-    assert line.schema == views.TIMELINE
+    line = views.timeline.commits.timeline(pl.DataFrame(schema=COMMITS), pl.DataFrame(schema=LIFETIMES))
+    assert line.schema == views.timeline.commits.TIMELINE
     assert line.is_empty()
-    assert views.timeline(pl.DataFrame(schema=COMMITS)).schema == views.TIMELINE
+    assert views.timeline.commits.timeline(pl.DataFrame(schema=COMMITS)).schema == views.timeline.commits.TIMELINE
 
 
 def test_states_follow_what_each_commit_adds_and_removes() -> None:
     story = Story().append(100, files=2, size=10).append(50, size=5).delete(0).append(7, size=1)
-    line = views.timeline(story.frame(), story.lifetimes())
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert line.select(STATE).rows() == [(2, 20, 100), (3, 25, 150), (1, 5, 50), (2, 6, 57)]
     assert line["version"].to_list() == [0, 1, 2, 3]
 
 
 def test_summing_commits_gives_the_same_states_as_lifetimes() -> None:
     story = flights()
-    by_lifetimes = views.timeline(story.frame(), story.lifetimes()).select("version", *STATE)
-    assert by_lifetimes.equals(views.timeline(story.frame()).select("version", *STATE))
+    by_lifetimes = views.timeline.commits.timeline(story.frame(), story.lifetimes()).select("version", *STATE)
+    assert by_lifetimes.equals(views.timeline.commits.timeline(story.frame()).select("version", *STATE))
 
 
 def test_unknown_rows_make_the_state_unknown_only_while_the_file_lives() -> None:
     story = Story().append(100).append(None).append(5).delete(1)
-    line = views.timeline(story.frame(), story.lifetimes())
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert line["records"].to_list() == [100, None, None, 105]
     assert line["files"].to_list() == [1, 2, 3, 2]
 
@@ -51,8 +51,8 @@ def test_unknown_rows_make_the_state_unknown_only_while_the_file_lives() -> None
 def test_a_history_that_does_not_reach_the_first_commit_knows_no_state_without_lifetimes() -> None:
     story = Story().append(100).append(10).append(1)
     recent = story.frame().head(2)
-    assert views.timeline(recent)["files"].to_list() == [None, None]
-    assert views.timeline(recent, story.lifetimes())["records"].to_list() == [110, 111]
+    assert views.timeline.commits.timeline(recent)["files"].to_list() == [None, None]
+    assert views.timeline.commits.timeline(recent, story.lifetimes())["records"].to_list() == [110, 111]
 
 
 def test_files_from_before_the_log_count_from_the_first_version_on() -> None:
@@ -60,7 +60,7 @@ def test_files_from_before_the_log_count_from_the_first_version_on() -> None:
     unknown_birth = story.lifetimes().with_columns(
         added=pl.when(pl.col("added") == 0).then(None).otherwise(pl.col("added"))
     )
-    line = views.timeline(story.frame().head(2), unknown_birth)
+    line = views.timeline.commits.timeline(story.frame().head(2), unknown_birth)
     assert line["records"].to_list() == [110, 10]
 
 
@@ -81,23 +81,23 @@ def test_files_from_before_the_log_count_from_the_first_version_on() -> None:
     ],
 )
 def test_the_lane_is_what_the_commit_did(story: Story, lane: str) -> None:
-    assert views.timeline(story.frame())["lane"].to_list()[-1] == lane
+    assert views.timeline.commits.timeline(story.frame())["lane"].to_list()[-1] == lane
 
 
 def test_a_commit_without_any_information_goes_to_other() -> None:
     frame = Story().append(1).append(1).frame().with_columns(operation=pl.lit(None, pl.String()), files_added=None)
     frame = frame.with_columns(pl.col("files_added").cast(pl.Int64), files_removed=pl.lit(None, pl.Int64))
-    assert views.timeline(frame.cast(COMMITS))["lane"].to_list() == ["other", "other"]
+    assert views.timeline.commits.timeline(frame.cast(COMMITS))["lane"].to_list() == ["other", "other"]
 
 
 def test_the_writer_is_the_user_or_else_the_engine_or_unknown() -> None:
     story = Story().append(1, user="li@ops").append(1).append(1, engine=None)
-    assert views.timeline(story.frame())["writer"].to_list() == ["li@ops", "Apache-Spark/4.3.0", None]
+    assert views.timeline.commits.timeline(story.frame())["writer"].to_list() == ["li@ops", "Apache-Spark/4.3.0", None]
 
 
 def test_a_load_far_above_the_usual_stands_out() -> None:
     story = usual_loads(Story()).append(3500)
-    last = views.timeline(story.frame(), story.lifetimes()).row(-1, named=True)
+    last = views.timeline.commits.timeline(story.frame(), story.lifetimes()).row(-1, named=True)
     assert last["suspicious"]
     assert last["note"] == "3.5 times the usual 1000 rows"
     assert last["label"] == "unusual load"
@@ -105,28 +105,28 @@ def test_a_load_far_above_the_usual_stands_out() -> None:
 
 def test_a_week_of_rows_after_a_week_is_no_surprise() -> None:
     story = usual_loads(Story()).after(days=6.5).append(7000)
-    assert not views.timeline(story.frame())["suspicious"].any()
+    assert not views.timeline.commits.timeline(story.frame())["suspicious"].any()
     story.after(days=6.5).append(70_000)
-    last = views.timeline(story.frame()).row(-1, named=True)
+    last = views.timeline.commits.timeline(story.frame()).row(-1, named=True)
     assert last["note"] == "11.1 times the usual 6280 rows"
 
 
 @pytest.mark.parametrize("loads", [0, 4])
 def test_too_few_loads_say_nothing_about_the_usual(loads: int) -> None:
     story = usual_loads(Story(), loads).append(1_000_000)
-    assert not views.timeline(story.frame())["suspicious"].any()
+    assert not views.timeline.commits.timeline(story.frame())["suspicious"].any()
 
 
 def test_a_load_taken_back_is_a_bad_load() -> None:
     story = usual_loads(Story()).append(3500).after(days=3).delete(8)
-    bad = views.timeline(story.frame(), story.lifetimes()).row(8, named=True)
+    bad = views.timeline.commits.timeline(story.frame(), story.lifetimes()).row(8, named=True)
     assert (bad["suspicious"], bad["taken_back_by"], bad["label"]) == (True, 9, "bad load")
     assert bad["note"] == "3.5 times the usual 1000 rows; taken back by v9 after 3 days"
 
 
 def test_a_load_of_usual_size_taken_back_alone_stands_out_too() -> None:
     story = usual_loads(Story()).append(1000).after(hours=3).overwrite(8, records=990)
-    line = views.timeline(story.frame(), story.lifetimes())
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert line.filter("suspicious")["version"].to_list() == [8]
     assert line["note"][8] == "taken back by v9 after 4 h"
 
@@ -135,23 +135,23 @@ def test_a_table_that_is_refreshed_as_a_whole_takes_nothing_back() -> None:
     story = Story().append(1000)
     for _ in range(8):
         story.after(days=1).refresh(1000)
-    assert not views.timeline(story.frame(), story.lifetimes())["suspicious"].any()
+    assert not views.timeline.commits.timeline(story.frame(), story.lifetimes())["suspicious"].any()
 
 
 def test_where_loads_are_replaced_all_the_time_that_is_no_news() -> None:
     story = Story().append(1)
     for day in range(10):
         story.after(days=1).append(1000).overwrite(2 * day + 1, records=1000)
-    assert not views.timeline(story.frame(), story.lifetimes())["suspicious"].any()
+    assert not views.timeline.commits.timeline(story.frame(), story.lifetimes())["suspicious"].any()
 
 
 def test_a_late_partition_explains_its_large_load() -> None:
     story = flights()
-    plain = views.timeline(story.frame(), story.lifetimes())
+    plain = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert plain.filter("suspicious")["version"].to_list() == [35, 55]
-    sizes = views.partition_sizes(story.snapshot())
-    arrivals = views.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
-    told = views.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
+    sizes = views.partitions.sizes.partition_sizes(story.snapshot())
+    arrivals = views.partitions.sizes.partition_arrivals(sizes, story.files(), story.lifetimes(), story.frame())
+    told = views.timeline.commits.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
     assert told.filter("suspicious")["version"].to_list() == [35]
     assert told["label"][55] == "late month=9"
     assert told["note"][55] == "4.8 times the usual 1.2 M rows; month=9 arrived 41 days late"
@@ -162,8 +162,8 @@ def test_events_name_schema_changes_by_what_changed() -> None:
     narrow = Schema((Field("carrier", PrimitiveType("string"), id=1),))
     wide = Schema((*narrow.fields, Field("cancel_code", PrimitiveType("string"), id=2)))
     renamed = Schema((Field("airline", PrimitiveType("string"), id=1), wide.fields[1]))
-    line = views.timeline(story.frame(), story.lifetimes())
-    events = views.events(line, [(0, START, narrow), (14, START, wide), (44, START, renamed)])
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    events = views.timeline.events.events(line, [(0, START, narrow), (14, START, wide), (44, START, renamed)])
     assert dict(events.select("version", "label").iter_rows()) == {
         14: "+ cancel_code",
         26: "OPTIMIZE",
@@ -172,13 +172,13 @@ def test_events_name_schema_changes_by_what_changed() -> None:
         50: "OPTIMIZE",
         55: "unusual load",
     }
-    assert events.schema == views.EVENTS
+    assert events.schema == views.timeline.events.EVENTS
 
 
 def test_events_are_few_and_the_telling_ones_come_first() -> None:
     story = flights()
-    line = views.timeline(story.frame(), story.lifetimes())
-    assert views.events(line, limit=3)["version"].to_list() == [14, 35, 55]
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    assert views.timeline.events.events(line, limit=3)["version"].to_list() == [14, 35, 55]
 
 
 @pytest.mark.parametrize(
@@ -193,56 +193,65 @@ def test_events_are_few_and_the_telling_ones_come_first() -> None:
 )
 def test_readability_tells_gone_from_broken(unreadable: list[int], states: str) -> None:
     story = Story().append(1).append(1).append(1).append(1)
-    ribbon = views.readability(story.versions(dict.fromkeys(unreadable, "no file")))
+    ribbon = views.timeline.readability.readability(story.versions(dict.fromkeys(unreadable, "no file")))
     assert " ".join(ribbon["state"]) == states
-    assert ribbon.schema == views.RIBBON
+    assert ribbon.schema == views.timeline.readability.RIBBON
 
 
 def test_versions_that_nobody_looked_at_are_neither_kept_nor_gone() -> None:
     story = Story().append(1).append(1)
     unseen = story.versions().with_columns(readable=pl.lit(None, dtype=pl.Boolean))
-    assert views.readability(unseen)["state"].to_list() == [None, None]
-    assert views.past_findings(story.snapshot(), versions=unseen, now=story.now) == []
+    assert views.timeline.readability.readability(unseen)["state"].to_list() == [None, None]
+    assert views.health.findings.past_findings(story.snapshot(), versions=unseen, now=story.now) == []
 
 
 def test_runs_are_ranges_of_one_state() -> None:
     story = flights()
-    ribbon = views.readability(story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"}))
-    runs = views.readability_runs(ribbon)
-    assert runs.schema == views.RUNS
+    ribbon = views.timeline.readability.readability(
+        story.versions({**dict.fromkeys(range(12), "cleaned"), 50: "a file is missing"})
+    )
+    runs = views.timeline.readability.readability_runs(ribbon)
+    assert runs.schema == views.timeline.readability.RUNS
     assert runs.select("state", "label", "versions").rows() == [
         ("gone", "v0\N{EN DASH}v11", 12),
         ("kept", "v12\N{EN DASH}v49", 38),
         ("broken", "v50", 1),
         ("kept", "v51\N{EN DASH}v67", 17),
     ]
-    assert views.runs_text(runs, "kept") == "v12\N{EN DASH}v49, v51\N{EN DASH}v67"
-    assert views.runs_text(runs, "kept", limit=1) == "v12\N{EN DASH}v49 and 1 more"
-    assert views.runs_text(runs, "at risk") is None
+    assert views.timeline.readability.runs_text(runs, "kept") == "v12\N{EN DASH}v49, v51\N{EN DASH}v67"
+    assert views.timeline.readability.runs_text(runs, "kept", limit=1) == "v12\N{EN DASH}v49 and 1 more"
+    assert views.timeline.readability.runs_text(runs, "at risk") is None
 
 
 def test_runs_of_nothing_are_none() -> None:
-    assert views.readability_runs(views.readability(pl.DataFrame(schema=VERSIONS))).schema == views.RUNS
+    assert (
+        views.timeline.readability.readability_runs(
+            views.timeline.readability.readability(pl.DataFrame(schema=VERSIONS))
+        ).schema
+        == views.timeline.readability.RUNS
+    )
 
 
 def test_versions_behind() -> None:
     versions = flights().versions()
-    assert [views.versions_behind(versions, v) for v in (67, 50, 999)] == [0, 17, 0]
+    assert [views.timeline.readability.versions_behind(versions, v) for v in (67, 50, 999)] == [0, 17, 0]
 
 
 def test_cadence_is_late_only_against_its_own_rhythm() -> None:
     story = usual_loads(Story(), 10)
     last = story.now - timedelta(hours=1)
-    on_time = views.cadence(story.frame(), last + timedelta(hours=30))
+    on_time = views.timeline.readability.cadence(story.frame(), last + timedelta(hours=30))
     assert (on_time.usual, on_time.late) == (timedelta(hours=25), False)
-    late = views.cadence(story.frame(), last + timedelta(hours=51))
+    late = views.timeline.readability.cadence(story.frame(), last + timedelta(hours=51))
     assert (late.age, late.late) == (timedelta(hours=51), True)
 
 
 def test_cadence_without_enough_loads_judges_nothing() -> None:
-    assert views.cadence(pl.DataFrame(schema=COMMITS), START) == views.Cadence(None, None, None, late=False)
+    assert views.timeline.readability.cadence(
+        pl.DataFrame(schema=COMMITS), START
+    ) == views.timeline.readability.Cadence(None, None, None, late=False)
     story = Story().append(1).append(1)
-    assert views.cadence(story.frame(), START + timedelta(days=400)).late is False
+    assert views.timeline.readability.cadence(story.frame(), START + timedelta(days=400)).late is False
 
 
 def test_spans_of_commits_add_up_what_is_told_and_say_where_some_do_not_tell() -> None:
@@ -251,14 +260,14 @@ def test_spans_of_commits_add_up_what_is_told_and_say_where_some_do_not_tell() -
         story.after(hours=1).append(None if number in (5, 6, 7) else 100, size=10)
         if number in (1, 2, 3):
             story.after(minutes=1).optimize(1)
-    line = views.timeline(story.frame(), story.lifetimes())
-    assert views.flow_sums(line)["commits"].to_list() == [1] * line.height
-    found = views.flow_sums(line, limit=2)
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
+    assert views.timeline.downsampling.flow_sums(line)["commits"].to_list() == [1] * line.height
+    found = views.timeline.downsampling.flow_sums(line, limit=2)
     assert found["lane"].to_list() == ["append", "append"]
     assert found["commits"].sum() == line.height
     assert found.select("records_added", "partly").rows() == [(400, False), (100, True)]
     assert found["files_added"].sum() == line["files_added"].sum()
-    alone = views.flow_sums(line.filter(pl.col("lane") == "maintenance"), limit=1)
+    alone = views.timeline.downsampling.flow_sums(line.filter(pl.col("lane") == "maintenance"), limit=1)
     assert alone.select("lane", "records_added").rows() == [("maintenance", 200 + 300 + 400)]
 
 
@@ -279,7 +288,7 @@ def test_a_usual_gap_is_one_between_loads_over_some_time(
 ) -> None:
     moments = [START, *(START + sum(gaps[: n + 1], timedelta()) for n in range(len(gaps)))]
     frame = pl.DataFrame({"timestamp": moments, "data_change": [True] * len(moments)})
-    told = views.cadence(frame, moments[-1] + timedelta(hours=20))
+    told = views.timeline.readability.cadence(frame, moments[-1] + timedelta(hours=20))
     assert (told.usual, told.late) == (usual, late)
 
 
@@ -306,6 +315,6 @@ def test_a_long_history_takes_no_long_time() -> None:
         records=pl.lit(20),
     )
     lifetimes = pl.concat([pl.DataFrame(schema=LIFETIMES), files], how="diagonal_relaxed")
-    line = views.timeline(frame, lifetimes)
+    line = views.timeline.commits.timeline(frame, lifetimes)
     assert line["files"][-1] == lifetimes.height
     assert line["records"][-1] == lifetimes.height * 20

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeview.frames import LIFETIMES
-from lakeview.views import TREND, trend
+from lakeview.model.frames import LIFETIMES
+from lakeview.views.timeline.trend import TREND, trend
 
 STATISTIC: dict[str, pl.DataType] = {
     "min": pl.Int64(), "max": pl.Int64(), "null_count": pl.Int64(), "exact": pl.Boolean(),

@@ -22,11 +22,11 @@ from lakeview import views
     ],
 )
 def test_counts_have_three_figures(value: int | None, text: str) -> None:
-    assert views.format_count(value) == text
+    assert views.units.format_count(value) == text
 
 
 def test_exact_counts_have_comma_groups() -> None:
-    assert views.format_count(43_768_405, exact=True) == "43,768,405"
+    assert views.units.format_count(43_768_405, exact=True) == "43,768,405"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_exact_counts_have_comma_groups() -> None:
     ],
 )
 def test_bytes_are_binary_and_named(value: int | None, text: str) -> None:
-    assert views.format_bytes(value) == text
+    assert views.units.format_bytes(value) == text
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_bytes_are_binary_and_named(value: int | None, text: str) -> None:
     ],
 )
 def test_percent_does_not_round_to_none_or_all(share: float | None, text: str) -> None:
-    assert views.format_percent(share) == text
+    assert views.units.format_percent(share) == text
 
 
 @pytest.mark.parametrize(
@@ -74,31 +74,31 @@ def test_percent_does_not_round_to_none_or_all(share: float | None, text: str) -
     ],
 )
 def test_ages_have_two_units(age: timedelta | None, text: str) -> None:
-    assert views.format_age(age) == text
+    assert views.units.format_age(age) == text
 
 
 def test_moments_are_told_in_utc() -> None:
     moment = datetime(2026, 7, 15, 5, 25, 21, tzinfo=timezone(timedelta(hours=2)))
-    assert views.format_moment(moment) == "2026-07-15 03:25"
-    assert views.format_moment(moment, seconds=True) == "2026-07-15 03:25:21"
-    assert views.format_date(moment.astimezone(UTC)) == "2026-07-15"
-    assert views.format_moment(None) == "unknown"
+    assert views.units.format_moment(moment) == "2026-07-15 03:25"
+    assert views.units.format_moment(moment, seconds=True) == "2026-07-15 03:25:21"
+    assert views.units.format_date(moment.astimezone(UTC)) == "2026-07-15"
+    assert views.units.format_moment(None) == "unknown"
 
 
 def test_versions_and_ranges() -> None:
-    assert views.format_version(63) == "v63"
-    assert views.format_version(None) == "unknown"
-    assert views.format_range(42, 53) == "v42\N{EN DASH}v53"
-    assert views.format_range(50, 50) == "v50"
+    assert views.units.format_version(63) == "v63"
+    assert views.units.format_version(None) == "unknown"
+    assert views.units.format_range(42, 53) == "v42\N{EN DASH}v53"
+    assert views.units.format_range(50, 50) == "v50"
 
 
 def test_changes_carry_their_sign() -> None:
-    assert views.format_change(220_000) == "+220 k"
-    assert views.format_change(-3) == "\N{MINUS SIGN}3"
-    assert views.format_change(34 << 20, bytes_=True) == "+34.0 MiB"
-    assert views.format_change(None) == "unknown"
+    assert views.units.format_change(220_000) == "+220 k"
+    assert views.units.format_change(-3) == "\N{MINUS SIGN}3"
+    assert views.units.format_change(34 << 20, bytes_=True) == "+34.0 MiB"
+    assert views.units.format_change(None) == "unknown"
 
 
 def test_counted_things() -> None:
-    assert [views.counted(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
-    assert views.counted(2, "entry", "entries") == "2 entries"
+    assert [views.units.counted(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+    assert views.units.counted(2, "entry", "entries") == "2 entries"

@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.findings import Finding, Severity
-from lakeview.frames import FILES, LOG_FILES, TOMBSTONES
-from lakeview.snapshot import Snapshot, TableMetadata
-from lakeview.views.remedies import clean_up_command, command, keep_longer_command
-from lakeview.views.upkeep import past_upkeep, upkeep
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.frames import FILES, LOG_FILES, TOMBSTONES
+from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.views.retention.maintenance import past_upkeep, upkeep
+from lakeview.views.retention.remedies import clean_up_command, command, keep_longer_command
 from tests.views.story import FLIGHTS, MIB, Story
 
 NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
 
 
 def judged(told: Story, properties: dict[str, str] | None = None) -> dict[str, Finding]:
-    policy = views.retention_policy(properties or {})
-    found = views.retention(told.versions(), told.lifetimes(), policy, now=told.now)
+    policy = views.retention.policy.retention_policy(properties or {})
+    found = views.retention.simulation.retention(told.versions(), told.lifetimes(), policy, now=told.now)
     judged = past_upkeep(told.snapshot(), found, told.frame(), told.now)
     return {f.claim: f for f in judged}
 
@@ -159,17 +159,24 @@ def test_names_are_quoted_in_commands(snapshot: Snapshot, run: str | None) -> No
 def test_a_clean_up_that_keeps_little_comes_with_a_warning(
     snapshot: Snapshot, properties: dict[str, str], days: int, warning: str | None
 ) -> None:
-    assert views.clean_up_warning(snapshot, views.retention_policy(properties), timedelta(days=days)) == warning
+    assert (
+        views.retention.remedies.clean_up_warning(
+            snapshot, views.retention.policy.retention_policy(properties), timedelta(days=days)
+        )
+        == warning
+    )
 
 
 def test_old_versions_that_are_not_kept_at_all_come_with_a_warning() -> None:
-    policy = views.retention_policy({}, pl.DataFrame({"name": ["main"]}))
-    told = [views.clean_up_warning(named("iceberg", "/t"), policy, timedelta(days=n)) for n in (0, 1)]
+    policy = views.retention.policy.retention_policy({}, pl.DataFrame({"name": ["main"]}))
+    told = [
+        views.retention.remedies.clean_up_warning(named("iceberg", "/t"), policy, timedelta(days=n)) for n in (0, 1)
+    ]
     assert told == ["Queries and writers that are still running lose files they need.", None]
 
 
 def test_a_clean_up_never_keeps_less_than_asked_for() -> None:
-    policy = views.retention_policy({})
+    policy = views.retention.policy.retention_policy({})
     keep = timedelta(days=1, minutes=1)
     assert clean_up_command(named("delta", "/t"), policy, keep, NOW) == "VACUUM delta.`/t` RETAIN 25 HOURS"
     expired = clean_up_command(named("iceberg", "/t"), policy, timedelta(days=5), NOW)

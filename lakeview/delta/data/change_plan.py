@@ -12,8 +12,8 @@ from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commits import PARTITION_VALUES, VECTOR, Commit, text_maps
 from lakeview.delta.log.paths import commit_name, decode_path
 from lakeview.delta.log.record_counts import records
-from lakeview.errors import CorruptTableError
-from lakeview.frames import sizes
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import sizes
 
 CHANGE_FILES = pl.Schema(
     {

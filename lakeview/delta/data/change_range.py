@@ -8,7 +8,6 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.casts import Match
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
 from lakeview.delta.data.change_schema import incompatibility
 from lakeview.delta.data.changes import ChangeScan
@@ -20,9 +19,10 @@ from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_start, version_at
-from lakeview.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
-from lakeview.schema import Schema
-from lakeview.snapshot import TableProtocol
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import TableProtocol
+from lakeview.rows.casts import Match
 
 StateOf = Callable[[int], Replay]
 _CHUNK = 256

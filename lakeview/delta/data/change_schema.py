@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeview.delta.data.type_widening import widens
-from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
 
 
 def incompatibility(before: Schema, after: Schema) -> str | None:

@@ -8,16 +8,16 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from lakeview.casts import Match
-from lakeview.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
-from lakeview.difference import Without
-from lakeview.errors import CorruptTableError, DataFileMissingError
-from lakeview.expressions import Bounds, Path, may_match, parse
-from lakeview.frames import CHANGES_PLAN
-from lakeview.rows import FileTask, RowPositions, lazy_rows, read_task
-from lakeview.schema import Field, Schema
+from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.model.errors import CorruptTableError, DataFileMissingError
+from lakeview.model.frames import CHANGES_PLAN
+from lakeview.model.schema import Field, Schema
+from lakeview.predicates.expressions import Bounds, Path, may_match, parse
+from lakeview.rows.casts import Match
+from lakeview.rows.difference import Without
+from lakeview.rows.tasks import FileTask, RowPositions, lazy_rows, read_task
 from lakeview.storage import Storage
 
 _SLICE = 1024

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
-from lakeview.errors import CorruptTableError
-from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
-from lakeview.snapshot import TableProtocol
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.model.snapshot import TableProtocol
 
 Path = tuple[str, ...]
 

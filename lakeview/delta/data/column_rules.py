@@ -11,8 +11,8 @@ import polars as pl
 
 from lakeview.delta.data.column_mapping import logical_name
 from lakeview.delta.data.type_widening import type_changes
-from lakeview.frames import RULES
-from lakeview.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.model.frames import RULES
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
 
 _CONSTRAINT = "delta.constraints."
 _CLUSTERING = "delta.clustering"

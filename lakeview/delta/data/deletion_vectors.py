@@ -11,8 +11,8 @@ from typing import Any
 import pyroaring
 
 from lakeview.delta.log.vector_paths import names_a_place, vector_file, z85_decoded
-from lakeview.errors import DataFileMissingError
-from lakeview.roaring import corrupt_vector, position_bitmap
+from lakeview.model.errors import DataFileMissingError
+from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
 from lakeview.storage import Storage
 
 _NUMBER = struct.Struct(">i")
@@ -27,7 +27,7 @@ class DeletionVector:
     """Which rows of one data file are deleted: the descriptor of an add or remove action, without the rows.
 
     `storage_type`: u (file below the table's root), p (file by absolute path), i (inline); `size_in_bytes` of the
-    serialised bitmap; `cardinality`: rows deleted. Implements `lakeview.rows.RowPositions`.
+    serialised bitmap; `cardinality`: rows deleted. Implements `lakeview.rows.tasks.RowPositions`.
     """
 
     storage_type: str

@@ -8,10 +8,10 @@ from lakeview.delta.data.change_schema import incompatibility
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.replay import Replay
-from lakeview.difference import Difference, difference
-from lakeview.errors import InvalidRequestError
-from lakeview.rows import FileTask
-from lakeview.schema import Schema
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.rows.difference import Difference, difference
+from lakeview.rows.tasks import FileTask
 
 End = tuple[Replay, Schema]
 """A version and its schema."""

@@ -13,8 +13,8 @@ from lakeview.delta.log.commits import parse_lines
 from lakeview.delta.log.file_lines import unique_id
 from lakeview.delta.log.paths import commit_name, decoded_paths
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.schema import leaf_name
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.schema import leaf_name
 
 _BATCH = 8_192
 _IDENTITY = ["added", "path", "deletion_vector"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.errors import CorruptTableError
-from lakeview.schema import (
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.schema import (
     ArrayType,
     DataType,
     DecimalType,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeview.errors import CorruptTableError, InvalidRequestError
-from lakeview.rows import Fallback
-from lakeview.schema import Field, PrimitiveType, Schema
-from lakeview.snapshot import TableProtocol
+from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.snapshot import TableProtocol
+from lakeview.rows.tasks import Fallback
 
 ROW_ID, ROW_COMMIT_VERSION = "_row_id", "_row_commit_version"
 

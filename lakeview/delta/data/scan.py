@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import polars as pl
 
-from lakeview.casts import Match
 from lakeview.delta.data.column_rules import collation
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns
@@ -15,10 +14,11 @@ from lakeview.delta.data.row_tracking import tracking_fallbacks
 from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.state import TableState
-from lakeview.expressions import Bounds, Node, Path, may_match, parse, paths
-from lakeview.frames import PLAN, sizes
-from lakeview.rows import FileTask
-from lakeview.schema import Field, Schema
+from lakeview.model.frames import PLAN, sizes
+from lakeview.model.schema import Field, Schema
+from lakeview.predicates.expressions import Bounds, Node, Path, may_match, parse, paths
+from lakeview.rows.casts import Match
+from lakeview.rows.tasks import FileTask
 
 
 class Scan:

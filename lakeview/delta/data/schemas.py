@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from lakeview.errors import CorruptTableError
-from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 
 _DECIMAL = re.compile(r"^decimal\s*(?:\(\s*(\d{1,4})\s*,\s*(-?\d{1,4})\s*\))?$")
 _ID = "delta.columnMapping.id"

@@ -16,8 +16,17 @@ from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.state import TableState
 from lakeview.delta.properties import value
-from lakeview.errors import InvalidRequestError
-from lakeview.schema import DataType, DecimalType, Field, PrimitiveType, Schema, StructType, leaf_name, polars_type
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import (
+    DataType,
+    DecimalType,
+    Field,
+    PrimitiveType,
+    Schema,
+    StructType,
+    leaf_name,
+    polars_type,
+)
 
 Path = tuple[str, ...]
 Leaf = tuple[Path, Path, Field]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakeview.delta.data.schemas import parse_type
-from lakeview.errors import CorruptTableError, UnsupportedTableError
-from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 
 TYPE_CHANGES = "delta.typeChanges"
 

@@ -14,8 +14,8 @@ from lakeview.delta.log.actions import Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.record_counts import records
-from lakeview.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
-from lakeview.findings import Finding, Severity
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
+from lakeview.model.findings import Finding, Severity
 
 _BUDGET = 256 << 20
 """Bytes of checkpoints that are compared, newest first; one at least."""

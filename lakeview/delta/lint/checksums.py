@@ -14,8 +14,8 @@ from lakeview.delta.lint.facts import KEY, LogFacts, long
 from lakeview.delta.lint.report import counted, differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import file_actions, parse_commit
-from lakeview.errors import CorruptTableError
-from lakeview.findings import Finding, Severity
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.findings import Finding, Severity
 
 _NEWEST = 100
 """Checksum files that are compared, newest first; and compactions."""

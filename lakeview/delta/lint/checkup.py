@@ -23,8 +23,8 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import LakeviewError
-from lakeview.findings import Finding, Severity
+from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Finding, Severity
 
 Check = Callable[[LogFacts], Iterator[Finding]]
 

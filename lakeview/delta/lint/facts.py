@@ -27,14 +27,14 @@ from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start
-from lakeview.errors import (
+from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
     LakeviewError,
     UnsupportedTableError,
     VersionNotFoundError,
 )
-from lakeview.schema import Schema
+from lakeview.model.schema import Schema
 
 _CHUNK = 256
 

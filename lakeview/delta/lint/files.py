@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import polars as pl
 
-from lakeview.addresses import is_absolute
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_fields, typed
 from lakeview.delta.features import CATALOG_FEATURES
@@ -16,10 +15,11 @@ from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.vector_paths import file_of, names_a_place
-from lakeview.errors import CorruptTableError
-from lakeview.findings import Finding, Severity
-from lakeview.frames import MOST_BYTES
-from lakeview.schema import Field
+from lakeview.model.addresses import is_absolute
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.frames import MOST_BYTES
+from lakeview.model.schema import Field
 
 _YOUNG = timedelta(days=1)
 _ADD = "Add File and Remove File"

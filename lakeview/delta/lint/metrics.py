@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.delta.lint.facts import LogFacts, long
 from lakeview.delta.lint.report import counted, differing, finding, some
 from lakeview.delta.log.paths import commit_name
-from lakeview.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity
 
 _WRITES = ("WRITE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
 _WRITTEN = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.delta.properties import FEATURE_VALUES, PROPERTIES, is_known, nearest
-from lakeview.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity
 
 
 def names(facts: LogFacts) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, some
-from lakeview.findings import Finding, Severity
-from lakeview.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 
 READER_AND_WRITER = frozenset(
     {

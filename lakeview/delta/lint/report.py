@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lakeview.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity
 
 PROTOCOL = "Delta protocol"
 _SHOWN = 3

@@ -10,9 +10,9 @@ from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.lint.facts import LogFacts, long
 from lakeview.delta.lint.protocol import every_field, nearest_structs
 from lakeview.delta.lint.report import counted, finding, some
-from lakeview.errors import CorruptTableError
-from lakeview.findings import Finding, Severity
-from lakeview.schema import POLARS_TYPES, ArrayType, DataType, Field, MapType, PrimitiveType
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.schema import POLARS_TYPES, ArrayType, DataType, Field, MapType, PrimitiveType
 
 _SECTION = "Schema Serialization Format"
 _TYPES = frozenset(POLARS_TYPES) | {"void", "variant", "geometry", "geography", "null", "interval"}

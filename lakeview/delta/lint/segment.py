@@ -18,8 +18,8 @@ from lakeview.delta.lint.report import counted, differing, finding, short, some,
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
-from lakeview.errors import CorruptTableError
-from lakeview.findings import Finding, Severity
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.findings import Finding, Severity
 
 _SAID_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
 """Why a version cannot be rebuilt, where a gap says so already, or where the fault is not the log's."""

@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, short, some
-from lakeview.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity
 
 _SECTION = "Per-file Statistics"
 _NEGATIVE = r'"numRecords"\s*:\s*-|"nullCount"\s*:\s*\{[^}]*:\s*-\d'

@@ -10,7 +10,7 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, versions
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
-from lakeview.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity
 
 _SECOND = 1000
 

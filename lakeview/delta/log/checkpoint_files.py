@@ -13,7 +13,7 @@ from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, w
 from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.record_counts import MOST_ROWS, records
 from lakeview.delta.log.statistics_reader import StatisticsReader
-from lakeview.frames import formatted
+from lakeview.model.frames import formatted
 
 _ADD_LEAVES = {
     "path": "path",

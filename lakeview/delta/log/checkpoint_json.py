@@ -13,7 +13,7 @@ import polars as pl
 from lakeview.delta.log.checkpoint_parquet import readable
 from lakeview.delta.log.commits import parse_lines
 from lakeview.delta.log.file_lines import newest_actions
-from lakeview.errors import CorruptTableError
+from lakeview.model.errors import CorruptTableError
 from lakeview.storage import Storage
 
 

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.storage import Storage
 
 Piece: TypeAlias = pa.Array | pl.Series

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoint_files import file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
@@ -24,7 +23,8 @@ from lakeview.delta.log.file_lines import RECORDS
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
-from lakeview.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
+from lakeview.model.addresses import is_absolute
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
 
 SIDECARS = f"{LOG_FOLDER}/_sidecars"

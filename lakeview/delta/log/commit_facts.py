@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
 from lakeview.delta.log.file_lines import AddLine, FileLine, events_of, info_of, log_lines, records_of, unique_id
 from lakeview.delta.log.paths import canonical_paths, decoded_paths
-from lakeview.errors import CorruptTableError
-from lakeview.frames import MOST_BYTES
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import MOST_BYTES
 
 Identity: TypeAlias = tuple[str, str | None]
 """A file: canonical path and unique id of its deletion vector."""

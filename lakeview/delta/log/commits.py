@@ -22,7 +22,7 @@ from lakeview.delta.log.actions import (
     parse_commit_info,
 )
 from lakeview.delta.log.paths import canonical, decoded
-from lakeview.errors import CorruptTableError
+from lakeview.model.errors import CorruptTableError
 
 PARTITION_VALUES = pl.Map(pl.String(), pl.String())
 

@@ -11,7 +11,7 @@ from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_facts import Identity, Known, read_facts
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
-from lakeview.frames import live_records, sizes
+from lakeview.model.frames import live_records, sizes
 
 
 def in_checkpoint(checkpoint: Checkpoint, wanted: Collection[Identity]) -> dict[Identity, Known]:

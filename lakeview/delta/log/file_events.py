@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_facts import FileEvent
-from lakeview.frames import LIFETIMES, live_records, sizes
+from lakeview.model.frames import LIFETIMES, live_records, sizes
 
 _KEY = ["key", "deletion_vector"]
 

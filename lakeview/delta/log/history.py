@@ -21,8 +21,8 @@ from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, asks_for_in_commit_times, in_commit_start
-from lakeview.errors import CorruptTableError
-from lakeview.frames import COMMITS, SCHEMAS, moments
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import COMMITS, SCHEMAS, moments
 
 _Told = tuple[Protocol | None, Metadata | None]
 _Action = TypeVar("_Action", Protocol, Metadata)

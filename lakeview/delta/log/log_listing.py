@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.delta.log.checkpoints import SIDECARS
 from lakeview.delta.log.table_log import TableLog
-from lakeview.frames import LOG_FILES
+from lakeview.model.frames import LOG_FILES
 
 _KINDS = {"commit": "commit", "checkpoint": "checkpoint", "part": "checkpoint", "v2": "checkpoint"}
 

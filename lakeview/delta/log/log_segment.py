@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.log.paths import LogFile, commit_name
-from lakeview.errors import CorruptTableError, NotATableError, VersionNotFoundError
+from lakeview.model.errors import CorruptTableError, NotATableError, VersionNotFoundError
 
 
 @dataclass(frozen=True, slots=True)

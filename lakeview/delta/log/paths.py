@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from lakeview.frames import moments
+from lakeview.model.frames import moments
 from lakeview.storage import Entry
 
 LOG_FOLDER = "_delta_log"

@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-from lakeview.addresses import is_absolute
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.vector_paths import file_of, names_a_place
-from lakeview.errors import CorruptTableError, LakeviewError
-from lakeview.frames import VERSIONS
-from lakeview.snapshot import TableProtocol
+from lakeview.model.addresses import is_absolute
+from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.frames import VERSIONS
+from lakeview.model.snapshot import TableProtocol
 
 _UNDATED = {name: kind for name, kind in VERSIONS.items() if name != "timestamp"}
 

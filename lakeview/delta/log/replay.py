@@ -15,9 +15,9 @@ from lakeview.delta.log.file_lines import LogLine, log_lines, mentions, newest_a
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
-from lakeview.errors import CorruptTableError
-from lakeview.frames import DOMAIN_METADATA, TRANSACTIONS, all_differ, moments
-from lakeview.snapshot import TableProtocol
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, all_differ, moments
+from lakeview.model.snapshot import TableProtocol
 
 _T = TypeVar("_T")
 _KEY = ["key", "deletion_vector"]

@@ -8,7 +8,7 @@ from typing import Protocol
 import polars as pl
 
 from lakeview.delta.log.statistics_reader import StatisticsReader
-from lakeview.snapshot import TableProtocol
+from lakeview.model.snapshot import TableProtocol
 
 
 class TableState(Protocol):

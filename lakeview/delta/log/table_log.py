@@ -14,7 +14,6 @@ from operator import itemgetter
 
 import polars as pl
 
-from lakeview.addresses import is_absolute
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import SIDECARS, Checkpoint, LastListing
 from lakeview.delta.log.commit_pieces import blocks, cut
@@ -29,7 +28,8 @@ from lakeview.delta.log.log_segment import (
     no_log,
 )
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, LogFile, commit_name, log_files, log_frame
-from lakeview.errors import CorruptTableError, VersionNotFoundError
+from lakeview.model.addresses import is_absolute
+from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
 from lakeview.storage.interface import refuse_oversized
 

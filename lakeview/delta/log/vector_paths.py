@@ -7,7 +7,7 @@ import re
 import uuid
 
 from lakeview.delta.log.paths import decode_path
-from lakeview.roaring import corrupt_vector
+from lakeview.rows.bitmaps import corrupt_vector
 
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.write.conform import conform_batch
-from lakeview.errors import InvalidRequestError
-from lakeview.schema import Schema
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
 
 Frame: TypeAlias = pl.DataFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader
 

@@ -17,8 +17,8 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.target import Target
-from lakeview.errors import UnsupportedTableError
-from lakeview.snapshot import milliseconds
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.snapshot import milliseconds
 
 _TEXTS = pl.Map(pl.String(), pl.String())
 _ADD = pl.Struct(

@@ -9,7 +9,7 @@ from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.write.conflicts import Intent, check_conflict
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
-from lakeview.errors import CommitConflictError, LakeviewError, StoreUnavailableError
+from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
 from lakeview.storage import back_off
 
 _ATTEMPTS = 50

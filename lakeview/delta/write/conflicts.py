@@ -8,8 +8,8 @@ import polars as pl
 
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.log.commits import Commit, file_actions, only
-from lakeview.errors import CommitConflictError
-from lakeview.schema import Field
+from lakeview.model.errors import CommitConflictError
+from lakeview.model.schema import Field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.casts import ValueMisfitError, conform, whole
 from lakeview.delta.write.exact_casts import exact, misfit_of_types
-from lakeview.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.schema import DataType, Field, Schema
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import DataType, Field, Schema
+from lakeview.rows.casts import ValueMisfitError, conform, whole
 
 
 def conform_batch(

@@ -15,9 +15,9 @@ from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.writer import ENGINE, Clock, system_clock
-from lakeview.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
-from lakeview.schema import ArrayType, MapType, Schema, StructType
-from lakeview.snapshot import milliseconds
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, MapType, Schema, StructType
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lakeview.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 
 _TYPES = frozenset(
     {

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.casts import ValueMisfitError, kind_of
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
+from lakeview.rows.casts import ValueMisfitError, kind_of
 
 _SOURCES: Mapping[str, frozenset[str]] = {
     "integer": frozenset({"integer", "half", "float", "double"}),

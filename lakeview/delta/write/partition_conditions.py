@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from lakeview.errors import InvalidRequestError
-from lakeview.expressions import check_columns
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates import predicate
-from lakeview.schema import Schema, polars_type
+from lakeview.predicates.expressions import check_columns
 
 _KIND = "bad-predicate"
 """As conditions that cannot be read at all."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeview.delta.properties import CODEC, FEATURE_VALUES, PROPERTIES, Effect, is_known, nearest, value
-from lakeview.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 
 _OWN_CODECS: Mapping[str, str] = {
     "none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "lz4_raw": "lz4",

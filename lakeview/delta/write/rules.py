@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import Metadata
-from lakeview.errors import UnsupportedTableError
-from lakeview.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.snapshot import TableProtocol
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.snapshot import TableProtocol
 
 _BY_FIELD = {
     "delta.invariants": "invariants",

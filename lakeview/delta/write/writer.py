@@ -14,7 +14,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.config import VERSION
 from lakeview.delta.data.file_statistics import STRING_PREFIX, file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
@@ -22,9 +21,10 @@ from lakeview.delta.log.paths import decode_path, encode_path
 from lakeview.delta.properties import value
 from lakeview.delta.write.conform import conform_batch
 from lakeview.delta.write.property_checks import codec
-from lakeview.errors import InvalidRequestError
-from lakeview.schema import Schema
-from lakeview.snapshot import milliseconds
+from lakeview.model.config import VERSION
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
 
 Clock = Callable[[], datetime]

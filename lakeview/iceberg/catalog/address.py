@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from lakeview.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError
 
 _FORM = re.compile(r"^catalog:/{0,2}([^/?#]*)/?([^/?#]*)/?$", re.IGNORECASE)
 _SCHEME = re.compile(r"^catalog:", re.IGNORECASE)

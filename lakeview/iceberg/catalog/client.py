@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import quote
 
-from lakeview.config import Config
-from lakeview.errors import (
+from lakeview.iceberg.catalog.address import CatalogAddress
+from lakeview.iceberg.catalog.refusals import Refusal, foreign_errors, refusal, told
+from lakeview.iceberg.catalog.stores import store_options
+from lakeview.model.config import Config
+from lakeview.model.errors import (
     InvalidRequestError,
     LakeviewError,
     MissingExtraError,
     NotATableError,
     UnsupportedTableError,
 )
-from lakeview.iceberg.catalog.address import CatalogAddress
-from lakeview.iceberg.catalog.refusals import Refusal, foreign_errors, refusal, told
-from lakeview.iceberg.catalog.stores import store_options
 from lakeview.storage import back_off
 
 if TYPE_CHECKING:

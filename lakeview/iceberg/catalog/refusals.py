@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
 
-from lakeview.errors import (
+from lakeview.model.errors import (
     AccessDeniedError,
     InvalidRequestError,
     LakeviewError,

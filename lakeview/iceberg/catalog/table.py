@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from lakeview.addresses import is_absolute
-from lakeview.config import Config, settings
-from lakeview.errors import AccessDeniedError, CorruptTableError, InvalidRequestError, NotATableError
 from lakeview.iceberg.catalog.address import CatalogAddress, dotted, parse_address
 from lakeview.iceberg.catalog.client import CatalogClient, Located, catalog_properties
-from lakeview.iceberg.locate import Place, is_metadata_name, place_of
-from lakeview.iceberg.locations import relocated
+from lakeview.iceberg.metadata.locate import Place, is_metadata_name, place_of
+from lakeview.iceberg.metadata.locations import relocated
 from lakeview.iceberg.opening import trusting
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.addresses import is_absolute
+from lakeview.model.config import Config, settings
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, InvalidRequestError, NotATableError
 from lakeview.storage import Storage
 
 
 class CatalogPointer:
-    """Knows the current metadata file of one table by asking its catalog. Implements `lakeview.iceberg.locate.Pointer`.
+    """The current metadata file of one table, asked of its catalog.
+
+    Implements `lakeview.iceberg.metadata.locate.Pointer`.
 
     `storage_options` win over what the catalog gives for the store.
     """

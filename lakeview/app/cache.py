@@ -1,0 +1,237 @@
+"""Addresses to Tables, Snapshots and frames, each read once.
+
+Tables are kept by address, Snapshots and frames by (address, version), as they are: a version never changes, and nobody
+changes a frame. They are bounded in number and in bytes. Only "which version is the latest" grows old: after 30 s it is
+asked again, at the price of one listing. Errors are never kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import polars as pl
+import streamlit as st
+
+import lakeview as lv
+from lakeview.app.memo import kept, memory
+from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import Table, as_declared
+from lakeview.sharing.server.refresh import ANOTHER_TABLE, look_again
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The latest version, when the store was asked for it, and how many times another table was found at the address
+    until then."""
+
+    version: int
+    asked: datetime
+    anew: int = 0
+
+
+def now() -> datetime:
+    """The wall clock, aware. Everything below the pages takes it as an argument."""
+    return datetime.now(UTC)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def table(address: str) -> Table:
+    """The table at an address."""
+    return lv.open_table(address)
+
+
+@st.cache_data(ttl=30, max_entries=64, show_spinner=False)
+def latest(address: str, ref: str | None = None) -> Freshness:
+    """The latest version, or that of a branch or tag; asks the store when the last answer is older than 30 s.
+
+    NotATableError where the table has gone since; one made anew, or whose newest commit was overwritten, is read anew.
+    """
+    opened = table(address)
+    before, declared = opened.latest_version, _declared(opened)
+    there = lv.open_table(address)  # what is open would take an empty listing for no news
+    try:
+        newer = look_again(opened)
+        other = opened.latest_version == before != there.latest_version
+    except CorruptTableError as error:
+        if error.kind != ANOTHER_TABLE:
+            raise
+        newer, other = False, True
+    if other:
+        opened = _instead_of(opened, there, address)
+    elif newer and (opened.latest_version == before or declared != _declared(opened, before)):
+        memory().forget(address)  # a tag, a schema that nothing is written with yet, or that was so until now
+    version = opened.latest_version if ref is None else opened.snapshot(ref=ref).version
+    return Freshness(version, now(), _anew()[address])
+
+
+def _declared(opened: Table, version: int | None = None) -> Schema | None:
+    """The columns of a version, or those declared now, where the two may differ: in a table with branches."""
+    try:
+        return None if opened.refs().is_empty() else opened.snapshot(version).schema
+    except LakeviewError:  # the page says what is wrong with it
+        return None
+
+
+def _instead_of(opened: Table, there: Table, address: str) -> Table:
+    """The table at an address where the open one is no longer what lies there; all that was read of it is forgotten."""
+    if table(address) is opened:  # else another session has seen to it
+        forget(address)
+        if not _tells_the_same(opened, there):
+            _anew()[address] += 1
+    return table(address)
+
+
+def _tells_the_same(opened: Table, there: Table) -> bool:
+    """Whether the newest commit is the same, though its file was written again; also where it cannot be read."""
+    if opened.latest_version != there.latest_version:
+        return False
+    try:
+        return _newest(there).equals(opened.history(1).drop(_OF_THE_STORE))
+    except LakeviewError:  # the page says what is wrong with it
+        return True
+
+
+def _newest(there: Table) -> pl.DataFrame:
+    """The newest commit as it was recorded, one row at most; CorruptTableError where it can no longer be read."""
+    newest = there.history(1)
+    for version in newest["version"]:
+        there.commit(version)
+    return newest.drop(_OF_THE_STORE)
+
+
+_OF_THE_STORE = ("timestamp", "timestamp_source")
+"""Columns of COMMITS that may be the store's word, and change with a copy of the file."""
+
+
+@st.cache_resource(show_spinner=False)
+def _anew() -> Counter[str]:
+    return Counter()
+
+
+def made_anew(address: str) -> bool:
+    """Whether another table lies at the address by now: one that does not know the version we hold for the latest, or
+    tells something else of it.
+
+    Costs opening it once more, so it is asked by a click and never by a clock. CorruptTableError where the newest
+    commit can no longer be read.
+    """
+    held, there = table(address).latest_version, lv.open_table(address)
+    newest = _newest(there)
+    if held not in there.versions(look=False)["version"]:
+        return there.latest_version != held
+    known = logged("history", address, held).head(1).drop(_OF_THE_STORE)
+    return held == there.latest_version and not newest.equals(known)
+
+
+@kept(64)
+def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
+    """The table at a version; with a branch or tag as it is now: its schema may be one nothing is written with yet."""
+    opened = table(address)
+    return opened.snapshot(as_declared(opened, version)) if branch is None else opened.snapshot(ref=branch)
+
+
+@kept(64)
+def snapshot_at(address: str, moment: datetime) -> Snapshot:
+    """The table as it was at an aware moment."""
+    return table(address).snapshot(at=moment)
+
+
+_LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
+    "history": lambda opened: opened.history(),
+    "versions": lambda opened: opened.versions(look=False),
+    "readable versions": lambda opened: opened.versions(),
+    "schemas": lambda opened: opened.schemas(),
+    "lifetimes": lambda opened: opened.lifetimes(),
+    "refs": lambda opened: opened.refs(),
+    "snapshot log": lambda opened: opened.snapshot_log(),
+    "partition specs": lambda opened: opened.partition_specs(),
+    "format versions": lambda opened: opened.format_versions(),
+    "sort orders": lambda opened: opened.sort_orders(),
+    "statistics files": lambda opened: opened.statistics_files(),
+}
+
+
+@kept(128, address=1)
+def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions` (nobody looks whether they
+    can be read), `readable versions`, `schemas`, `lifetimes`, and what a table says beside its versions: `refs`,
+    `snapshot log`, `partition specs`, `format versions`, `sort orders`, `statistics files`.
+    """
+    return _LOGGED[what](table(address))
+
+
+def lifetimes(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+    """LIFETIMES of the default branch, or along another ref."""
+    return logged("lifetimes", address, latest) if ref is None else _ref_lifetimes(address, latest, ref)
+
+
+def schemas(address: str, latest: int, ref: str | None) -> pl.DataFrame:
+    """SCHEMAS of the default branch, or along another ref."""
+    return logged("schemas", address, latest) if ref is None else _ref_schemas(address, latest, ref)
+
+
+@kept(32)
+def _ref_schemas(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    return table(address).ref_schemas(ref)
+
+
+@kept(32)
+def _ref_lifetimes(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    return table(address).ref_lifetimes(ref)
+
+
+@kept(32)
+def column_lifetimes(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+    """LIFETIMES as `lifetimes`, with the statistics of these columns."""
+    opened = table(address)
+    return opened.lifetimes(columns) if ref is None else opened.ref_lifetimes(ref, columns)
+
+
+@kept(32)
+def manifests(address: str, version: int) -> pl.DataFrame:
+    """MANIFESTS of a version."""
+    return table(address).manifests(version)
+
+
+@kept(64)
+def commit(address: str, version: int) -> pl.DataFrame:
+    """ACTIONS of one commit."""
+    return table(address).commit(version)
+
+
+@kept(64)
+def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """STATISTICS at a version, of these columns or all."""
+    opened = table(address)
+    return opened.statistics(as_declared(opened, version), columns)
+
+
+@kept(64)
+def plan(address: str, version: int, where: str) -> pl.DataFrame:
+    """PLAN: what a filter would read."""
+    opened = table(address)
+    return opened.plan(where, as_declared(opened, version))
+
+
+@st.cache_data(ttl=60, max_entries=32, show_spinner=False)
+def found_tables(root: str) -> pl.DataFrame:
+    """Tables below a root: address, format, name."""
+    return lv.find_tables(root)
+
+
+def forget_frames() -> None:
+    """Forgets frames and listings, which may have changed behind our back; tables stay open."""
+    st.cache_data.clear()
+    memory.clear()
+
+
+def forget(address: str) -> None:
+    """Forgets everything read of a table: the next page reads it anew. Other tables, and who looks at them, go on."""
+    table.clear(address)
+    latest.clear()
+    memory().forget(address)

@@ -1,0 +1,175 @@
+"""What a page shows to the code that shows it elsewhere: its own question in lakeview, its rows in other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.table import Table
+from lakeview.predicates import predicate
+from lakeview.predicates.condition import translate
+
+ROWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is looked at: a page of a table at a version; `where` the filter typed there, `limit` its rows at most."""
+
+    page: str
+    table_format: str
+    address: str
+    version: int
+    base: int | None = None
+    where: str | None = None
+    limit: int = ROWS
+
+
+_OPEN = """import lakeview as lv
+
+table = lv.open_table({address})
+snapshot = table.snapshot({version})
+"""
+
+_IMPORTS = {
+    "datetime.": "from datetime import UTC, datetime\n",
+    "pl.": "import polars as pl",
+    "leaf_name": "from lakeview.model.schema import leaf_name",
+}
+
+_ROWS = "rows = table.scan({version}){filtered}.head({limit}).collect()"
+
+_ASKED: Mapping[str, str] = {
+    "overview": """findings = lv.views.health.findings.findings(
+    snapshot,
+    versions=table.versions(),
+    commits=lv.views.timeline.branches.of_line(table.history(), table.refs(), table.snapshot().version),
+    statistics=table.statistics({version}),
+    lifetimes=table.lifetimes(),
+    now=datetime.now(UTC),
+)
+print(lv.views.health.findings.verdict(findings))""",
+    "timeline": """timeline = lv.views.timeline.commits.timeline(table.history(), table.lifetimes())
+commit = table.commit({version})""",
+    "compare": """before = table.snapshot({base})
+changes = lv.views.diff_schemas(before.schema, snapshot.schema)
+settings = lv.views.compare.versions.settings_difference(before, snapshot)""",
+    "schema": """statistics = table.statistics({version})
+columns = lv.views.schema.columns.schema_tree(snapshot.schema, statistics, snapshot.num_records)
+changes = table.schemas()""",
+    "files": """files = snapshot.files
+sizes = lv.views.files.sizes.file_sizes(files)
+facts = lv.views.files.sizes.file_facts(files)""",
+    "partitions": """sizes = lv.views.partitions.sizes.partition_sizes(snapshot)
+skew = lv.views.partitions.sizes.partition_skew(sizes)""",
+    "pruning": """plan = table.plan({condition}, {version})
+reasons = plan.group_by("kept", "reason").len()""",
+    "data": _ROWS,
+    "quality": """columns = [leaf_name(path) for path, _ in snapshot.schema.leaves()]
+timeline = lv.views.timeline.commits.timeline(table.history(), table.lifetimes())
+loads = lv.views.quality.column_loads.column_loads(table.lifetimes(columns), timeline)
+changes = lv.views.quality.column_loads.sudden_changes(loads)""",
+    "health": """versions, lifetimes = table.versions(), table.lifetimes()
+policy = lv.views.retention.policy.retention_policy(snapshot.properties, table.refs())
+retention = lv.views.retention.simulation.retention(versions, lifetimes, policy, now=datetime.now(UTC))
+problems = table.check()""",
+}
+"""What each page asks, after the table was opened; a page that is not here shows rows."""
+
+_ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    "delta": {
+        "PySpark": """from lakeview.spark import session
+
+spark = session()
+rows = spark.read.format("lakeview").option("version", "{version}").load({address}){spark_where}.limit({limit})
+
+# with Delta's own connector
+rows = spark.read.format("delta").option("versionAsOf", {version}).load({address}){spark_where}.limit({limit})""",
+        "polars": """import polars as pl
+
+rows = pl.scan_delta({address}, version={version}){polars_where}.head({limit}).collect()""",
+        "DuckDB": """INSTALL delta; LOAD delta;
+SELECT * FROM delta_scan('{url}', version => {version}){sql_where} LIMIT {limit};""",
+    },
+    "iceberg": {
+        "PySpark": """from lakeview.spark import session
+
+spark = session()
+rows = spark.read.format("lakeview").option("version", "{version}").load({address}){spark_where}.limit({limit})
+
+# with Iceberg's own connector
+rows = spark.read.format("iceberg").option("snapshot-id", "{version}").load({address}){spark_where}.limit({limit})""",
+        "polars": """import polars as pl
+
+rows = pl.scan_iceberg({metadata}, snapshot_id={version}){polars_where}.head({limit}).collect()""",
+        "DuckDB": """INSTALL iceberg; LOAD iceberg;
+SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}){sql_where} LIMIT {limit};""",
+    },
+    "catalog": {
+        "PySpark": """shown = spark.read.option("snapshot-id", "{version}").table({identifier})
+rows = shown{spark_where}.limit({limit})""",
+        "pyiceberg": """from pyiceberg.catalog import load_catalog
+
+rows = load_catalog({catalog}).load_table({name}).scan(snapshot_id={version}, limit={limit}).to_arrow()""",
+    },
+    "sharing": {
+        "delta-sharing": """import delta_sharing
+
+rows = delta_sharing.load_as_pandas({address}, version={version}, limit={limit})""",
+        "PySpark": """shared = spark.read.format("deltaSharing").option("responseFormat", "delta")
+rows = shared.option("versionAsOf", {version}).load({address}){spark_where}.limit({limit})""",
+    },
+}
+
+
+def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
+    """Code by tool, lakeview first. In lakeview it is the page's question, elsewhere the rows of this version.
+
+    `metadata`: the file that describes the version, for tools that want it named; None: they find it at the address.
+    """
+    _, in_catalog, named = view.address.partition("catalog://")
+    catalog, _, name = named.partition("/")
+    tools = _ELSEWHERE.get("catalog" if in_catalog else view.table_format, {})
+    if in_catalog and "%" in view.address:  # names that others spell in their own ways
+        tools = {}
+    quoted = view.address.replace("'", "''")
+    where = _readable(view.where)
+    values = {
+        "address": repr(view.address),
+        "metadata": repr(metadata or view.address),
+        "version": view.version,
+        "base": view.version if view.base is None else view.base,
+        "limit": view.limit,
+        "condition": repr(where or "TRUE"),
+        "filtered": f".filter(pl.sql_expr({where!r}))" if where else "",
+        "polars_where": f".filter(pl.sql_expr({where!r}))" if where else "",
+        "spark_where": f".where({translate(where, 'spark')!r})" if where else "",
+        "sql_where": f" WHERE {translate(where, 'duckdb')}" if where else "",
+        "quoted": quoted,
+        "catalog": repr(catalog),
+        "name": repr(name),
+        "identifier": repr(f"{catalog}.{name}"),
+        "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
+    }
+    asked = f"{_OPEN}\n{_ASKED.get(view.page, _ROWS)}".format(**values)
+    asked = "".join(f"{line}\n" for name, line in _IMPORTS.items() if name in asked) + asked
+    return {"lakeview": asked} | {tool: template.format(**values) for tool, template in tools.items()}
+
+
+def _readable(where: str | None) -> str | None:
+    """The filter if it is a condition: code with another text in it would not run, or run what the text adds."""
+    if where:
+        with suppress(InvalidRequestError):
+            predicate(where)
+            return where
+    return None
+
+
+def metadata_file(table: Table) -> str | None:
+    """The address of the one file that describes the table now, where its format has such."""
+    found = getattr(table, "metadata_file", None)
+    if found is None or table.address.endswith(found.path):
+        return None
+    return f"{table.address.rstrip('/')}/{found.path}"

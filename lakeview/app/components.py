@@ -1,0 +1,265 @@
+"""The pieces every page is drawn with: titles, cards, findings, tiles, facts, empty states and stacked charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import polars as pl
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lakeview.app import selection
+from lakeview.app.pages import PAGES
+from lakeview.app.widget_state import held
+from lakeview.model.findings import Finding, Severity
+
+ROW_HEIGHT = 28
+BROKEN_LINES = 57
+_LINES_HEIGHT = 42
+MAX_ROWS = 1_000
+
+_WIDER, _NARROWER = 5, 4
+_BESIDE_HEADING, _USUAL_LETTER = 17, 6.6
+_LETTERS = dict.fromkeys("fijlrt.,:;/|'() ", 3.7) | dict.fromkeys("mwMW%+\N{MINUS SIGN}", 9.6)
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
+
+_SEVERITIES = {
+    Severity.BROKEN: ":red[:material/error:]",
+    Severity.ATTENTION: ":orange[:material/warning:]",
+    Severity.NOTE: ":gray[:material/info:]",
+    Severity.PASS: ":gray[:material/check_circle:]",
+}
+
+
+def escape(text: str) -> str:
+    """Text of the table's own, so that markdown shows it as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def dark() -> bool:
+    """Whether the reader's theme is dark, as of this run."""
+    return st.context.theme.type == "dark"
+
+
+def title(page: str) -> None:
+    """The page's title, and its question beside it."""
+    entry = PAGES[page]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.markdown(f"## {entry.title}", anchors=False, width="content")
+        st.markdown(f":gray[{entry.question}]", width="content")
+
+
+def card(
+    heading: str | None = None, note: str = "", *, key: str | None = None, stretch: bool = False
+) -> DeltaGenerator:
+    """A bordered container; its heading in bold with a note in small gray that explains what is drawn."""
+    container = st.container(border=True, key=key, height="stretch" if stretch else "content", gap="small")
+    if heading is not None:
+        heading = escape(heading)
+        container.markdown(f"**{heading}** &ensp; :small[:gray[{note}]]" if note else f"**{heading}**")
+    return container
+
+
+def link(page: str, label: str | None = None, parameters: Mapping[str, str] | None = None) -> None:
+    """A link to another page that keeps what is selected; `parameters` replace the selection's own."""
+    entry = PAGES[page]
+    st.page_link(
+        entry.file,
+        label=f":blue[{label or entry.title} :material/chevron_right:]",
+        icon="",
+        query_params=dict(selection.link() if parameters is None else parameters),
+    )
+
+
+def finding_lines(
+    findings: Sequence[Finding],
+    *,
+    limit: int = 3,
+    here: str | None = None,
+    below: Callable[[Finding], str] | None = None,
+) -> None:
+    """One line a finding: icon, claim, evidence, and a link to the page that shows it best, unless that is `here`.
+
+    Limit, place, rule and remedy are in its help, unless the page tells them `below` the line, in markdown.
+    """
+    for finding in findings[:limit]:
+        with st.container(horizontal=True, vertical_alignment="top", gap="small", wrap=False):
+            st.markdown(_SEVERITIES[finding.severity], width="content")
+            evidence = f" :gray[{escape(finding.evidence)}]" if finding.evidence else ""
+            more = below(finding) if below is not None else ""
+            st.markdown(
+                f"**{escape(finding.claim)}**{evidence}" + (f"  \n{more}" if more else ""),
+                width="stretch",
+                help=_details(finding) if below is None else None,
+            )
+            if finding.page in PAGES and finding.page != here:
+                link(finding.page, None, selection.link(commit=finding.commit))
+
+
+def tile(
+    label: str,
+    value: str,
+    chip: str | None = None,
+    *,
+    beside: str | None = None,
+    help: str | None = None,  # noqa: A002 (streamlit's own name for it)
+    trend: Sequence[float | None] | None = None,
+    bars: bool = False,
+    attention: bool = False,
+) -> None:
+    """One figure: label, value, a chip with what changed, and a sparkline. Orange only if it asks for attention."""
+    st.metric(
+        label,
+        value,
+        chip,
+        delta_color="orange" if attention else "gray",
+        delta_arrow="off",
+        delta_description=beside,
+        help=help,
+        border=True,
+        chart_data=list(trend) if trend else None,
+        chart_type="bar" if bars else "area",
+        height="stretch",
+    )
+
+
+def facts(pairs: Mapping[str, str | None], *, unknown: str = "unknown") -> None:
+    """Names and values in two columns; None is unknown."""
+    rows = {escape(name): escape(unknown if value is None else value) for name, value in pairs.items()}
+    st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
+
+
+def words(rows: Mapping[str, Sequence[str]], *, height: int) -> None:
+    """A table of few rows whose texts break into lines; markdown by column, higher ones than `height` pixels scroll."""
+    most = len(next(iter(rows.values()), ()))
+    st.table(
+        {name: list(texts) for name, texts in rows.items()},
+        border="horizontal",
+        hide_index=True,
+        height=height if most * _LINES_HEIGHT > height else "content",
+    )
+
+
+def fold(label: str, key: str, *, icon: str | None = None, opened: bool = False) -> Any:
+    """What can be unfolded, at first only if `opened`; whether it is open is in the link, under the key."""
+    return st.expander(label, icon=icon, key=held(key, opened, (True, False)), on_change="rerun")
+
+
+def nothing(what: str, why: str, page: str | None = None, label: str | None = None) -> None:
+    """An empty state: what is not there, why, and where to go instead."""
+    st.markdown(f":gray[:material/do_not_disturb_on:] **{escape(what)}** :gray[{escape(why)}]")
+    if page is not None:
+        link(page, label)
+
+
+def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | None = None) -> None:
+    """Charts one under the other without a gap: panels of one picture, sharing their x axis.
+
+    `on_pick` is called with the key of the chart in which something was clicked, for charts that can be clicked.
+    """
+    with st.container(gap=None, key=f"{key}-charts"):
+        for position, chart in enumerate(charts):
+            name = f"{key}-{position}"
+            clickable = on_pick is not None and isinstance(chart.params, list) and bool(chart.params)
+            st.altair_chart(
+                cast("Any", _Unchecked(_described(chart))),
+                theme=None,
+                width="stretch",
+                key=name,
+                on_select=partial(on_pick, name) if clickable and on_pick is not None else "ignore",
+            )
+
+
+def byte_unit(sizes: pl.Series) -> tuple[str, int]:
+    """The unit in which a column of sizes reads well, and its bytes: `MiB`, 1048576."""
+    middle = sizes.median()
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if isinstance(middle, int | float) and middle >= size:
+            return unit, size
+    return "KiB", 1 << 10
+
+
+def grid(minimum: int, most: int | None = None) -> Any:
+    """A grid that wraps: as many equal columns as fit, `most` of them, none narrower than `minimum` pixels."""
+    return st.grid("auto" if most is None else most, min_column_width=minimum)
+
+
+def side_by_side() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Two places side by side, the left one a little wider; one under the other where both would be too narrow."""
+    tracks = st.grid(_WIDER + _NARROWER, min_column_width=100)
+    return tracks.cell(column_span=_WIDER), tracks.cell(column_span=_NARROWER)
+
+
+def frame(
+    rows: pl.DataFrame,
+    columns: Mapping[str, Any] | None = None,
+    *,
+    key: str,
+    height: int = 14 * ROW_HEIGHT,
+    row_height: int = ROW_HEIGHT,
+    unknown: str = "\N{EN DASH}",
+    **options: Any,
+) -> Any:
+    """A table of at most 1,000 rows (pages page what is longer); only the columns named, in that order, if any; a name
+    with None is shown as it comes.
+
+    As high as its rows, at most `height` pixels; null is shown as `unknown`. Rows as high as `BROKEN_LINES` break
+    what is longer than its column is wide.
+    """
+    return st.dataframe(
+        rows.head(MAX_ROWS),
+        key=key,
+        hide_index=True,
+        row_height=row_height,
+        column_config={name: _named(name, kind) for name, kind in (columns or {}).items() if kind is not None},
+        column_order=list(columns) if columns else None,
+        height=height if rows.height * row_height > height else "content",
+        placeholder=unknown,
+        **options,
+    )
+
+
+def _named(name: str, kind: Any) -> Any:
+    """A column's configuration; one without a heading gets the name of its column, for those who hear the table. None
+    is narrower than its heading."""
+    label = str(kind.get("label") or name)
+    width = kind.get("width")
+    return {**kind, "label": label, "width": max(width, heading_width(label)) if isinstance(width, int) else width}
+
+
+def heading_width(label: str) -> int:
+    """The pixels a heading takes with the space around it, measured by kinds of letters of the theme's font."""
+    return _BESIDE_HEADING + round(sum(_LETTERS.get(letter, _USUAL_LETTER) for letter in label))
+
+
+def _described(chart: Any) -> Any:
+    """The chart with a description, by which those who do not see it know what it shows: its title, if it has none."""
+    # asked of the chart itself: a specification takes longer than all else that is done for a picture
+    text = getattr(chart.title, "text", chart.title)
+    if isinstance(chart.description, str) or not isinstance(text, str | list):
+        return chart
+    return chart.properties(description=" ".join(text) if isinstance(text, list) else text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unchecked:
+    """A chart to the specification that Streamlit sends, without Altair's check of it against its schema: it took up to
+    a third of the server's time for a page that is drawn again, while the charts of other visitors waited. Tests make
+    the check."""
+
+    chart: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification, data and all."""
+        specification: dict[str, Any] = self.chart.to_dict(validate=False)
+        return specification
+
+
+def _details(finding: Finding) -> str | None:
+    parts = {"limit": finding.threshold, "where": finding.place, "rule": finding.rule, "remedy": finding.remedy}
+    return "  \n".join(f"{name}: {escape(text)}" for name, text in parts.items() if text) or None

@@ -1,0 +1,266 @@
+"""The data page's parts: what to read, what it costs, and the rows once somebody asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import cache, display_rows, selection
+from lakeview.app.components import escape, frame, link, nothing
+from lakeview.app.memo import kept
+from lakeview.app.quality.panels import WHOLE_TABLE
+from lakeview.app.query import budget, runner
+from lakeview.app.query.budget import Cost
+from lakeview.app.query.worker import Request as Query
+from lakeview.app.session import Opened
+from lakeview.app.widget_state import held
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import PrimitiveType, leaf_name
+from lakeview.model.table import as_declared
+
+NOTE = "nothing is read before you press the button; its price comes from the log"
+LIMITS = (50, 100, 500, 1_000)
+VERSION, MOMENT = "this version", "at a moment"
+TABS = ("Rows", "SQL", "Changes")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants to see: a version, a filter as SQL text, and how many rows."""
+
+    version: int
+    where: str | None
+    limit: int
+
+
+def request(now: Opened) -> Request:
+    """The widgets: moment, simple filter, SQL, row limit; what is typed is kept in the URL.
+
+    Raises VersionNotFoundError for a moment before the table's first version.
+    """
+    with st.container(horizontal=True, gap="small"):
+        when = st.segmented_control(
+            "Rows of", (VERSION, MOMENT), required=True, key=held("when", VERSION, (VERSION, MOMENT))
+        )
+        moment = _moment_input(now) if when == MOMENT else None
+        limit = st.selectbox("Rows at most", LIMITS, key=held("limit", LIMITS[1], LIMITS), width=110)
+        simple = _simple_filter(now)
+    version = now.version
+    if moment is not None:
+        version = cache.snapshot_at(now.address, moment).version
+        latest, at = views.units.format_version(version), views.units.format_moment(moment)
+        st.markdown(f":small[:gray[{latest} was the latest at {at} UTC]]")
+    typed = st.text_input(
+        "Where, in SQL",
+        key=held("where"),
+        placeholder=_example(now),
+        help="A condition on the columns. Partition values and statistics decide which files must be read.",
+    )
+    parts = [part for part in (typed, simple) if part]
+    where = parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
+    return Request(version, where or None, int(limit))
+
+
+def _example(now: Opened) -> str:
+    """A condition that this table understands."""
+    names = [field.name for field in now.snapshot.schema.fields if field.name.isidentifier()]
+    return f"{names[0]} IS NOT NULL" if names else "as after WHERE"
+
+
+def _moment_input(now: Opened) -> datetime | None:
+    committed = now.snapshot.timestamp
+    moment: datetime | None = st.datetime_input(
+        "Moment, UTC",
+        key=held("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
+        format="YYYY-MM-DD",
+        step=60,
+        width=190,
+        help="Shows the version that was the latest at this moment.",
+    )
+    return None if moment is None else moment.replace(tzinfo=UTC)
+
+
+def _simple_filter(now: Opened) -> str | None:
+    """One filter by choosing: a column, a comparison, a value."""
+    kinds = {leaf_name(path): field.type for path, field in now.snapshot.schema.leaves()}
+    column = st.selectbox(
+        "Only where",
+        list(kinds),
+        index=None,
+        key=held("filter-column", None, kinds),
+        placeholder="no filter",
+        width=180,
+    )
+    if column is None:
+        return None
+    operator = st.selectbox(
+        "Comparison",
+        views.data.preview.OPERATORS,
+        key=held("filter-operator", views.data.preview.OPERATORS[0], views.data.preview.OPERATORS),
+        label_visibility="hidden",
+        width=130,
+    )
+    if operator in ("is null", "is not null"):
+        return views.data.preview.where_text([views.data.preview.Condition(column, operator)])
+    text = st.text_input("Value", key=held("filter-value"), label_visibility="hidden", placeholder="value", width=180)
+    if not text:
+        return None
+    kind = kinds[column]
+    name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
+    value: object = text
+    if operator == "in":
+        value = [_value(part.strip(), name, column) for part in text.split(",")]
+    elif operator not in ("contains", "starts with"):
+        value = _value(text, name, column)
+    return views.data.preview.where_text([views.data.preview.Condition(column, operator, value)])
+
+
+def _value(text: str, kind: str, column: str) -> object:
+    """A typed text as a value of the column's type."""
+    convert = _CONVERTERS.get(kind, Decimal if kind.startswith("decimal") else str)
+    try:
+        return convert(text)
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidRequestError(
+            f"{text!r} is no {kind}", fix=f"type a value of {column}'s type", place=column
+        ) from error
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+_CONVERTERS: Mapping[str, Callable[[str], object]] = {
+    "long": int,
+    "integer": int,
+    "short": int,
+    "byte": int,
+    "double": float,
+    "float": float,
+    "boolean": _boolean,
+    "date": lambda text: datetime.fromisoformat(text).date(),
+    "timestamp": _moment,
+    "timestamp_ntz": datetime.fromisoformat,
+}
+
+
+def cost(now: Opened, wanted: Request) -> Cost:
+    """What the request reads at most, told by the log: no data is touched."""
+    if wanted.where is None:
+        snapshot = cache.snapshot(now.address, wanted.version)
+        return Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
+    plan = cache.plan(now.address, wanted.version, wanted.where)
+    kept = plan.filter("kept")
+    _say_plan(plan)
+    return Cost(kept.height, views.sums.total_of(kept["size"]), plan.height)
+
+
+def _say_plan(plan: pl.DataFrame) -> None:
+    reasons = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
+    spared = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(reasons.items()))
+    kept = int(plan["kept"].sum())
+    st.markdown(
+        f":small[:gray[{kept:,} of {views.units.counted(plan.height, 'file')} may hold such rows"
+        f"{f'; spared: {spared}' if spared else ''}]]"
+    )
+
+
+def read_button(wanted: Request, price: Cost, allowed: budget.Budget) -> bool:
+    """The button with its price; True if these rows were asked for, now or earlier in this session."""
+    if price.all_files == 0:
+        nothing(
+            f"{views.units.format_version(wanted.version)} holds no rows.",
+            "Nothing was written yet, or everything was removed.",
+            "timeline",
+        )
+        return False
+    if price.files == 0:
+        nothing("No file can hold such rows.", "The log alone says so: nothing needs to be read.")
+        return False
+    if wanted.where is None and price.size is not None:  # the first files hold rows enough
+        allowed = replace(allowed, size=price.size)
+    return budget.button("Read rows", wanted, price, allowed, key="read", at_most=wanted.where is None)
+
+
+def found_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataFrame:
+    """The first rows of the request: those of the first files, or those a filter keeps, which may read them all."""
+    if wanted.where is None:
+        with st.spinner("Reading rows", show_time=True):
+            return _first_rows(now.address, wanted.version, wanted.limit)
+    return budget.rows(Query(now.address, wanted.version, wanted.limit, runner.MEMORY, where=wanted.where), allowed)
+
+
+@kept(8)
+def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
+    table = cache.table(address)
+    scan = table.scan(as_declared(table, version))
+    if unreadable := cache.snapshot(address, version).schema.unreadable:
+        scan = scan.drop(unreadable)
+    return scan.head(limit).collect()
+
+
+def show_rows(now: Opened, found: pl.DataFrame, wanted: Request) -> None:
+    """The rows, and which they are."""
+    if found.is_empty():
+        st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
+        return
+    left_out = cache.snapshot(now.address, wanted.version).schema.unreadable
+    more = f"the first {found.height:,}" if found.height == wanted.limit else f"all {found.height:,}"
+    where = f" where {escape(wanted.where)}" if wanted.where else ""
+    without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
+    st.markdown(
+        f"**Rows of {views.units.format_version(wanted.version)}** &ensp; :small[:gray[{more}{where}{without}]]"
+    )
+    display_rows.table(found, key="rows")
+
+
+def nulls_note(now: Opened) -> str:
+    """Where the shares come from."""
+    files = views.units.counted(now.snapshot.num_files, "file")
+    return f"{views.units.format_version(now.version)}, from the statistics of its {files}; no data is read"
+
+
+def tells_nothing(shares: pl.DataFrame) -> bool:
+    """Whether no null share is known."""
+    return bool(shares["null_share"].is_null().all())
+
+
+def null_table(shares: pl.DataFrame) -> None:
+    """One row a column: nulls, rows counted, share, and whether it is exact."""
+    column = st.column_config
+    display_rows = shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).select(
+        "column",
+        pl.col("mark").fill_null(""),
+        "null_count",
+        "records",
+        null=pl.col("null_share") * 100,
+        told=pl.concat_str("files_known", "files", separator=" of "),
+    )
+    frame(
+        display_rows,
+        {
+            "column": column.TextColumn("column", width=220),
+            "mark": column.TextColumn(
+                "", width=26, help="≥ or ≤: a bound; ≈: some files do not count nulls or deletes; empty: exact"
+            ),
+            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=200),
+            "null_count": column.NumberColumn("nulls", format="localized", width=100),
+            "records": column.NumberColumn("rows counted", format="localized", width=110),
+            "told": column.TextColumn("files that tell", width=110),
+        },
+        key="nulls",
+    )
+    link("quality", "How they changed, version by version", selection.link(tab=WHOLE_TABLE))

@@ -1,0 +1,129 @@
+"""Errors to messages: what was found, where, and what to do. The one place where a LakeviewError meets a page."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from lakeview.app import cache, selection, tables
+from lakeview.app.components import escape, link
+from lakeview.model import errors
+from lakeview.model.addresses import normalise
+
+
+@dataclass(frozen=True, slots=True)
+class _WayOut:
+    """How one class of errors looks, the one place to go from there, and whether trying `again` may help."""
+
+    icon: str
+    page: str
+    label: str
+    changes: Mapping[str, None] = field(default_factory=dict)
+    again: bool = False
+
+
+_SHOWN = "_errors_shown"
+_OTHER_TABLE = {"table": None, "version": None, "base": None, "ref": None}
+_LATEST = {"version": None, "base": None, "ref": None}
+
+_WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
+    errors.NotATableError: _WayOut("search_off", "start", "Choose another table", _OTHER_TABLE, again=True),
+    errors.AccessDeniedError: _WayOut("lock", "start", "Choose another table", _OTHER_TABLE, again=True),
+    errors.StoreUnavailableError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
+    errors.VersionNotFoundError: _WayOut("history_toggle_off", "timeline", "See which versions there are", _LATEST),
+    errors.InvalidRequestError: _WayOut("rule", "overview", "Open the latest version", _LATEST),
+    errors.DataFileMissingError: _WayOut("file_copy_off", "timeline", "See which commits touched it", again=True),
+    errors.UnsupportedTableError: _WayOut("extension_off", "timeline", "Look at its log"),
+    errors.CorruptTableError: _WayOut("broken_image", "timeline", "Look at its log", again=True),
+    errors.SharingError: _WayOut("cloud_off", "start", "Choose another table", _OTHER_TABLE, again=True),
+    errors.LakeviewError: _WayOut("error", "start", "Start"),
+}
+
+
+def begin() -> None:
+    """To be called once a run: its errors are counted from one again."""
+    st.session_state[_SHOWN] = 0
+
+
+@contextmanager
+def shown(*, here: str | None = None, caught: list[errors.LakeviewError] | None = None) -> Iterator[None]:
+    """Runs a part of a page: a LakeviewError becomes a message, and what stands after goes on.
+
+    `here`: the page it is shown on, which needs no link to itself. `caught` receives the error.
+    """
+    try:
+        yield
+    except errors.LakeviewError as error:
+        show(error, here=here)
+        if caught is not None:
+            caught.append(error)
+
+
+def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
+    """Draws one error: what was found, where, what to do, and one way out."""
+    way_out = next(_WAYS_OUT[kind] for kind in type(error).__mro__ if kind in _WAYS_OUT)
+    with st.container(border=True, gap="small"):
+        st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
+        if error.place:
+            st.markdown(f":gray[Where] &ensp; {escape(_as_typed(error.place))}")
+        if error.fix:
+            st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(error.fix)))}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if way_out.again:
+                _try_again()
+            # a link to the latest version helps with a version in the link that is none, not with a filter
+            if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
+                link(way_out.page, way_out.label, selection.link(**way_out.changes))
+            st.markdown(f":small[:gray[{escape(error.kind)}]]")
+
+
+def told(text: str, typed: str = "") -> str:
+    """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
+    what lies below them as one would type it there. What somebody has typed is left as it is."""
+    for folder, shown in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
+        if len(folder) > 1 and folder not in typed:
+            above = "" if shown == "." else f"{shown}{os.sep}"
+            text = re.sub(rf"(?<![\w.-]){re.escape(folder + os.sep)}", above, text)
+            text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w-]|\.\w)", shown, text)
+    return text
+
+
+def _as_typed(text: str) -> str:
+    """A text of an error with the chosen table called as the link calls it."""
+    name = selection.remembered().table or ""
+    with suppress(errors.LakeviewError):  # of a name that is none there is no address to be told
+        typed = name.partition("#")[0]
+        address = normalise(tables.address(typed), decode=True)
+        if len(address) > 1 and not name.startswith(address):
+            text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed.strip(), text)
+    return told(text, name)
+
+
+def _try_again() -> None:
+    """The button; a page may show several errors, each with its own."""
+    number = st.session_state[_SHOWN] = st.session_state.get(_SHOWN, 0) + 1
+    st.button(
+        "Try again",
+        icon=":material/refresh:",
+        type="primary" if number == 1 else "secondary",
+        key="try-again" if number == 1 else f"try-again-{number}",
+        on_click=_look_again,
+    )
+
+
+def _look_again() -> None:
+    """Errors are not kept, so the run that follows reads anew; what the store was asked before is asked again too."""
+    chosen = selection.remembered()
+    if chosen.table is not None:
+        with suppress(errors.LakeviewError):  # a name that is none: the run that follows says so
+            cache.latest.clear(tables.address(chosen.table), chosen.ref)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if not text or text.endswith((".", "?", "!")) else f"{text}."

@@ -1,0 +1,303 @@
+"""The row on top of every page: table, version, compare-to, format, freshness; refresh, link, code and download."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import answers, cache, code_samples, downloads, errors, selection, tables
+from lakeview.app.components import escape
+from lakeview.app.session import Opened
+from lakeview.model.errors import LakeviewError
+
+NO_COMPARISON = "none"
+_MAX_CHOICES = 300
+_NOTICED = "_noticed"
+
+
+def table_picker() -> None:
+    """Chooses another table: one that is offered, or an address typed in."""
+    labels = {offer.name: offer.label for offer in tables.offers()}
+    chosen = selection.remembered().table
+    if chosen is not None:
+        labels.setdefault(chosen, tables.label(chosen))
+    st.session_state["pick_table"] = chosen
+    st.selectbox(
+        "Table",
+        list(labels),
+        format_func=lambda name: labels.get(name, name),
+        key="pick_table",
+        placeholder="choose a table",
+        label_visibility="collapsed",
+        accept_new_options=True,
+        on_change=_pick_table,
+        width=190,
+    )
+
+
+def _pick_table() -> None:
+    chosen = st.session_state["pick_table"]
+    known = chosen is None or any(offer.name == chosen for offer in tables.offers())
+    selection.select(chosen if known else tables.typed(chosen))
+
+
+def version_pickers(opened: Opened) -> None:
+    """Chooses the version shown and the one it is compared with; what is not listed can be typed. Where the table has
+    more than its default branch, the branch or tag before them."""
+    _ref_picker(opened)
+    committed = _moments(opened)
+    st.session_state["pick_version"] = str(opened.version)
+    st.selectbox(
+        "Version",
+        _choices(committed, opened.version),
+        format_func=lambda text: _version_label(text, opened.latest, committed),
+        key="pick_version",
+        label_visibility="collapsed",
+        accept_new_options=True,
+        on_change=lambda: _pick("pick_version"),
+        width=166,
+    )
+    st.session_state["pick_base"] = NO_COMPARISON if opened.base is None else str(opened.base)
+    st.selectbox(
+        "Compare with",
+        [NO_COMPARISON, *_choices(committed, opened.base)],
+        format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs {_label(text)}",
+        key="pick_base",
+        label_visibility="collapsed",
+        accept_new_options=True,
+        on_change=lambda: _pick("pick_base"),
+        width=146,
+    )
+
+
+def _ref_picker(opened: Opened) -> None:
+    refs = opened.refs
+    if refs.height < 2:  # the default branch alone is no choice
+        return
+    kinds = dict(refs.select("name", "kind").iter_rows())
+    default = refs["name"][0]
+    st.session_state["pick_ref"] = opened.ref or default
+    st.selectbox(
+        "Branch or tag",
+        list(kinds),
+        format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
+        key="pick_ref",
+        label_visibility="collapsed",
+        help="Whose versions are told: its history, its newest version, the lives of its files.",
+        on_change=lambda: _pick_ref(st.session_state["pick_ref"], default),
+        width=150,
+    )
+
+
+def _pick_ref(name: str, default: str) -> None:
+    selection.select_ref(None if name == default else name)
+
+
+def facts(opened: Opened) -> None:
+    """The format with its protocol, and how old this reading of the log is."""
+    label = opened.table.format.capitalize()
+    try:
+        label = f"{label} · {opened.snapshot.protocol.label}"
+    except LakeviewError:  # the page itself says why; the format is known all the same
+        label = f"{label} · cannot be read"
+    st.badge(label, color="gray")
+    st.markdown(
+        f":small[:gray[read {views.units.format_age(cache.now() - opened.asked)} ago]]",
+        help="When the store was last asked for new commits. It is asked again after 30 s, or by the refresh button.",
+        width="content",
+    )
+
+
+def actions(opened: Opened, page: str) -> None:
+    """Refresh, link and code; the download belongs to the page and comes after it."""
+    st.button(
+        "",
+        icon=":material/refresh:",
+        type="tertiary",
+        key="refresh",
+        help="Refresh: look for new commits",
+        on_click=lambda: refresh(opened),
+    )
+    if st.button("", icon=":material/link:", type="tertiary", key="share", help="Link to exactly this view"):
+        _share()
+    if st.button("", icon=":material/code:", type="tertiary", key="code", help="Code that shows the same"):
+        _show_code(_view(opened, page), code_samples.metadata_file(opened.table))
+
+
+def download(opened: Opened) -> None:
+    """Downloads what the page offered; disabled where it offered nothing."""
+    offered = downloads.offered()
+    pressed = st.button(
+        "",
+        icon=":material/download:",
+        type="tertiary",
+        key="download",
+        help="Download what this page shows" if offered else "Nothing to download on this page",
+        disabled=not offered,
+    )
+    if pressed:
+        downloads.dialog(f"{opened.name.rstrip('/').rpartition('/')[2]}-v{opened.version}", offered)
+
+
+def refresh(opened: Opened) -> None:
+    """Asks the store for new commits. Who looked at the latest version moves on; who looked at an older one stays."""
+    cache.latest.clear(opened.address, opened.ref)
+    try:
+        found = cache.latest(opened.address, opened.ref)
+        newest = found.version
+        anew = found.anew != opened.anew or cache.made_anew(opened.address) or not _knows(opened, opened.latest)
+    except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
+        cache.forget(opened.address)
+        where = f" {escape(errors.told(error.place))}" if error.place else ""
+        st.toast(f"**{escape(errors.told(error.message))}**{where}", icon=":material/error:")
+        return
+    if anew:
+        cache.forget(opened.address)
+        _noticed().pop((opened.address, opened.ref), None)
+        selection.select_version(None)
+        _made_anew()
+    elif newest == opened.latest:
+        st.toast(f"**{views.units.format_version(newest)} is still the latest.**", icon=":material/check:")
+    else:
+        _noticed()[opened.address, opened.ref] = newest, found.anew
+        if opened.version == opened.latest:
+            selection.select_version(newest)
+            st.toast(f"**{views.units.format_version(newest)} is here.** {_who(opened)}", icon=":material/fiber_new:")
+        else:
+            _announce(opened, newest)
+
+
+def notice(opened: Opened) -> None:
+    """A toast, once, when a newer version has appeared, or another table in its place."""
+    noticed, line, now = _noticed(), (opened.address, opened.ref), (opened.latest, opened.anew)
+    latest, anew = noticed.setdefault(line, now)
+    noticed[line] = now
+    if anew != opened.anew or not (latest == opened.latest or _knows(opened, latest)):
+        _made_anew()
+    elif latest != opened.latest:
+        _announce(opened, opened.latest)
+
+
+def old_version(opened: Opened) -> None:
+    """Says that this is not the latest version, with the way back."""
+    if opened.version == opened.latest:
+        return
+    behind = _behind(opened)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        shown = f"**You are looking at {views.units.format_version(opened.version)}**, {behind}."
+        st.markdown(f":orange[:material/history:] &ensp; {shown}", width="content")
+        st.button(
+            f"Go to {views.units.format_version(opened.latest)}",
+            icon=":material/last_page:",
+            type="tertiary",
+            key="go-latest",
+            on_click=lambda: selection.select_version(None),
+        )
+
+
+def _behind(opened: Opened) -> str:
+    beside = answers.aside(opened)
+    if beside is not None:
+        return escape(beside)
+    newest_first = _moments(opened)
+    number = list(newest_first).index(str(opened.version)) if str(opened.version) in newest_first else None
+    return "not the latest" if number is None else f"{views.units.counted(number, 'version')} behind the latest"
+
+
+def _knows(opened: Opened, version: int) -> bool:
+    try:  # one that was never written to is at a version that it does not list
+        return version == opened.table.latest_version or version in opened.versions["version"]
+    except LakeviewError:  # a log that cannot be listed tells of none; the page says why
+        return True
+
+
+def _made_anew() -> None:
+    st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
+
+
+def _announce(opened: Opened, newest: int) -> None:
+    who = _who(opened)
+    st.toast(
+        f"**{views.units.format_version(newest)} is here.** {who}"
+        f"The page stays on {views.units.format_version(opened.version)} until you move.",
+        icon=":material/fiber_new:",
+    )
+
+
+def _who(opened: Opened) -> str:
+    try:
+        row = opened.table.history(1).row(0, named=True)
+    except (LakeviewError, pl.exceptions.OutOfBoundsError):
+        return ""
+    writer = row["user"] or row["engine"]
+    return f"{escape(row['operation'] or 'A commit')}{f' by {escape(writer)}' if writer else ''}. "
+
+
+def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
+    """Version and number of tables last told of, by address and ref."""
+    noticed: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
+    return noticed
+
+
+def _moments(opened: Opened) -> dict[str, str]:
+    try:
+        frame = opened.versions.head(_MAX_CHOICES)
+    except LakeviewError:  # a log that cannot be listed has no choices; the page says why
+        return {}
+    return {
+        str(version): "" if moment is None else f"{moment:%Y-%m-%d}"
+        for version, moment in zip(frame["version"], frame["timestamp"], strict=True)
+    }
+
+
+def _choices(committed: dict[str, str], chosen: int | None) -> list[str]:
+    missing = [str(chosen)] if chosen is not None and str(chosen) not in committed else []
+    return missing + list(committed)
+
+
+def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
+    number = text.removeprefix("v")
+    note = "latest" if number == str(latest) else committed.get(number, "")
+    return f"{_label(text)} · {note}" if note else _label(text)
+
+
+def _label(text: str) -> str:
+    """A version as it is chosen or typed, for people."""
+    number = text.removeprefix("v")
+    return views.units.format_version(int(number)) if number.removeprefix("-").isdecimal() else text
+
+
+def _pick(key: str) -> None:
+    text = st.session_state[key]
+    now = selection.remembered()
+    if key == "pick_base":
+        selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text, ref=now.ref)
+    else:
+        selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
+
+
+def _view(opened: Opened, page: str) -> code_samples.View:
+    typed = st.session_state
+    return code_samples.View(
+        page=page,
+        table_format=opened.table.format,
+        address=opened.address,
+        version=opened.version,
+        base=opened.base,
+        where=typed.get("where") or None,
+        limit=int(typed.get("limit") or code_samples.ROWS),
+    )
+
+
+@st.dialog("Link to this view", icon=":material/link:")
+def _share() -> None:
+    st.markdown(":gray[Table, version, comparison and what is chosen on the page.]")
+    st.code(selection.permalink(), language=None, wrap_lines=True)
+
+
+@st.dialog("The same, in code", width="large", icon=":material/code:")
+def _show_code(view: code_samples.View, metadata: str | None) -> None:
+    snippets = code_samples.snippets(view, metadata)
+    for tab, (name, text) in zip(st.tabs(list(snippets)), snippets.items(), strict=True):
+        tab.code(text, language="sql" if name == "DuckDB" else "python")

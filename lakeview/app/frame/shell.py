@@ -1,0 +1,110 @@
+"""The frame around every page: navigation, the header's pickers, and one place where errors become messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+
+import streamlit as st
+
+from lakeview.app import answers, downloads, errors, selection, session, widget_state
+from lakeview.app.components import dark, nothing, title
+from lakeview.app.frame import header, sidebar
+from lakeview.app.frame.logo import icon_svg, logo_svg
+from lakeview.app.pages import PAGES
+from lakeview.app.session import Opened
+from lakeview.model.errors import LakeviewError
+
+SIDEBAR_WIDTH = 212
+
+
+def _loads(found: Opened) -> object:
+    return import_module("lakeview.app.quality.panels").told(
+        found
+    )  # only now: it brings the charts, which take a while
+
+
+_FIRST: Mapping[str, Callable[[Opened], object]] = {
+    **dict.fromkeys(("overview", "timeline", "health"), answers.ribbon),
+    **dict.fromkeys(("schema", "pruning", "data"), answers.told_by_statistics),
+    "quality": _loads,
+}
+"""What takes longest on a page, where it spares others work if it is read first. Statistics count rows as well, for all
+that is drawn above the page: of a million files they are not read twice. To see which versions can be read the folder
+is listed, and the log read meanwhile."""
+
+# Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
+# session still imports it, another one's chart would fail. Here the others wait.
+import_module("pandas")
+
+
+def run() -> None:
+    """Draws the page that the URL names, with the table that the URL names."""
+    st.set_page_config("lakeview", page_icon=icon_svg(), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+    is_dark = dark()
+    st.logo(logo_svg(dark=is_dark), icon_image=icon_svg(dark=is_dark), size="medium")
+    pages = {
+        name: st.Page(entry.file, title=entry.title, icon=entry.icon, default=entry.default, url_path=name)
+        for name, entry in PAGES.items()
+    }
+    page = st.navigation(list(pages.values()), position="hidden")
+    name = next(name for name, known in pages.items() if known.url_path == page.url_path)
+    bar = sidebar.Sidebar(pages)
+    downloads.reset()
+    widget_state.begin(name)
+    errors.begin()
+    with suppress(LakeviewError):  # where the page is drawn it is said
+        selection.current()
+    bar.draw()
+    if PAGES[name].of_table:
+        _table_page(name, page, bar)
+        return
+    if not PAGES[name].default:
+        title(name)
+    with errors.shown(here=name):
+        page.run()
+
+
+def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
+    found: session.Opened | None = None
+    failed: list[LakeviewError] = []
+    slot = None
+    with st.container(gap="xxsmall"):
+        row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        body = st.container(gap="small")
+    with body:
+        title(name)
+        waiting = st.empty()
+        with errors.shown(here=name, caught=failed):
+            found = session.open_selected(lambda: waiting.skeleton(height=240))
+            if found is not None and name in _FIRST and "tab" not in st.query_params:
+                with suppress(LakeviewError):  # the page asks again, and says what is
+                    _FIRST[name](found)
+        waiting.empty()
+    bar.draw()  # a version that was not named is known now
+    with row:
+        header.table_picker()
+        if found is not None:
+            header.version_pickers(found)
+            header.facts(found)
+            st.space("stretch")
+            with st.container(horizontal=True, gap="small", width="content"):
+                header.actions(found, name)
+                slot = st.container(width="content")
+    if found is None:
+        if not failed:
+            with body:
+                nothing("No table is chosen.", "Choose one above, or open the demo lake.", "start", "Start")
+        return
+    header.notice(found)
+    with body:
+        # each in a place of its own: a line above that comes and goes would move every widget of the page, and the
+        # browser forgets that a widget which moved writes the link
+        with st.container():
+            header.old_version(found)
+        with st.container(gap="small"), errors.shown(here=name):
+            page.run()
+    if slot is not None:
+        with slot:
+            header.download(found)

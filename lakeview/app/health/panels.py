@@ -1,0 +1,224 @@
+"""The health page's parts: the simulator, the findings, who can read the table, what the past costs, the doctor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+
+import polars as pl
+import streamlit as st
+
+from lakeview import charts, views
+from lakeview.app import cache, commits, maintenance
+from lakeview.app.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
+from lakeview.app.session import Opened
+from lakeview.app.widget_state import held
+from lakeview.model.findings import Finding, Severity
+
+KEEP, DOCTOR = "keep", "doctor"
+LONGEST_DAYS = 3650
+_MAX_TOLD = 50
+DAY = timedelta(days=1)
+_HOURS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12))
+
+_STATES = {
+    Severity.BROKEN: "\N{MULTIPLICATION X} broken",
+    Severity.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} attention",
+    Severity.NOTE: "\N{MIDDLE DOT} note",
+    Severity.PASS: "\N{CHECK MARK} passes",
+}
+
+
+def simulator_note(found: views.retention.simulation.Retention) -> str:
+    """What the simulation goes by."""
+    said = "as the table says" if found.policy.declared else "the engines' default"
+    return f"{found.what} are kept for {views.units.format_age(found.policy.keep)}, {said} · nothing is deleted here"
+
+
+def dated(found: views.retention.simulation.Retention) -> bool:
+    """Whether any version says when it was made: those of a shared table do not."""
+    return not found.undated and not found.versions.is_empty()
+
+
+def simulator(now: Opened, found: views.retention.simulation.Retention) -> None:
+    """The slider, what a clean-up would take, two curves, the ribbon and the command."""
+    curve = views.retention.simulation.retention_curve(found)
+    longest = _longest(found)
+    with grid(290):
+        with st.container(gap="small"):
+            keep = _slider(found, longest)
+            done = views.retention.simulation.simulate(found, keep)
+            _figures(found, done)
+        for position, chart in enumerate(
+            charts.retention.retention_curves(curve, keep / DAY, longest=float(longest), dark=dark())
+        ):
+            with st.container():
+                stack([chart], key=f"curve-{position}")
+    commits.ribbon_key(views.timeline.readability.readability_runs(done.ribbon))
+    stack([charts.ribbon.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon")
+    run = views.retention.remedies.clean_up_command(now.snapshot, found.policy, done.keep, cache.now())
+    if run is not None:
+        st.code(run, language="sql", wrap_lines=True)
+        if (warning := views.retention.remedies.clean_up_warning(now.snapshot, found.policy, done.keep)) is not None:
+            st.markdown(f":small[:orange[{escape(warning)}]]")
+    if found.bound is not None:
+        st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(found.bound)}.]]")
+
+
+def _slider(found: views.retention.simulation.Retention, longest: int) -> timedelta:
+    """The retention to try: in days, and where the table's own is none of whole days, in steps of which it is one."""
+    word = "removed files" if found.policy.rule == "removed files" else "versions"
+    help_ = "A clean-up spares what is younger than this. The table's own retention is where it begins."
+    own = min(found.policy.keep, longest * DAY)
+    if not own % DAY:
+        days = st.slider(
+            f"Keep {word} for, days", 0, longest, key=held(KEEP, own // DAY, range(longest + 1)), help=help_
+        )
+        return int(days) * DAY
+    ages = {age for age in (*(n * DAY for n in range(longest + 1)), *_HOURS) if age != own}
+    steps = {views.units.format_age(age): age for age in ages} | {views.units.format_age(own): own}
+    labels = sorted(steps, key=steps.__getitem__)
+    return steps[
+        st.select_slider(f"Keep {word} for", labels, key=held(KEEP, views.units.format_age(own), labels), help=help_)
+    ]
+
+
+def _figures(found: views.retention.simulation.Retention, done: views.retention.simulation.Simulation) -> None:
+    freed = f"\N{GREATER-THAN OR EQUAL TO} {views.units.format_bytes(done.bytes)}"
+    with grid(90, 3):
+        st.metric(
+            "Freed",
+            views.units.UNKNOWN if done.is_unknown else freed if done.bytes else "nothing",
+            None if done.share is None else f"{views.units.format_percent(done.share)} of old",
+            delta_color="gray",
+            delta_arrow="off",
+        )
+        st.metric(
+            "Files",
+            views.units.UNKNOWN if done.is_unknown else f"{done.files:,}",
+            f"of {views.units.counted(found.files.height, 'old file')}",
+            delta_color="gray",
+            delta_arrow="off",
+        )
+        st.metric(
+            "Versions lost",
+            f"{done.versions:,}",
+            done.lost or f"{done.versions_left:,} stay",
+            delta_color="orange" if done.versions else "gray",
+            delta_arrow="off",
+        )
+
+
+def _longest(found: views.retention.simulation.Retention) -> int:
+    """Where the slider ends: past the last step, and past twice what the table keeps."""
+    curve = views.retention.simulation.retention_curve(found)
+    last = curve["days"].max()
+    steps = math.ceil(last * 1.15) if isinstance(last, float) and last <= LONGEST_DAYS else 0
+    return min(max(steps, 2 * (found.policy.keep // DAY), 14), LONGEST_DAYS)
+
+
+def findings_note(found: Sequence[Finding]) -> str:
+    """How many of each kind: `1 broken, 2 need attention, 9 pass`."""
+    counts = {s: sum(f.severity is s for f in found) for s in Severity}
+    words = {Severity.BROKEN: "broken", Severity.ATTENTION: "to look at", Severity.NOTE: "noted", Severity.PASS: "pass"}
+    return ", ".join(f"{counts[s]:,} {word}" for s, word in words.items() if counts[s]) or "nothing judged"
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
+    passes, as a table."""
+    for finding in [f for f in found if f.severity is not Severity.PASS][:_MAX_TOLD]:
+        with st.container(gap="xsmall"):
+            finding_lines([finding], here="health", below=_reasons)
+            if finding.command is not None:
+                st.code(finding.command, language="sql", wrap_lines=True)
+    passing = [f for f in found if f.severity is Severity.PASS]
+    if passing:
+        findings_table(passing, ("finding", "evidence", "limit"), key="findings-table")
+
+
+def _reasons(finding: Finding) -> str:
+    parts = {"limit": finding.threshold, "effect": finding.effect, "remedy": finding.remedy}
+    words = " &ensp; ".join(f"**{name}** {escape(text)}" for name, text in parts.items() if text)
+    return f":small[:gray[{words}]]" if words else ""
+
+
+def findings_table(found: Sequence[Finding], columns: Sequence[str], *, key: str) -> None:
+    """One row a finding: its state and the columns asked for."""
+    rows = pl.DataFrame(
+        {
+            "state": [_STATES[f.severity] for f in found],
+            "finding": [f.claim for f in found],
+            "evidence": [f.evidence for f in found],
+            "limit": [f.threshold for f in found],
+            "rule": [f.rule for f in found],
+            "where": [f.place for f in found],
+            "remedy": [f.remedy for f in found],
+        },
+        schema_overrides=dict.fromkeys(("limit", "rule", "where", "remedy"), pl.String()),
+    )
+    widths = {"finding": 250, "evidence": 330, "limit": 330, "rule": 170, "where": 130, "remedy": 160}
+    column = st.column_config
+    shown = {"state": column.TextColumn("state", width=88)}
+    shown |= {name: column.TextColumn(name, width=widths[name]) for name in columns}
+    frame(rows, shown, key=key, height=12 * 28, unknown="")
+
+
+def history_note(found: views.retention.simulation.Retention) -> str:
+    """What the past costs beside the present."""
+    if found.undated:
+        return "not told"
+    retained, live = views.units.format_bytes(found.retained_bytes), views.units.format_bytes(found.live_bytes)
+    return f"{retained} only for old versions, {live} live"
+
+
+def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+    """Who left the bytes behind, and how often a byte was written; returns HISTORY_COST."""
+    cost = views.retention.cost.history_cost(found, timeline)
+    if found.undated:
+        nothing("What the past costs is not told.", "When versions were made is known to whoever shares the table.")
+        return cost
+    written = views.retention.cost.write_amplification(timeline)
+    with grid(165, 3):
+        ratio = "unknown" if written.ratio is None else f"{written.ratio:.2f} times"
+        tile(
+            "Each byte was written",
+            ratio,
+            f"{views.units.format_bytes(written.written)} for {views.units.format_bytes(written.loaded)}",
+            help="Bytes of data files that all commits told about wrote, for each byte that was loaded.",
+        )
+        tile(
+            "Rewritten by maintenance",
+            views.units.format_bytes(written.maintenance),
+            help="Bytes that compaction and the like wrote again.",
+        )
+        tile(
+            "Kept for old versions",
+            views.units.format_bytes(found.retained_bytes),
+            views.units.counted(found.files.height, "file"),
+            help="Files that are no longer live and that a readable version needs.",
+        )
+    if cost.is_empty():
+        nothing("The past costs nothing.", "No file is kept for old versions only.")
+    else:
+        stack([charts.cost_of_history.history_cost_bars(cost, dark=dark())], key="history-cost")
+    return cost
+
+
+def doctor(now: Opened) -> list[Finding] | None:
+    """The log doctor, asked by a button that carries its price; its answer stays while the link says so."""
+    log = maintenance.log_files(now.address, now.latest)
+    size = None if log.is_empty() else int(log["size"].sum())
+    price = f"reads {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}, and lists the folder"
+    asked = st.query_params.get(DOCTOR) == "1"
+    if not asked:
+        if st.button(f"Examine the log: {price}", type="primary", icon=":material/stethoscope:", key="examine"):
+            st.query_params[DOCTOR] = "1"
+            st.rerun()
+        st.markdown(":small[:gray[The doctor reads every commit and checkpoint, and cites the rule that is broken.]]")
+        return None
+    with st.spinner("Reading the log"):
+        found = maintenance.doctor(now.address, now.latest)
+    findings_table(found, ("finding", "evidence", "rule", "where", "remedy"), key="doctor")
+    return found

@@ -1,0 +1,130 @@
+"""What reading rows may cost: the choice of a budget, the button with its price, and the wait that can be cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import selection
+from lakeview.app.query import runner
+from lakeview.app.query.worker import Answer, Request
+from lakeview.app.widget_state import held
+
+BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
+SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
+_ASKED, _ANSWER = "_asked", "_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a request would read at most: files and bytes kept (None where unknown), and how many files there are."""
+
+    files: int
+    size: int | None
+    all_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bytes of data files that a query may be priced at, and seconds it may take."""
+
+    size: int
+    seconds: float
+
+
+def controls(who: str = "A query") -> Budget:
+    """The two choices, in the URL: they hold for everything read on this page. `who` is bounded, in words."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f":small[:gray[{who} may read at most]]", width="content")
+        size = st.selectbox(
+            "Budget",
+            list(BUDGETS),
+            key=held("budget", list(BUDGETS)[1], BUDGETS),
+            label_visibility="collapsed",
+            width=110,
+        )
+        st.markdown(":small[:gray[and take]]", width="content")
+        seconds = st.selectbox(
+            "Seconds", list(SECONDS), key=held("seconds", list(SECONDS)[1], SECONDS), label_visibility="collapsed",
+            width=100,
+        )  # fmt: skip
+    return Budget(BUDGETS[size], SECONDS[seconds])
+
+
+def button(
+    label: str,
+    asked: object,
+    cost: Cost,
+    budget: Budget,
+    *,
+    key: str,
+    at_most: bool = True,
+    cheaper: str = "a filter that spares files",
+) -> bool:
+    """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
+
+    A price in bytes that is unknown is within every budget: the seconds bound it.
+    `asked`: what tells one request from another; `cheaper`: what else would cost less.
+    """
+    asked = (selection.remembered().table, key, asked)
+    fits = cost.size is None or cost.size <= budget.size
+    size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
+    bound = "reads at most" if at_most else "reads"
+    pressed = st.button(
+        f"{label}: {bound} {views.units.counted(cost.files, 'file')}, {size}",
+        type="primary",
+        icon=":material/play_arrow:",
+        key=key,
+        disabled=not fits,
+        help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
+    )
+    if pressed:
+        st.session_state[_ASKED] = asked
+    return fits and bool(st.session_state.get(_ASKED) == asked)
+
+
+def forget() -> None:
+    """Nothing is asked for any more."""
+    st.session_state.pop(_ASKED, None)
+
+
+def rows(request: Request, budget: Budget) -> pl.DataFrame:
+    """The rows of a request, as `answer` gives them."""
+    return answer(request, budget).rows
+
+
+def answer(request: Request, budget: Budget) -> Answer:
+    """What a request asks for: kept for this session until another is made, else asked now: progress and cancel."""
+    kept: tuple[Request, Answer] | None = st.session_state.get(_ANSWER)
+    if kept is not None and kept[0] == request:
+        return kept[1]
+    place = st.empty()
+    with place.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, "Starting")
+        # pressing it ends this run of the page, and with it the query
+        st.button("Cancel", icon=":material/stop:", key="cancel", on_click=forget)
+    try:
+        found = runner.run(request, seconds=budget.seconds, on_wait=_told(bar.progress, budget))
+    except BaseException:
+        forget()  # else every later run would begin it again
+        raise
+    finally:
+        place.empty()
+    st.session_state[_ANSWER] = (request, found)
+    return found
+
+
+def _told(draw: Callable[[float, str], object], budget: Budget) -> Callable[[runner.Progress], object]:
+    def on_wait(progress: runner.Progress) -> None:
+        share = min(progress.seconds / budget.seconds, 1.0)
+        if not progress.begun:
+            draw(share, "Waiting for another query to end")
+            return
+        read = f", {views.units.counted(progress.rows, 'row')} read" if progress.rows else ""
+        draw(share, f"{progress.seconds:.0f} of {budget.seconds:g} s{read}")
+
+    return on_wait

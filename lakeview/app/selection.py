@@ -1,0 +1,190 @@
+"""Query parameters to a Selection, and back: the URL says which table, version and base are looked at.
+
+What is chosen is written once, by `settle`, when it is known what it opens: each message to the browser is a step that
+its back button would have to go. Pages that show no table leave the URL alone; the session remembers the selection for
+them and for their links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import quote, urlencode
+
+import streamlit as st
+
+from lakeview.model.errors import InvalidRequestError
+
+TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
+_OWN = (TABLE, VERSION, BASE, REF)
+_REMEMBERED, _CHOSEN = "_selection", "_chosen_selection"
+_SHOWN = 40
+_DIGITS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is looked at. `table` as the URL names it (an address, or `demo/<name>`); `version` None for the latest;
+    `base` the version compared with, None for no comparison; `ref` the branch or tag whose line of versions is told,
+    None for the table's default branch."""
+
+    table: str | None = None
+    version: int | None = None
+    base: int | None = None
+    ref: str | None = None
+
+    def parameters(self) -> dict[str, str]:
+        """Query parameters of a link to this selection; ids are text."""
+        given = {TABLE: self.table, VERSION: self.version, BASE: self.base, REF: self.ref}
+        return {key: str(value) for key, value in given.items() if value is not None}
+
+
+def current() -> Selection:
+    """What was just chosen, else the selection of the URL, else the session's last one.
+
+    Raises InvalidRequestError for a version that is no number; the table stays selected.
+    """
+    asked = _asked()
+    if TABLE not in asked:
+        return remembered()
+    st.session_state[_REMEMBERED] = Selection(asked[TABLE])
+    version = _version(asked.get(VERSION), "asks for")
+    found = Selection(asked[TABLE], version, _version(asked.get(BASE), "compares with"), asked.get(REF))
+    st.session_state[_REMEMBERED] = found
+    return found
+
+
+def remembered() -> Selection:
+    """The selection of this run, as `current()` found it."""
+    selection: Selection = st.session_state.get(_REMEMBERED, Selection())
+    return selection
+
+
+def select(
+    table: str | None = None, version: int | None = None, base: int | None = None, ref: str | None = None
+) -> None:
+    """Chooses this for the run that follows, which opens and settles it."""
+    selection = Selection(table, version, base, ref)
+    st.session_state[_REMEMBERED] = selection
+    _choose(selection.parameters())
+
+
+def select_text(
+    table: str | None, *, version: str | int | None, base: str | int | None, ref: str | None = None
+) -> None:
+    """Chooses what somebody typed; `current()` of the next run says what is wrong with it, if anything."""
+    st.session_state.pop(_REMEMBERED, None)
+    given = {TABLE: table, VERSION: version, BASE: base, REF: ref}
+    _choose({key: str(value) for key, value in given.items() if value is not None})
+
+
+def settle(selection: Selection | None = None) -> None:
+    """Makes this the selection of the URL and of the session; without one, what was asked for as it was asked."""
+    if selection is not None:
+        st.session_state[_REMEMBERED] = selection
+    _write((_asked() or remembered().parameters()) if selection is None else selection.parameters())
+    st.session_state.pop(_CHOSEN, None)
+
+
+def select_version(version: int | None) -> None:
+    """Moves to another version of the same table; None for the latest."""
+    now = remembered()
+    select(now.table, version, now.base, now.ref)
+
+
+def select_base(base: int | None) -> None:
+    """Compares with another version; None for no comparison."""
+    now = remembered()
+    select(now.table, now.version, base, now.ref)
+
+
+def select_ref(ref: str | None) -> None:
+    """Moves to the newest version of a branch or tag; None for the default branch."""
+    now = remembered()
+    select(now.table, None, now.base, ref)
+
+
+def link(**changes: object) -> dict[str, str]:
+    """Query parameters of a link to the current selection with `version`, `base`, `ref` or `table` changed; further
+    parameters (`commit=35`) are added as text."""
+    own = {key: value for key, value in changes.items() if key in _OWN}
+    further = {key: str(value) for key, value in changes.items() if key not in own and value is not None}
+    return replace(remembered(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
+
+
+def permalink() -> str:
+    """The address of exactly this view: page, selection and whatever else the page keeps in the URL."""
+    said = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
+    return f"{st.context.url or ''}?{urlencode(said, quote_via=quote, safe='/:')}"
+
+
+def hold(key: str, default: str | Sequence[str], options: Collection[str] | None = None) -> Callable[[], None]:
+    """Keeps a widget's state in the link under its key, for widgets whose labels are not their values: `bind` writes
+    the labels. Called before the widget is drawn, which gets the key, no default, and what is returned as `on_change`.
+
+    What the link says is taken where it is one of the options; the default is not written.
+    """
+    st.session_state[key] = _held(key, default, options)
+
+    def write() -> None:
+        chosen = st.session_state[key]
+        state = chosen if isinstance(chosen, str) else list(chosen or ())
+        if state and state != (default if isinstance(default, str) else list(default)):
+            st.query_params[key] = state
+        elif key in st.query_params:
+            del st.query_params[key]
+
+    return write
+
+
+def _held(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
+    known = [said for said in st.query_params.get_all(key) if options is None or said in options]
+    if isinstance(default, str):
+        return known[-1] if known else default
+    return known or list(default)
+
+
+def _choose(parameters: Mapping[str, str]) -> None:
+    st.session_state[_CHOSEN] = (_of_url(), dict(parameters))
+
+
+def _asked() -> Mapping[str, str]:
+    """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
+    said = _of_url()
+    seen, chosen = st.session_state.get(_CHOSEN, (said, said))
+    if seen == said:
+        return chosen  # type: ignore[no-any-return]  # as _choose put it there
+    del st.session_state[_CHOSEN]
+    return said
+
+
+def _of_url() -> dict[str, str]:
+    url = st.query_params
+    return {key: url[key] for key in _OWN if url.get(key)}
+
+
+def _write(parameters: Mapping[str, str]) -> None:
+    """Makes these the URL's table, version, base and ref by one message, one step for the back button; none where they
+    are that already: it could undo what a widget has just written."""
+    if _of_url() == parameters:
+        return
+    url = st.query_params
+    others = {key: url.get_all(key) for key in url if key not in _OWN}
+    url.from_dict({**parameters, **others})
+
+
+def _version(text: str | None, asks: str) -> int | None:
+    """The number in a version of a link, which `asks` for it; InvalidRequestError."""
+    if text is None or text in ("", "latest"):
+        return None
+    digits = text.removeprefix("v")
+    wrong = None
+    if not digits.removeprefix("-").isdecimal():
+        wrong = "which is no number"
+    elif len(digits) > _DIGITS or not -(1 << 63) <= int(digits) < 1 << 63:
+        wrong = "a number that no version has"
+    if wrong is not None:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        fix = "open the latest version, or correct the link"
+        raise InvalidRequestError(f"the link {asks} version {shown!r}, {wrong}", fix=fix, place=VERSION)
+    return int(digits)

@@ -1,0 +1,181 @@
+"""A selection to what the pages draw from: the table, its snapshot, its history, each read when first asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import polars as pl
+import streamlit as st
+
+from lakeview.app import cache, selection, tables
+from lakeview.model.errors import LakeviewError
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import Table
+
+_OPENED = "_opened"
+_SEEN = "_seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The table that this run looks at. Reading an attribute may read the log, and raise any LakeviewError.
+
+    `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
+    `asked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
+    `latest` is then; None for the default branch; `anew` how many times another table was found in its place.
+    """
+
+    name: str
+    address: str
+    version: int
+    base: int | None
+    latest: int
+    asked: datetime
+    ref: str | None = None
+    anew: int = 0
+
+    @property
+    def table(self) -> Table:
+        """The table itself."""
+        return cache.table(self.address)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table at the version shown; the newest one of a branch has the table's schema as it is now."""
+        return cache.snapshot(self.address, self.version, self.branch)
+
+    @property
+    def newest(self) -> Snapshot:
+        """The newest version of the line that is told."""
+        return replace(self, version=self.latest).snapshot
+
+    @property
+    def base_snapshot(self) -> Snapshot | None:
+        """The table at the version compared with, None without a comparison."""
+        return None if self.base is None else replace(self, version=self.base).snapshot
+
+    @property
+    def history(self) -> pl.DataFrame:
+        """COMMITS, newest first."""
+        return cache.logged("history", self.address, self.latest)
+
+    @property
+    def versions(self) -> pl.DataFrame:
+        """VERSIONS, newest first, of which nobody looks whether they can be read."""
+        return cache.logged("versions", self.address, self.latest)
+
+    @property
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS of the line that is told, oldest first."""
+        return cache.schemas(self.address, self.latest, self.ref)
+
+    @property
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES."""
+        return cache.lifetimes(self.address, self.latest, self.ref)
+
+    @property
+    def refs(self) -> pl.DataFrame:
+        """REFS, the default branch first."""
+        return cache.logged("refs", self.address, self.latest)
+
+    @property
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG."""
+        return cache.logged("snapshot log", self.address, self.latest)
+
+    @property
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS."""
+        return cache.logged("partition specs", self.address, self.latest)
+
+    @property
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS."""
+        return cache.logged("sort orders", self.address, self.latest)
+
+    @property
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES."""
+        return cache.logged("statistics files", self.address, self.latest)
+
+    @property
+    def manifests(self) -> pl.DataFrame:
+        """MANIFESTS of the version shown."""
+        return cache.manifests(self.address, self.version)
+
+    @property
+    def branch(self) -> str | None:
+        """The ref whose newest version is shown, None at any other version and where the table has no refs."""
+        if self.version != self.latest or self.refs.is_empty():
+            return None
+        return self.refs["name"][0] if self.ref is None else self.ref
+
+    def snapshot_of(self, version: int) -> Snapshot:
+        """The table at another version."""
+        return cache.snapshot(self.address, version)
+
+    def check_readable(self) -> None:
+        """Raises what keeps the version shown from being read; its log may be there all the same."""
+        _ = self.snapshot
+
+    def statistics_of(self, columns: Sequence[str], version: int | None = None) -> pl.DataFrame:
+        """STATISTICS of some columns, at the version shown or another."""
+        return cache.statistics(self.address, self.version if version is None else version, tuple(columns))
+
+
+def look_at(name: str, version: int | None = None, base: int | None = None, ref: str | None = None) -> Opened:
+    """Opens a table by its name, at its latest version, or that of a branch or tag, if none is given."""
+    address = tables.address(name)
+    latest = cache.latest(address, ref)
+    shown = latest.version if version is None else version
+    return Opened(name, address, shown, base, latest.version, latest.asked, ref, latest.anew)
+
+
+def link_to(name: str) -> dict[str, str]:
+    """Query parameters of a link to a table at its latest version, so that following it is one step; without a version
+    where it cannot be opened: the page it leads to says why."""
+    try:
+        version = look_at(name).version
+    except LakeviewError:
+        return selection.Selection(name).parameters()
+    return selection.Selection(name, version).parameters()
+
+
+def open_selected(on_wait: Callable[[], object]) -> Opened | None:
+    """Opens what is asked for and remembers it for the page; None if nothing is selected and nothing is offered.
+
+    A selection without a version is moved to the latest one, so that the URL always says what is shown; it is written
+    there when that is known, or when it is known that it cannot be opened. `on_wait` is called before a log is read
+    that this session has not seen.
+    """
+    st.session_state.pop(_OPENED, None)
+    try:
+        chosen = selection.current()
+        name = chosen.table or tables.default()
+        if name is None:
+            return None
+        seen: set[str] = st.session_state.setdefault(_SEEN, set())
+        if name not in seen:
+            on_wait()
+        opened = look_at(name, chosen.version, chosen.base, chosen.ref)
+    except LakeviewError:
+        selection.settle()
+        raise
+    selection.settle(selection.Selection(name, opened.version, chosen.base, chosen.ref))
+    tables.remember(name)
+    st.session_state[_OPENED] = opened
+    if name not in seen:
+        with suppress(LakeviewError):  # the page asks again, and says what is wrong
+            opened.check_readable()
+        seen.add(name)
+    return opened
+
+
+def current() -> Opened:
+    """What `open_selected` opened in this run."""
+    opened: Opened = st.session_state[_OPENED]
+    return opened

@@ -1,0 +1,252 @@
+"""The sharing page's parts, as the one who shares: what is given to whom, new profiles, and what was read."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import polars as pl
+import streamlit as st
+
+import lakeview as lv
+from lakeview import charts, views
+from lakeview.app import cache, downloads
+from lakeview.app.components import (
+    byte_unit,
+    card,
+    dark,
+    escape,
+    finding_lines,
+    frame,
+    grid,
+    link,
+    nothing,
+    stack,
+    tile,
+)
+from lakeview.app.memo import kept
+from lakeview.app.sharing.recipient import choose
+from lakeview.model import config
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.findings import Finding, Severity
+from lakeview.sharing.server import require_extra
+
+if TYPE_CHECKING:
+    from lakeview.sharing.server.overview import Told
+
+_LIVES: dict[str, timedelta | None] = {
+    "30 days": timedelta(days=30),
+    "90 days": timedelta(days=90),
+    "1 year": timedelta(days=365),
+    "no end": None,
+}
+_DAYS = {"7 days": 7, "30 days": 30, "1 year": 365}
+_MOST_LIVE = 2
+_READ = "_audit-read"
+
+_HOW = """lakeview share serve lake --profile me.share   # every table below a folder
+lakeview share serve server.yaml               # shares, recipients, an audit log
+LAKEVIEW_SHARE=server.yaml lakeview app        # this page tells about it"""
+
+WHOLE_FILES = Finding(
+    Severity.ATTENTION,
+    "Files are shared whole",
+    "with every row and column in them; filters of a recipient spare reading and hide nothing",
+    remedy="share a view where a part is to stay here: what it hides is not in its files",
+    rule="Delta Sharing protocol",
+)
+BOUNDS = Finding(
+    Severity.ATTENTION,
+    "Minima and maxima are told",
+    "they stand beside each file, so values can be learnt without reading a row",
+    remedy="leave statistics of sensitive columns out of the log (delta.dataSkippingStatsColumns), or share a view",
+    rule="Delta Sharing protocol, stats",
+)
+
+
+def server() -> Told | None:
+    """The configured server; None, and how to get one, where none is configured.
+
+    MissingExtraError without the extra `server`, InvalidRequestError for a configuration that is none.
+    """
+    path = config.settings().share
+    if not path:
+        nothing("No sharing server is configured here.", "LAKEVIEW_SHARE names the configuration of one.")
+        st.code(_HOW, language="bash")
+        return None
+    require_extra()
+    from lakeview.sharing.server.overview import Told
+
+    return Told.read(path)
+
+
+# -- what is shared
+
+
+def shares(told: Told) -> None:
+    """Figures, warnings, tables, recipients and their tokens."""
+    shared, recipients, tokens = told.shared(), told.recipients(cache.now), told.tokens(cache.now)
+    finding_lines([WHOLE_FILES, BOUNDS])
+    finding_lines([Finding(Severity.ATTENTION, "The configuration is not understood whole", w) for w in told.warnings])
+    with grid(186):
+        tile(
+            "Tables shared",
+            views.units.format_count(shared.height),
+            f"in {views.units.counted(shared['share'].n_unique(), 'share')}",
+        )
+        tile(
+            "Recipients",
+            views.units.format_count(recipients.height),
+            f"{recipients.filter(state='reads').height} can read now",
+        )
+        tile(
+            "Live tokens",
+            views.units.format_count(tokens.filter(state="live").height),
+            help="Only their hashes are kept.",
+        )
+        views_shared = shared["view"].drop_nulls().len()
+        tile("Views", views.units.format_count(views_shared), help="Copies that hold only what they show.")
+    st.markdown(f":small[:gray[Recipients reach it at]] {escape(told.endpoint)}")
+    column = st.column_config
+    with card("What is shared, and with whom", "in the configuration's order; choose one to open it where it lies"):
+        downloads.offer("what is shared", shared)
+        if shared.is_empty():
+            nothing("Nothing is shared.", "The configuration names no table.")
+        else:
+            widths = {"share": 100, "schema": 100, "table": 150, "recipients": 150, "history": 140, "view": 200}
+            shown = {name: column.TextColumn(name, width=width) for name, width in widths.items()}
+            choose(
+                shared, {**shown, "location": column.TextColumn("location", width=380)}, "location", key="shared-out"
+            )
+    with grid(400):
+        with card("Recipients", "a share is granted whole"):
+            frame(
+                recipients,
+                {
+                    "recipient": column.TextColumn("recipient", width=140),
+                    "shares": column.TextColumn("shares", width=160),
+                    "state": column.TextColumn("state", width=90),
+                    "live_tokens": column.NumberColumn("live tokens", width=90),
+                },
+                key="recipients",
+            )
+        with card("Tokens", "by their ids; the tokens themselves are kept nowhere"):
+            if tokens.is_empty():
+                nothing("There are no tokens.", "Nobody can read yet.")
+            else:
+                frame(
+                    tokens.reverse(),
+                    {
+                        "recipient": column.TextColumn("recipient", width=80),
+                        "id": column.TextColumn("id", width=102),
+                        "state": column.TextColumn("state", width=65),
+                        "created": column.DatetimeColumn("created, UTC", format="YYYY-MM-DD HH:mm", width=118),
+                        "expires": column.DatetimeColumn("expires, UTC", format="YYYY-MM-DD HH:mm", width=118),
+                    },
+                    key="tokens",
+                )
+    with card("A profile for a recipient", "with a new token; the file is the only place that it stands in"):
+        _profile(told, tokens)
+
+
+def _profile(told: Told, tokens: pl.DataFrame) -> None:
+    names = [r.name for r in told.settings.recipients]
+    if not names or told.settings.tokens is None:
+        nothing("No profile can be made.", "The configuration names no recipients, or no file for their tokens.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        recipient = st.selectbox("Recipient", names, key="profile-recipient", width=200)
+        life = st.segmented_control("Valid for", list(_LIVES), default="90 days", required=True, key="profile-life")
+    if not config.settings().share_tokens:
+        expires = {"1 year": "365d", "no end": "never"}.get(life, life.replace(" days", "d"))
+        st.code(
+            f"lakeview share token create {told.path} {recipient} --expires {expires} --profile {recipient}.share",
+            language="bash",
+            wrap_lines=True,
+        )
+        st.markdown(":small[:gray[LAKEVIEW_SHARE_TOKENS=1 makes them here, for whoever reaches this app.]]")
+        return
+    live = tokens.filter(recipient=recipient, state="live").height
+    st.download_button(
+        f"Make a token and download {recipient}.share",
+        lambda: told.new_profile(recipient, _LIVES[life], cache.now),
+        file_name=f"{recipient}.share",
+        mime="application/json",
+        icon=":material/key:",
+        key="profile-download",
+        disabled=live >= _MOST_LIVE,
+        help="Send it as you would send a password.",
+    )
+    if live >= _MOST_LIVE:
+        said = f"{escape(recipient)} has {live} live tokens: `lakeview share token rotate` or `revoke` ends one."
+        st.markdown(f":small[:gray[{said}]]")
+
+
+# -- what was read
+
+
+def audit(told: Told) -> None:
+    """What the audit log says was read in the last days, once somebody asks for it."""
+    address = told.settings.audit
+    if address is None:
+        nothing("No audit log is kept.", "Add audit: audit to the configuration, and restart the server.")
+        return
+    table = lv.open_table(address)
+    files = table.files(columns=["size"])["size"]
+    bytes_read = views.units.format_bytes(views.sums.total_of(files))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        days = st.segmented_control("The last", list(_DAYS), default="30 days", required=True, key="audit-days")
+        st.button(
+            f"Read the audit log: at most {views.units.counted(files.len(), 'file')}, {bytes_read}",
+            type="primary",
+            key="read-audit",
+            on_click=lambda: st.session_state.update({_READ: True}),
+        )
+        link("data", "Open it as a table", {"table": address})
+    if not st.session_state.get(_READ):
+        return
+    requests = _requests(address, table.latest_version, _DAYS[days])
+    if requests.is_empty():
+        nothing(f"Nobody asked for anything in {days}.", "The server writes its log every minute.")
+        return
+    by_day, reads = views.sharing.reads_by_day(requests), views.sharing.reads(requests)
+    downloads.offer("reads", reads)
+    downloads.offer("reads by day", by_day)
+    with card("By day", "bytes of files and answers; orange: refused, because a token, a grant or a URL did not hold"):
+        stack(charts.sharing.reads_by_day_bars(by_day, dark=dark()), key="reads-by-day")
+    column = st.column_config
+    unit, size = byte_unit(reads["bytes"])
+    with card("Who read what", "one row a recipient and table, the latest first"):
+        frame(
+            reads.with_columns(
+                pl.col("recipient").fill_null("not recognised"),
+                pl.col("table").fill_null("none, or a list"),
+                views.units.version_label("version"),
+                pl.col("bytes") / size,
+            ),
+            {
+                "recipient": column.TextColumn("recipient", width=130),
+                "table": column.TextColumn("table", width=240),
+                "last": column.DatetimeColumn("last, UTC", format="YYYY-MM-DD HH:mm", width=125),
+                "version": column.TextColumn("newest version", width=110),
+                "requests": column.NumberColumn("requests", format="localized", width=90),
+                "file_requests": column.NumberColumn("of files", format="localized", width=80),
+                "bytes": column.NumberColumn(f"bytes, {unit}", format="%.2f", width=100),
+                "refused": column.NumberColumn("refused", format="localized", width=80),
+            },
+            key="reads",
+        )
+
+
+@kept(8, 60)
+def _requests(address: str, latest: int, days: int) -> pl.DataFrame:
+    table = lv.open_table(address)
+    names = table.snapshot(latest).schema.names
+    if lacking := [name for name in views.sharing.REQUESTS if name not in names]:
+        raise InvalidRequestError(
+            f"{address} is no audit log of a sharing server: it has no column {lacking[0]}",
+            fix="give audit: a folder of its own",
+            place=address,
+            kind="no-audit-log",
+        )
+    return views.sharing.recent_requests(table.scan(latest), now=cache.now(), days=days)

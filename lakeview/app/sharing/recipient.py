@@ -1,0 +1,113 @@
+"""The sharing page's parts, as a recipient: a profile to what its server shares, and a table of it opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import cache, downloads, errors, selection
+from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
+from lakeview.app.pages import PAGES
+from lakeview.app.widget_state import held
+from lakeview.model import config
+from lakeview.sharing.client.endpoints import SharingClient
+from lakeview.sharing.client.portable_tasks import reach
+from lakeview.sharing.client.profile import Profile, read_profile
+
+TABS = ("As a recipient", "What is shared", "What was read")
+PROFILE, SHARE = "profile-file", "share-name"
+_CHOSEN = "_chosen-on-sharing"
+
+
+def browse() -> None:
+    """A profile's address, who it is for, and the tables that its server shares with it."""
+    st.text_input(
+        "Profile",
+        key=held(PROFILE),
+        placeholder="the profile file that you were sent: team.share, s3://inbox/team.share",
+        icon=":material/badge:",
+        help="Its path or address. The credential in it is sent to its server only, and shown nowhere.",
+    )
+    address = st.session_state[PROFILE].strip()
+    if not address:
+        nothing("No profile is given.", "Whoever shares tables with you sends you one; its path goes above.")
+        return
+    profile = read_profile(address)
+    finding_lines(profile.findings(cache.now()))
+    shares = _shares(profile.address)["share"].to_list()
+    with grid(400):
+        with card("Profile", "who asks, and whom"):
+            facts(_about(profile))
+        with card("Shares", "what is granted together"):
+            if not shares:
+                nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
+                return
+            st.selectbox("Share", shares, key=held(SHARE, shares[0], shares), label_visibility="collapsed")
+            st.markdown(f":small[:gray[{views.units.counted(len(shares), 'share')}]]")
+    share = st.session_state[SHARE]
+    tables = _tables(profile.address, share)
+    downloads.offer(f"tables of {share}", tables)
+    with card(f"Tables of {share}", f"{views.units.counted(tables.height, 'table')}: choose one to open it"):
+        if tables.is_empty():
+            nothing("There is no table.", "The share is there, and holds none yet.")
+            return
+        column = st.column_config
+        shown = {
+            "schema": column.TextColumn("schema", width=160),
+            "table": column.TextColumn("table", width=240),
+            "id": column.TextColumn("id", width=290),
+            "address": column.TextColumn("address, as lakeview takes it", width=520),
+        }
+        choose(tables, shown, "address", key="shared-tables")
+
+
+def choose(rows: pl.DataFrame, shown: Mapping[str, object], address: str, *, key: str) -> None:
+    """A table of tables: a row that is chosen is opened, at what its column `address` says."""
+    frame(
+        rows,
+        shown,
+        key=key,
+        height=16 * ROW_HEIGHT,
+        selection_mode="single-row",
+        on_select=lambda: _chosen(key, rows[address].to_list()),
+    )
+
+
+def _chosen(key: str, addresses: list[str]) -> None:
+    rows = st.session_state[key]["selection"]["rows"]
+    if rows:
+        selection.select(addresses[rows[0]])
+        st.session_state[_CHOSEN] = True
+
+
+def leave() -> None:
+    """Goes to the table that was chosen, if one was."""
+    if st.session_state.pop(_CHOSEN, None):
+        st.switch_page(PAGES["overview"].file, query_params=selection.link())
+
+
+def _about(profile: Profile) -> dict[str, str | None]:
+    ends = "never" if profile.expires is None else f"{views.units.format_moment(profile.expires)} UTC"
+    return {
+        "server": profile.endpoint,
+        "credentials": profile.kind.replace("_", " "),
+        "valid until": ends,
+        "file": errors.told(profile.address),
+    }
+
+
+@st.cache_data(ttl=30, max_entries=32, show_spinner=False)
+def _shares(profile: str) -> pl.DataFrame:
+    return _client(profile).shares()
+
+
+@st.cache_data(ttl=30, max_entries=64, show_spinner=False)
+def _tables(profile: str, share: str) -> pl.DataFrame:
+    return _client(profile).all_tables(share)
+
+
+def _client(profile: str) -> SharingClient:
+    return SharingClient(read_profile(profile), limits=reach(config.settings()))

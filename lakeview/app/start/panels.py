@@ -1,0 +1,188 @@
+"""The start page's parts: the ways in, the tour's questions, and the tables opened before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import answers, errors, selection, session, tables
+from lakeview.app.components import card, escape, frame, grid, link
+from lakeview.app.pages import PAGES
+from lakeview.app.session import Opened
+from lakeview.app.start import demo
+from lakeview.model import config
+from lakeview.model.errors import LakeviewError
+
+SENTENCE = "See what a lakehouse table went through, and whether you can trust it now."
+_GLANCE = ("name", "table", "format", "latest", "rows", "bytes", "last", "verdict")
+_MAX_LISTED = 200
+PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
+
+
+def demo_table() -> Opened | None:
+    """The demo lake's main table, None if the lake has not been built."""
+    if all(offer.name != tables.DEMO_TABLE for offer in tables.demo_tables()):
+        return None
+    return session.look_at(tables.DEMO_TABLE)
+
+
+def ways_in() -> None:
+    """The demo lake, a typed address, and the tables below the configured roots."""
+    with grid(300):
+        with card(":material/science: Open the demo lake", stretch=True):
+            _demo_lake()
+        with card(":material/link: Paste an address", stretch=True):
+            st.markdown(":gray[A folder, or an address in a store. The format is detected.]")
+            st.text_input(
+                "Address",
+                key="typed-address",
+                placeholder="s3://lake/silver/orders",
+                label_visibility="collapsed",
+                on_change=_open_typed,
+            )
+        with card(":material/folder_open: Tables under a root", stretch=True):
+            _roots()
+    if st.session_state.pop("_go", None):
+        st.switch_page(PAGES["overview"].file, query_params=session.link_to(selection.remembered().table or ""))
+
+
+def _demo_lake() -> None:
+    offered = tables.demo_tables()
+    if demo.running():
+        demo.progress()
+    elif offered:
+        st.markdown(
+            f":gray[{views.units.counted(len(offered), 'table')} with planted troubles: small files, a schema change, "
+            "a lost version, a late partition, a bad load. Works offline.]"
+        )
+        main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
+        if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
+            st.switch_page(PAGES["overview"].file, query_params=session.link_to(main.name))
+    else:
+        st.markdown(
+            ":gray[Real flights of 2013, written by a Spark pipeline, with planted troubles. "
+            "It is not built yet; that takes about two minutes.]"
+        )
+        st.button("Build the demo lake", type="primary", width="stretch", key="build-demo", on_click=demo.start)
+
+
+def _open_typed() -> None:
+    address = tables.typed(st.session_state["typed-address"])
+    if address:
+        selection.select(address)
+        st.session_state["_go"] = True
+
+
+def _roots() -> None:
+    roots = config.settings().roots
+    offered = tables.root_tables()
+    if not roots:
+        st.markdown(":gray[Start with] `LAKEVIEW_ROOTS=/data/lake` :gray[to see every table below it here.]")
+    elif not offered:
+        st.markdown(f":gray[No table was found below {escape(', '.join(roots))}.]")
+    else:
+        st.markdown(f":gray[{views.units.counted(len(offered), 'table')} found.]")
+        labels = {offer.name: offer.label for offer in offered}
+        st.selectbox(
+            "Table under a root",
+            list(labels),
+            index=None,
+            format_func=lambda name: labels[name],
+            placeholder="choose a table",
+            label_visibility="collapsed",
+            key="root-table",
+            on_change=_open_root_table,
+        )
+
+
+def _open_root_table() -> None:
+    name = st.session_state["root-table"]
+    if name is not None:
+        selection.select(name)
+        st.session_state["_go"] = True
+
+
+def questions(shown: Opened) -> None:
+    """Five questions, each a link into the demo at the place that answers it."""
+    line = answers.timeline(shown)
+    bad = line.filter("suspicious")["version"].to_list()
+    asked: list[tuple[str, str, Mapping[str, str]]] = [
+        ("Which load went wrong, and who repaired it?", "timeline", {"commit": str(bad[0])} if bad else {}),
+        ("Which versions can I still read?", "timeline", {}),
+        ("Why is it slow to read?", "files", {}),
+        ("What changed in the schema, and when?", "schema", {"tab": "What changed"}),
+        ("Is every month complete, and was it on time?", "partitions", {}),
+    ]
+    with grid(186):
+        for number, (question, page, parameters) in enumerate(asked, start=1):
+            with card(stretch=True), st.container(height="stretch", vertical_alignment="distribute"):
+                st.markdown(f"{number}. {question}")
+                link(page, None, {"table": shown.name, "version": str(shown.version), **parameters})
+
+
+def recent() -> None:
+    """The tables offered or opened before, with what their logs say at a glance."""
+    read = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
+    # a root may hold thousands: their logs are read when somebody opens them
+    rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
+    if not rows:
+        return
+    column = st.column_config
+    st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
+    table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
+    frame(
+        table,
+        {
+            "table": column.TextColumn("table", width=170),
+            "format": column.TextColumn("format", width=70),
+            "latest": column.TextColumn("latest", width=90),
+            "rows": column.TextColumn("rows", width=90, alignment="right"),
+            "bytes": column.TextColumn("live bytes", width=90, alignment="right"),
+            "last": column.TextColumn("last commit", width=120),
+            "verdict": column.TextColumn("verdict", width=420),
+        },
+        key="recent",
+        selection_mode="single-row",
+        on_select=lambda: _open_row(table["name"].to_list()),
+    )
+
+
+def _open_row(names: list[str]) -> None:
+    chosen = st.session_state["recent"]["selection"]["rows"]
+    if chosen:
+        selection.select(names[chosen[0]])
+        st.session_state["_go"] = True
+
+
+def _unread(offer: tables.Offer) -> dict[str, str]:
+    return {"name": offer.name, "table": offer.label, "format": (offer.format or "").capitalize()}
+
+
+def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
+    try:
+        now = session.look_at(offer.name)
+        found = answers.findings(now)
+        snapshot = now.snapshot
+        rhythm = answers.cadence(now)
+    except LakeviewError as error:
+        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {errors.told(error.message)}"}
+    return {
+        "name": offer.name,
+        "table": offer.label,
+        "format": now.table.format.capitalize(),
+        "latest": views.units.format_version(now.latest),
+        "rows": views.units.format_count(snapshot.num_records),
+        "bytes": views.units.format_bytes(snapshot.size_bytes),
+        "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
+        "verdict": views.health.findings.verdict(found),
+    }
+
+
+def opening_note(line: pl.DataFrame) -> str:
+    """What the opening picture shows."""
+    return (
+        f"{views.units.counted(line.height, 'version')}: every mark is a commit, the band shows which can still be read"
+    )

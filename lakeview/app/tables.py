@@ -1,0 +1,106 @@
+"""Names to addresses: which tables the picker offers, and what `demo/flights` in a link stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from lakeview.app import cache
+from lakeview.model import config
+from lakeview.model.errors import LakeviewError, NotATableError
+
+DEMO = "demo"
+DEMO_TABLE = "demo/flights"
+_RECENT = "_recent"
+_MAX_RECENT = 8
+_MAX_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One table the picker offers: how a link names it, where it is, what it is called on screen, and its format."""
+
+    name: str
+    address: str
+    label: str
+    format: str | None = None
+
+
+def demo_tables() -> list[Offer]:
+    """The tables of the demo lake; none if it has not been built."""
+    return _below(config.settings().demo, DEMO)
+
+
+def root_tables() -> list[Offer]:
+    """The tables below each configured root; a root that cannot be listed offers none."""
+    roots = config.settings().roots
+    return [offer for root in roots for offer in _below(root, None)]
+
+
+def recent() -> list[str]:
+    """Names opened in this session, the last one first."""
+    names: list[str] = st.session_state.get(_RECENT, [])
+    return names
+
+
+def remember(name: str) -> None:
+    """Puts a name that could be opened at the head of the recent ones."""
+    st.session_state[_RECENT] = [name, *(other for other in recent() if other != name)][:_MAX_RECENT]
+
+
+def offers() -> list[Offer]:
+    """What the picker offers: the demo lake, the roots, and what was opened before."""
+    known = [*demo_tables(), *root_tables()]
+    names = {offer.name for offer in known}
+    return known + [Offer(name, name, label(name)) for name in recent() if name not in names]
+
+
+def default() -> str | None:
+    """What is opened when nothing was chosen: the demo lake's main table, else the first one offered."""
+    names = [offer.name for offer in offers()]
+    return DEMO_TABLE if DEMO_TABLE in names else next(iter(names), None)
+
+
+def address(name: str) -> str:
+    """The address behind a name: that of the offer of this name, else the name itself is an address.
+
+    NotATableError for a table that the demo lake does not hold.
+    """
+    if not name.startswith(f"{DEMO}/"):
+        return name
+    known = {offer.name: offer.address for offer in demo_tables()}
+    if name not in known:
+        holds = "holds no table of this name" if known else "is not built"
+        fix = f"choose from {', '.join(list(known)[:_MAX_NAMED])}" if known else "build it on the start page"
+        raise NotATableError(f"{name} is no table: the demo lake {holds}", fix=fix, place=name)
+    return known[name]
+
+
+def typed(text: str) -> str:
+    """What somebody typed or pasted as a name: without blanks around it, and without the quotes of a shell's word."""
+    name = text.strip()
+    quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`"
+    return name[1:-1].strip() if quoted else name
+
+
+def label(name: str) -> str:
+    """How a name is shown: the last two parts of an address."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part]
+    return " / ".join(parts[-2:]) or name
+
+
+def _below(root: str, prefix: str | None) -> list[Offer]:
+    try:
+        found = cache.found_tables(root)
+    except LakeviewError:  # nothing there yet, or not allowed: there is nothing to offer, and the page says so
+        return []
+    return [
+        Offer(
+            name=f"{prefix}/{row['name']}" if prefix else row["address"],
+            address=row["address"],
+            label=f"{prefix} / {row['name']}" if prefix else label(row["address"]),
+            format=row["format"],
+        )
+        for row in found.iter_rows(named=True)
+    ]

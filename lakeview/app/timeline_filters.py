@@ -1,0 +1,154 @@
+"""The timeline's filters, all kept in the URL: operations, writer, a span before the last commit, or any range of time.
+
+Lanes, writer and range are written to the URL here and not bound to their widgets, which would write labels there; so
+back, forward and a pasted link move the widgets, and a drag over the chart moves the slider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import answers
+from lakeview.app.widget_state import held
+
+MEASURES = ("rows", "bytes", "files")
+ALL_WRITERS = "all writers"
+BAD_LOAD = "bad load"
+LANES, WRITER, FROM, TO = "lanes", "writer", "from", "to"
+_MOST_WRITERS = 400
+_TOLD_BY_SLIDER = (datetime(1700, 1, 1, tzinfo=UTC), datetime(2250, 1, 1, tzinfo=UTC))
+"""What streamlit's slider can hold. A clock may be set to any other year: other filters find such commits."""
+
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
+    """Measure, operations, writer and time: the measure, and the commits that pass."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        measure = st.segmented_control(
+            "Measure",
+            MEASURES,
+            required=True,
+            format_func=str.capitalize,
+            key=held("measure", "rows", MEASURES),
+            label_visibility="collapsed",
+        )
+        lanes = _lanes(timeline)
+        st.space("stretch")
+        writer = _writer(timeline)
+        span, first, last = _time(timeline)
+    shown = answers.narrowed(timeline, lanes, writer, span)
+    if first is not None and last is not None:
+        shown = shown.filter(pl.col("timestamp").is_between(first, last + _MINUTE, closed="left"))
+    return measure or "rows", shown
+
+
+def brushed(selection: Mapping[str, object]) -> bool:
+    """Takes over a span of time dragged over the chart, in milliseconds; False where nothing was."""
+    for picked in selection.values():
+        ends = picked.get("timestamp") if isinstance(picked, Mapping) else None
+        if isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends):
+            first, last = (datetime.fromtimestamp(end / 1000, UTC) for end in sorted(ends))
+            _keep_range(first, last)
+            return True
+    return False
+
+
+def _lanes(timeline: pl.DataFrame) -> list[str]:
+    counts = dict(timeline["lane"].value_counts(sort=True).iter_rows())
+    bad = int(timeline["suspicious"].sum())
+    if bad:
+        counts[BAD_LOAD] = bad
+    given = st.query_params.get(LANES, "").split(",")
+    st.session_state[LANES] = [lane for lane in counts if lane in given]
+    chosen = st.pills(
+        "Operations",
+        list(counts),
+        selection_mode="multi",
+        format_func=lambda lane: f"{lane} {counts.get(lane, 0):,}",
+        key=LANES,
+        on_change=lambda: _keep(LANES, ",".join(st.session_state[LANES])),
+        label_visibility="collapsed",
+    )
+    return list(chosen or [])
+
+
+def _writer(timeline: pl.DataFrame) -> str | None:
+    writers = timeline["writer"].drop_nulls().value_counts(sort=True)["writer"].head(_MOST_WRITERS).to_list()
+    given = st.query_params.get(WRITER)
+    st.session_state[WRITER] = given if given in writers else ALL_WRITERS
+    chosen = st.selectbox(
+        "Writer",
+        [ALL_WRITERS, *writers],
+        key=WRITER,
+        on_change=lambda: _keep(WRITER, "" if st.session_state[WRITER] == ALL_WRITERS else st.session_state[WRITER]),
+        label_visibility="collapsed",
+        width=150,
+    )
+    return None if chosen == ALL_WRITERS else chosen
+
+
+def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None]:
+    """The span before the last commit, and the range of time, None without one: the twin of a drag over the chart."""
+    moments = timeline["timestamp"].filter(timeline["timestamp"].is_between(*_TOLD_BY_SLIDER)).sort().to_list()
+    if not moments or moments[-1] - moments[0] < 2 * _MINUTE:
+        return "all", None, None
+    step = _HOUR if moments[-1] - moments[0] > timedelta(days=2) else _MINUTE
+    earliest, latest = _whole(moments[0], step), _whole(moments[-1], step) + step
+    first, last = _moment(FROM), _moment(TO)
+    chosen = first is not None and last is not None and first <= last
+    begin = min(max(first or earliest, earliest), latest) if chosen else earliest
+    end = max(min(last or latest, latest), begin) if chosen else latest
+    st.session_state["range"] = (begin.replace(tzinfo=None), end.replace(tzinfo=None))
+    dates = f"{views.units.format_date(begin)} to {views.units.format_date(end)}" if chosen else ""
+    span = st.query_params.get("span", "all")
+    label = dates or (span if span in answers.SPANS and span != "all" else "all time")
+    with st.popover(label, icon=":material/date_range:", help="or drag over the first chart"):
+        before = st.segmented_control(
+            "Before the last commit", list(answers.SPANS), required=True, key=held("span", "all", answers.SPANS)
+        )
+        st.slider(
+            "Commits from and to, UTC",
+            earliest.replace(tzinfo=None),
+            latest.replace(tzinfo=None),
+            key="range",
+            step=step,
+            format="YYYY-MM-DD HH:mm",
+            on_change=lambda: _keep_range(*(moment.replace(tzinfo=UTC) for moment in st.session_state["range"])),
+        )
+        st.button("Any time", key="any-time", on_click=_forget_range, disabled=not chosen)
+    return before or "all", begin if chosen else None, end if chosen else None
+
+
+def _whole(moment: datetime, step: timedelta) -> datetime:
+    minute = moment.astimezone(UTC).replace(second=0, microsecond=0)
+    return minute.replace(minute=0) if step == _HOUR else minute
+
+
+def _moment(name: str) -> datetime | None:
+    """A minute of the URL, in UTC; None for none and for what is no moment."""
+    try:
+        return datetime.fromisoformat(st.query_params.get(name, "")).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _keep_range(first: datetime, last: datetime) -> None:
+    # both at once: one step back in the browser takes both away
+    st.query_params.update({FROM: f"{first:%Y-%m-%dT%H:%M}", TO: f"{last:%Y-%m-%dT%H:%M}"})
+
+
+def _forget_range() -> None:
+    st.query_params.from_dict({key: st.query_params.get_all(key) for key in st.query_params if key not in (FROM, TO)})
+
+
+def _keep(name: str, text: str) -> None:
+    if text:
+        st.query_params[name] = text
+    elif name in st.query_params:
+        del st.query_params[name]

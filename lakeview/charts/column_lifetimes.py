@@ -1,0 +1,100 @@
+"""COLUMN_LIVES and COLUMN_HISTORY to one line a column: since when it is there, where it changed, where it ended."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.views.units import format_moment, format_version
+
+MOST_COLUMNS = 60
+LONGEST = 26
+ROW = 16
+SHAPES = {"born": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
+
+
+def column_lanes(
+    lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """One picture. At most MOST_COLUMNS, those that changed or ended first; [] without a column of a known time."""
+    known = lives.with_row_index("lane").drop_nulls("born_timestamp")
+    if known.is_empty():
+        return []
+    eventful = pl.col("changes") + pl.col("dropped").is_not_null().cast(pl.Int64)
+    shown = known.sort(eventful, descending=True, maintain_order=True).head(MOST_COLUMNS).sort("lane")
+    p = palette(dark)
+    # as column_lives counts them: a column dropped and born again has two lives
+    events = history.with_columns(lane=((pl.col("change") == "born").cum_sum() - 1).cast(pl.UInt32))
+    events = events.join(shown.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
+    ended = events.filter(pl.col("change") == "dropped").select("lane", ended="timestamp").unique("lane", keep="last")
+    moments = pl.concat([events["timestamp"], pl.Series([until], dtype=events["timestamp"].dtype)])
+    domain = time_domain(moments)
+    lines = shown.join(ended, on="lane", how="left", maintain_order="left").select(
+        "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
+    )
+    names = dict(zip(shown["lane"], _labels(shown["column"].to_list()), strict=True))
+    order = [str(lane) for lane in names]
+    labels = ", ".join(f"'{lane}': {_quoted(name)}" for lane, name in names.items())
+    y = alt.Y(
+        "lane:O",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(
+            grid=False, minExtent=150, maxExtent=190, labelLimit=180, labelExpr=f"({{{labels}}})[datum.value]"
+        ),
+    )
+    text = pl.col("lane").cast(pl.String)
+    bars = (
+        alt.Chart(lines.with_columns(text))
+        .mark_rule(strokeWidth=3, color=p.quiet)
+        .encode(x=time_axis(domain, labels=True), x2="until:T", y=y)
+    )
+    points = (
+        alt.Chart(_events(events, p).with_columns(text))
+        .mark_point(filled=True, opacity=1, size=46)
+        .encode(
+            x=time_axis(domain, labels=True),
+            y=y,
+            color=alt.Color("color:N", scale=None),
+            shape=alt.Shape("shape:N", scale=None),
+            tooltip=[alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP],
+        )
+    )
+    return [finished(layered(bars, points), p, height=ROW * len(order), width=width)]
+
+
+_TOOLTIP = (
+    ("column", "column"), ("change", "change"), ("before", "before"), ("after", "after"),
+    ("version", "version"), ("committed", "committed, UTC"), ("writer", "writer"),
+)  # fmt: skip
+
+
+def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
+    colours = {"born": p.green, "dropped": p.orange, "comment": p.gray, "metadata": p.gray, "default": p.gray}
+    writer = events["writer"] if "writer" in events.columns else pl.Series([None] * events.height, dtype=pl.String)
+    return events.select(
+        "lane",
+        "timestamp",
+        "column",
+        "change",
+        pl.col("before", "after").fill_null(""),
+        color=pl.col("change").replace_strict(colours, default=p.violet, return_dtype=pl.String),
+        shape=pl.col("change").replace_strict(SHAPES, default="square", return_dtype=pl.String),
+        version=pl.Series([format_version(v) for v in events["version"]], dtype=pl.String),
+        committed=pl.Series([format_moment(m) for m in events["timestamp"]], dtype=pl.String),
+        writer=writer.fill_null("unknown"),
+    )
+
+
+def _labels(names: list[str]) -> list[str]:
+    return [n if len(n) <= LONGEST else n[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for n in names]
+
+
+def _quoted(name: str) -> str:
+    """A name as a text of the chart's expression language, whatever it holds."""
+    units = name.encode("utf-16-be", "surrogatepass").hex()
+    return "'" + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + "'"

@@ -1,0 +1,67 @@
+"""COLUMN_CHUNKS to bars: which columns a file's bytes go to, before and after compression."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.views.units import format_bytes, format_percent
+
+MOST_COLUMNS = 30
+ROW_HEIGHT = 18
+LABEL_WIDTH = 150
+
+
+def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
+    """Bytes by column, compressed as a bar and before compression as a pale one behind it; [] without columns.
+
+    The MOST_COLUMNS largest; the title says so.
+    """
+    if chunks.is_empty():
+        return []
+    p = palette(dark)
+    shown = chunks.head(MOST_COLUMNS)
+    largest = shown.select(pl.max_horizontal("compressed", "uncompressed").max()).item()
+    divisor, title = byte_unit(float(largest), "Bytes by column")
+    rows = pl.DataFrame(
+        {
+            "column": shown["column"],
+            "compressed": shown["compressed"] / divisor,
+            "uncompressed": shown["uncompressed"] / divisor,
+            "end": shown.select(pl.max_horizontal("compressed", "uncompressed") / divisor).to_series(),
+            "said": [format_bytes(n) for n in shown["compressed"]],
+            "before": [format_bytes(n) for n in shown["uncompressed"]],
+            "share": [format_percent(s) for s in shown["share"]],
+            "encodings": shown["encodings"],
+        }
+    )
+    axis = alt.Axis(title=None, labelLimit=LABEL_WIDTH - 10, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH)
+    y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=shown["column"].to_list()))
+    scale = alt.Scale(domain=[0, max(float(rows["end"].max() or 0), 1e-9) * 1.16], nice=False)  # type: ignore[arg-type]  # numbers alone
+    x_axis = alt.Axis(title=None, format="~s", grid=True, tickCount=5, domain=False)
+    fields = (
+        ("column", "column"),
+        ("said", "bytes"),
+        ("before", "before compression"),
+        ("share", "of the file's columns"),
+    )
+    tooltip = [alt.Tooltip(f"{name}:N", title=label) for name, label in (*fields, ("encodings", "encodings"))]
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = [
+        base.mark_bar(color=p.band).encode(x=alt.X("uncompressed:Q", axis=x_axis, scale=scale), y=y, tooltip=tooltip),
+        base.mark_bar(color=p.blue, height={"band": 0.55}).encode(
+            x=alt.X("compressed:Q", scale=scale), y=y, tooltip=tooltip
+        ),
+        base.mark_text(align="left", dx=5).encode(x=alt.X("end:Q", scale=scale), y=y, text="said:N"),
+    ]
+    more = f"; the {MOST_COLUMNS} largest of {chunks.height:,}" if chunks.height > MOST_COLUMNS else ""
+    return [
+        finished(
+            layered(*layers),
+            p,
+            height=ROW_HEIGHT * shown.height,
+            title=f"{title}; pale: before compression{more}",
+            width=width,
+        )
+    ]

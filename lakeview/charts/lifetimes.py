@@ -1,0 +1,98 @@
+"""COHORTS to lanes: what was written together lies as a band from its first day to its last, its bytes high."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import (
+    AnyChart,
+    Palette,
+    Width,
+    byte_unit,
+    finished,
+    layered,
+    palette,
+    time_axis,
+    time_domain,
+)
+from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
+
+HEIGHT = 260
+_ENDS = {"maintenance": "replaced by maintenance", "change": "removed by a change", "append": "removed by a load"}
+
+
+def life_bands(
+    cohorts: pl.DataFrame, until: datetime, *, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """One picture: bands stacked in the order in which they were written, so that the right edge is what lives at
+    `until` and everything that ends before is what was written in vain. At most MOST_COHORTS bands; [] without any."""
+    known = cohorts.filter(pl.col("begins").is_not_null() & (pl.col("high") > pl.col("low")))
+    if known.is_empty():
+        return []
+    p = palette(dark)
+    moments = pl.concat([known["begins"], known["ends"].drop_nulls(), pl.Series([until], dtype=known["begins"].dtype)])
+    domain = time_domain(moments)
+    top = float(known["high"].max())  # type: ignore[arg-type]  # an integer column's maximum
+    divisor, title = byte_unit(top, "All bytes ever written, oldest at the bottom")
+    rows = _rows(known, domain[1], divisor, p)
+    y = alt.Y("low:Q", title=None, scale=alt.Scale(domain=[0, top / divisor], nice=False), axis=alt.Axis(tickCount=4))
+    bands = (
+        alt.Chart(rows)
+        .mark_rect(opacity=0.85, stroke=p.page, strokeWidth=0.4)
+        .encode(
+            x=time_axis(domain, labels=True),
+            x2="ends:T",
+            y=y,
+            y2="high:Q",
+            color=alt.Color("color:N", scale=None),
+            tooltip=[alt.Tooltip(f"{name}:N", title=said) for name, said in _TOOLTIP],
+        )
+    )
+    return [finished(layered(bands), p, height=HEIGHT, title=title, width=width)]
+
+
+_TOOLTIP = (
+    ("versions", "written by"),
+    ("since", "from, UTC"),
+    ("until", "until, UTC"),
+    ("life", "lived"),
+    ("how", "end"),
+    ("files", "files"),
+    ("size", "bytes"),
+)
+
+
+def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> pl.DataFrame:
+    colours = {"maintenance": p.gray, "change": p.orange, "append": p.orange, "schema": p.violet, "other": p.orange}
+    ends = cohorts["ends"].fill_null(last)
+    told = cohorts.select("first", "last", "ended_by", "ended_in").rows()
+    ages = (cohorts["ends"] - cohorts["begins"]).to_list()
+    return pl.DataFrame(
+        {
+            "timestamp": cohorts["begins"],
+            "ends": ends,
+            "low": cohorts["low"] / divisor,
+            "high": cohorts["high"] / divisor,
+            "color": cohorts["ended_by"].replace_strict(colours, default=p.blue, return_dtype=pl.String),
+            "versions": [_written(first, last) for first, last, _, _ in told],
+            "since": [format_moment(m) for m in cohorts["begins"]],
+            "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],
+            "life": ["" if age is None else format_age(age) for age in ages],
+            "how": [_ended(by, version) for *_, by, version in told],
+            "files": [f"{n:,}" for n in cohorts["files"]],
+            "size": [format_bytes(n) for n in cohorts["bytes"]],
+        }
+    )  # fmt: skip
+
+
+def _written(first: int | None, last: int | None) -> str:
+    if first is None or last is None:
+        return "a version the log no longer tells about"
+    return format_range(first, last)
+
+
+def _ended(lane: str | None, version: int | None) -> str:
+    return "still lives" if version is None else f"{_ENDS.get(lane or '', 'removed')}, {format_version(version)}"

@@ -1,0 +1,191 @@
+"""Delete files and deletion vectors to positions in a data file (iceberg spec, Delete Formats, Deletion Vectors)."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import IO
+from weakref import WeakKeyDictionary
+
+import polars as pl
+import pyarrow as pa
+import pyroaring
+
+from lakeview.iceberg.deletes.index import FILE_PATH_ID, POS_ID
+from lakeview.iceberg.scan.data_files import IcebergSource
+from lakeview.model.errors import CorruptTableError, DataFileMissingError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
+from lakeview.rows.tasks import FileTask, read_task
+from lakeview.storage import Storage
+
+_POSITIONS = Schema(
+    (Field("path", PrimitiveType("string"), id=FILE_PATH_ID), Field("pos", PrimitiveType("long"), id=POS_ID))
+)
+_KEPT_BYTES = 128 << 20
+_PIECE = 16 << 20
+_FARTHEST = 1 << 40  # file systems refuse positions far beyond
+_ENVELOPE = 12
+"""Length before, checksum behind a deletion vector, and the magic number, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlace:
+    """A deletion vector: a blob at `offset` of a Puffin file, `size` bytes long, that deletes `cardinality` rows."""
+
+    path: str
+    offset: int
+    size: int
+    cardinality: int
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions, read as one range and checked against length, checksum and cardinality.
+
+        DataFileMissingError if the file is gone; CorruptTableError for any disagreement: rows must not come back.
+        """
+        if not 0 <= self.offset < _FARTHEST or self.size < _ENVELOPE:
+            raise corrupt_vector(self.path, f"its manifest places {self.size:,} bytes at {self.offset:,}")
+        try:
+            with storage.open(self.path) as file:
+                file.seek(self.offset)
+                blob = _read(file, self.size)
+        except FileNotFoundError as error:
+            raise DataFileMissingError(
+                f"deletion vector file {self.path} is not in the store",
+                fix="restore it, or read another snapshot: without it deleted rows cannot be told from live ones",
+                place=self.path,
+            ) from error
+        if len(blob) != self.size:
+            raise corrupt_vector(self.path, f"{self.size:,} bytes at {self.offset:,} reach beyond its file")
+        length = int.from_bytes(blob[:4], "big")
+        if length != self.size - 8:
+            raise corrupt_vector(self.path, f"it says it holds {length:,} bytes, and there are {self.size - 8:,}")
+        data = blob[4:-4]
+        if zlib.crc32(data) != int.from_bytes(blob[-4:], "big"):
+            raise corrupt_vector(self.path, "its checksum does not fit its bytes")
+        found = position_bitmap(data, self.path)
+        if len(found) != self.cardinality:
+            raise corrupt_vector(
+                self.path, f"it deletes {len(found):,} rows, and its manifest says {self.cardinality:,}"
+            )
+        return found
+
+
+def _read(file: IO[bytes], size: int) -> bytes:
+    """So many bytes, or as many as there are: room is made for what comes, not for what is claimed."""
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(min(size, _PIECE))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityDeletes:
+    """Delete files that name rows by the values of the same columns. `schema`: those columns, of types as they are
+    today; nested ones inside their structs, alone."""
+
+    schema: Schema
+    files: tuple[FileTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergDeletes:
+    """Everything that deletes rows of one data file. Implements `lakeview.rows.tasks.RowPositions`.
+
+    `recorded`: the data file's path as recorded, by which position deletes name it; `data`: the task that reads it.
+    """
+
+    recorded: str
+    data: FileTask
+    vector: VectorPlace | None = None
+    positions: tuple[FileTask, ...] = ()
+    equality: tuple[EqualityDeletes, ...] = ()
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions, read when called. DataFileMissingError, CorruptTableError, UnsupportedTableError."""
+        found = pyroaring.BitMap64() if self.vector is None else self.vector.bitmap(storage)
+        for task in self.positions:
+            rows = _kept(storage, task, _by_path)
+            mine = rows.filter(pl.col("path") == self.recorded)
+            if mine.height:
+                found |= pyroaring.BitMap64(mine["pos"][0].to_numpy())
+        for group in self.equality:
+            found |= self._equal(group, storage)
+        return found
+
+    def _equal(self, group: EqualityDeletes, storage: Storage) -> pyroaring.BitMap64:
+        """Rows equal to a deleted one in every column: null equals null, NaN equals NaN."""
+        deleted = pl.concat([_kept(storage, task, _keys) for task in group.files]).unique()
+        found = pyroaring.BitMap64()
+        start = 0
+        for batch in read_task(replace(self.data, schema=group.schema), storage):
+            rows = _leaves(batch, group.schema).with_row_index("position", offset=start)
+            keys = deleted.columns
+            hit = rows.join(deleted, on=keys, how="semi", nulls_equal=True)["position"]
+            found |= pyroaring.BitMap64(hit.to_list())
+            start += batch.num_rows
+        return found
+
+
+def position_task(root: str, path: str, format_: str, size: int) -> FileTask:
+    """The task that reads a position delete file."""
+    return FileTask(root, path, _POSITIONS, size=size, source=IcebergSource(format_))
+
+
+# What a store's delete files hold, read once: one file often deletes from many data files.
+_cache: WeakKeyDictionary[Storage, dict[FileTask, pl.DataFrame]] = WeakKeyDictionary()
+_cache_lock = threading.Lock()
+
+
+def _kept(
+    storage: Storage, task: FileTask, make: Callable[[Iterator[pa.RecordBatch], Schema], pl.DataFrame]
+) -> pl.DataFrame:
+    with _cache_lock:
+        found = _cache.setdefault(storage, {}).get(task)
+    if found is not None:
+        return found
+    try:
+        found = make(read_task(task, storage), task.schema)
+    except CorruptTableError as error:
+        error.place = error.place or task.path
+        raise
+    with _cache_lock:
+        held = _cache.setdefault(storage, {})
+        held[task] = found
+        while len(held) > 1 and sum(f.estimated_size() for f in held.values()) > _KEPT_BYTES:
+            del held[next(iter(held))]
+    return found
+
+
+def _by_path(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
+    """Positions by data file: a list of them for each path. A negative position deletes nothing."""
+    frames = [pl.DataFrame(pl.from_arrow(b), schema=schema.to_polars()) for b in batches]
+    rows = pl.concat([pl.DataFrame(schema=schema.to_polars()), *frames]).filter(pl.col("pos") >= 0)
+    return rows.group_by("path").agg(pl.col("pos").cast(pl.UInt64))
+
+
+def _keys(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
+    frames = [_leaves(b, schema) for b in batches]
+    return (
+        pl.concat(frames)
+        if frames
+        else _leaves(pa.RecordBatch.from_pylist([], schema=schema.relaxed().to_arrow()), schema)
+    )
+
+
+def _leaves(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
+    """The columns that are compared, as `k0`, `k1`, ... in the schema's order."""
+    frame = pl.DataFrame(pl.from_arrow(batch))
+    names = [f"c{i}" for i in range(frame.width)]
+    frame.columns = names
+    tops = {f.name: names[i] for i, f in enumerate(schema)}
+    found = []
+    for i, (path, _) in enumerate(schema.leaves()):
+        value = pl.col(tops[path[0]])
+        for part in path[1:]:
+            value = value.struct.field(part)
+        found.append(value.alias(f"k{i}"))
+    return frame.select(found)

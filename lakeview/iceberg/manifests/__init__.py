@@ -1,0 +1,1 @@
+"""Manifest lists and manifests: Avro files to frames of entries, files, partitions and statistics."""

@@ -1,0 +1,342 @@
+"""Manifest lists and manifests to frames, every column by its field id (iceberg spec, Manifest Lists and Manifests)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.manifests.avro import Container, corrupt, open_container, read_frame, read_joined
+from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.frames import sizes
+
+_I32, _I64 = pl.Int32(), pl.Int64()
+_MOST_ROWS = 2**53
+_COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
+_BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
+_SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
+
+MANIFESTS = pl.Schema(
+    {
+        "manifest_path": pl.String(),
+        "manifest_length": _I64,
+        "partition_spec_id": _I32,
+        "content": _I32,
+        "sequence_number": _I64,
+        "min_sequence_number": _I64,
+        "added_snapshot_id": _I64,
+        "added_files_count": _I64,
+        "existing_files_count": _I64,
+        "deleted_files_count": _I64,
+        "added_rows_count": _I64,
+        "existing_rows_count": _I64,
+        "deleted_rows_count": _I64,
+        "partitions": _SUMMARIES,
+        "key_metadata": pl.Binary(),
+        "first_row_id": _I64,
+    }
+)
+"""One row a manifest of a snapshot. `content`: 0 data, 1 deletes; counts are null where the writer left them out;
+`partitions`: for each field of the spec whether nulls (f509) and NaN (f518) occur, and its bounds (f510, f511)."""
+
+_LIST_IDS = {
+    "manifest_path": 500, "manifest_length": 501, "partition_spec_id": 502, "content": 517, "sequence_number": 515,
+    "min_sequence_number": 516, "added_snapshot_id": 503, "added_files_count": 504, "existing_files_count": 505,
+    "deleted_files_count": 506, "added_rows_count": 512, "existing_rows_count": 513, "deleted_rows_count": 514,
+    "partitions": 507, "key_metadata": 519, "first_row_id": 520,
+}  # fmt: skip
+
+ENTRIES = pl.Schema(
+    {
+        "status": _I32,
+        "snapshot_id": _I64,
+        "sequence_number": _I64,
+        "file_sequence_number": _I64,
+        "content": _I32,
+        "path": pl.String(),
+        "format": pl.String(),
+        "records": _I64,
+        "size": _I64,
+        "null_value_counts": _COUNTS,
+        "nan_value_counts": _COUNTS,
+        "lower_bounds": _BOUNDS,
+        "upper_bounds": _BOUNDS,
+        "key_metadata": pl.Binary(),
+        "equality_ids": pl.List(_I32),
+        "sort_order_id": _I32,
+        "first_row_id": _I64,
+        "referenced_data_file": pl.String(),
+        "content_offset": _I64,
+        "content_size": _I64,
+    }
+)
+"""One row a manifest entry, inheritance applied. `status`: 0 existing, 1 added, 2 deleted; `sequence_number` is the
+data sequence number; `content`: 0 data, 1 position deletes (and deletion vectors), 2 equality deletes; metrics by field
+id, bounds as bytes. Beside these: `spec_id`, and `partition`: a struct of the tuple's values by field id (`f1000`),
+absent where the manifest has none."""
+
+METRICS = ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+"""Columns of ENTRIES that hold something for each column of the table. Sizes and counts of values are not read."""
+
+_ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
+_FILE_IDS = {
+    "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "null_value_counts": 110,
+    "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131, "equality_ids": 135,
+    "sort_order_id": 140, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144, "content_size": 145,
+}  # fmt: skip
+_WANTED = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
+_METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}
+
+# for files whose fields carry no ids; writers have spelled some of them in two ways
+_SPELLED = {
+    "added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506,
+    "contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511,
+    "data_file": 2, "file_path": 100, "file_format": 101, "partition": 102, "record_count": 103,
+    "file_size_in_bytes": 104, "content_size_in_bytes": 145,
+}  # fmt: skip
+_LIST_NAMES = {**_LIST_IDS, **_SPELLED}
+_ENTRY_NAMES = {
+    k: v for k, v in {**_FILE_IDS, **_ENTRY_IDS, **_SPELLED}.items() if k not in ("path", "size", "content_size")
+}
+
+
+_NOTHING = {name: pl.Series(name, dtype=dtype) for name, dtype in (MANIFESTS | ENTRIES).items()}
+"""Empty columns, to be made as many nulls as it takes: small manifests are mostly these."""
+
+
+def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
+    """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
+    return _list_frame(read_frame(open_container(data, path, _LIST_NAMES), path), path)
+
+
+def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame] | None:
+    """MANIFESTS of each of these files (bytes, path), decoded together: of thousands each is then next to nothing.
+
+    None where one is broken or of another schema: they are to be read one by one.
+    """
+    try:
+        containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
+        if len({id(c.schema) for c in containers}) != 1:
+            return None
+        joined = read_joined(containers, "f500")
+        if joined is None:
+            return None
+        every = _list_frame(joined, lists[0][1])
+    except LakeviewError:
+        return None
+    ends = list(accumulate(c.records for c in containers))
+    return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
+
+
+def _list_frame(found: pl.DataFrame, path: str) -> pl.DataFrame:
+    _require(found, ("f500",), path)
+    frame = pl.DataFrame(
+        [_column(found, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()]
+    )
+    frame = frame.with_columns(
+        pl.col("content").fill_null(0),
+        pl.col("sequence_number").fill_null(0),
+        pl.col("min_sequence_number").fill_null(0),
+        pl.col("partition_spec_id").fill_null(0),
+    )
+    if frame["manifest_path"].has_nulls():
+        raise corrupt(path, "a manifest has no path")
+    return frame
+
+
+def inline_manifests(paths: list[str]) -> pl.DataFrame:
+    """MANIFESTS of a version 1 snapshot that lists its manifests in the metadata: nothing but paths is known."""
+    columns: dict[str, Any] = {name: [None] * len(paths) for name in MANIFESTS}
+    zeros = [0] * len(paths)
+    columns |= {"manifest_path": paths, "content": zeros, "sequence_number": zeros, "min_sequence_number": zeros}
+    return pl.DataFrame(columns, schema=MANIFESTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A manifest file taken apart, beside its row of MANIFESTS."""
+
+    path: str
+    row: Mapping[str, Any]
+    container: Container
+
+    @property
+    def spec_id(self) -> int:
+        """The partition spec its entries were written with: by its own word, else by its list's."""
+        text = self.container.metadata.get("partition-spec-id", b"").decode(errors="replace")
+        own = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+        return int(self.row.get("partition_spec_id") or 0) if own is None else own
+
+
+def open_manifest(data: bytes, path: str, row: Mapping[str, Any] | None = None) -> Manifest:
+    """A manifest taken apart, its entries not decoded yet. CorruptTableError ("corrupt-file") if it is no Avro file."""
+    return Manifest(path, row or {}, open_container(data, path, _ENTRY_NAMES, inner="f2"))
+
+
+def read_manifests(
+    manifests: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: Collection[int] = ()
+) -> pl.DataFrame:
+    """ENTRIES of manifests, in their order, with what nulls inherit, and partitions of these columns.
+
+    `metrics`: the ids of the columns whose bounds and counts are kept; of a wide table they are most of a manifest.
+
+    CorruptTableError ("corrupt-file") if a file is no manifest or lacks a number that cannot be inherited,
+    UnsupportedTableError if one names an encrypted file.
+    """
+    frames = []
+    # those written with one schema are decoded together: a manifest of few entries costs next to nothing then
+    for _, found in groupby(manifests, key=lambda m: id(m.container.schema)):
+        group = list(found)
+        frames.append(_inherited(_recorded(group, columns, frozenset(metrics)), group))
+    return frames[0] if len(frames) == 1 else pl.concat(frames)
+
+
+def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]) -> pl.DataFrame:
+    """Entries of manifests of one schema as their files have them, partitions typed."""
+    wanted = _WANTED | _METRIC_FIELDS if metrics else _WANTED
+    if len(group) > 1:
+        joined = read_joined([m.container for m in group], "f100", wanted)
+        with suppress(LakeviewError):  # one by one they tell which of them it is
+            if joined is not None:
+                return typed_partition(_entries(joined, group[0].path, metrics), columns, group[0].path)
+    return pl.concat(
+        [
+            typed_partition(_entries(read_frame(m.container, m.path, wanted), m.path, metrics), columns, m.path)
+            for m in group
+        ]
+    )
+
+
+def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataFrame:
+    _require(found, ("f0",), path)
+    if "f2" in found.columns:  # a record that may be null does not give its fields away
+        if not isinstance(found["f2"].dtype, pl.Struct):
+            raise corrupt(path, "its entries name no files")
+        found = pl.concat([found.drop("f2"), found["f2"].struct.unnest()], how="horizontal")
+    _require(found, ("f100",), path)
+    ids = {**_ENTRY_IDS, **_FILE_IDS}
+    frame = pl.DataFrame(
+        [
+            _of_columns(
+                _column(found, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
+            )
+            for name, dtype in ENTRIES.items()
+        ]
+    )
+    if frame["path"].has_nulls() or not frame["status"].is_in([0, 1, 2]).all():
+        raise corrupt(path, "an entry has no path, or a status that is none")
+    if not frame["content"].is_in([0, 1, 2]).all():  # null, as in version 1, stands for data
+        raise corrupt(path, "an entry holds neither data nor deletes")
+    if frame["key_metadata"].drop_nulls().len():
+        raise UnsupportedTableError(
+            f"{path} names encrypted files, and encryption is not read",
+            fix="read the table with an engine that holds its keys", place=path, kind="unsupported-encryption",
+        )  # fmt: skip
+    frame = frame.with_columns(
+        pl.col("content").fill_null(0),
+        pl.col("format").str.to_uppercase().fill_null("PARQUET"),
+        sizes(),
+        # fewer than none, or so many that their sum would turn negative: nothing is known
+        pl.when(pl.col("records").is_between(0, _MOST_ROWS)).then("records"),
+    )
+    if "f102" in found.columns and isinstance(found["f102"].dtype, pl.Struct) and found["f102"].dtype.fields:
+        frame = frame.with_columns(found["f102"].alias("partition"))
+    return frame
+
+
+def _of_columns(series: pl.Series, metrics: Collection[int]) -> pl.Series:
+    """A column of metrics with only these ids in it; any other column as it is."""
+    if series.name not in METRICS or not metrics:
+        return series
+    return series.list.eval(pl.element().filter(pl.element().struct.field("key").is_in(list(metrics))))
+
+
+def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame:
+    """Entries with what a null takes from the manifest's row in the list (Sequence Number Inheritance, First Row ID
+    Inheritance), and their `spec_id`. CorruptTableError where an entry that is not new has no number of its own."""
+    given = _given(group)
+    sequence, own = pl.col("given_sequence"), pl.col("first_row_id")
+    frame = entries.hstack(given)
+    # a reader that looks for deletes among deletes alone would give the rows they name
+    astray = (entries["content"] == 0) != (given["given_content"] == 0)
+    if astray.any() and (found := frame.filter(astray & (entries["status"] != 2))).height:
+        path = group[found["given_by"][0]].path
+        raise corrupt(path, f"its list calls it a manifest of the other kind, and it holds {found['path'][0]}")
+    # from version 1 everything has the number 0, written or not
+    lacking = (pl.col("status") == 0) & pl.col("sequence_number").is_null() & (sequence != 0)
+    if entries["sequence_number"].has_nulls() and (found := frame.filter(lacking)).height:
+        path = group[found["given_by"][0]].path
+        raise CorruptTableError(
+            f"{path}: the existing file {found['path'][0]} has no sequence number of its own",
+            fix="have the table's manifests rewritten by the engine that owns it",
+            place=path,
+            kind="corrupt-file",
+        )
+    rows = own
+    if given["given_first_row_id"].null_count() < given.height:
+        counted = pl.when(own.is_null() & (pl.col("content") == 0)).then(pl.col("records").fill_null(0)).otherwise(0)
+        before = (counted.cum_sum() - counted).over("given_by")
+        rows = pl.coalesce(own, pl.col("given_first_row_id") + before)
+    return frame.with_columns(
+        pl.col("snapshot_id").fill_null(pl.col("given_snapshot_id")),
+        pl.col("sequence_number").fill_null(sequence),
+        pl.col("file_sequence_number").fill_null(sequence),
+        pl.when(pl.col("content") == 0).then(rows).otherwise(None).cast(_I64).alias("first_row_id"),
+    ).drop(c for c in given.columns if c != "spec_id")
+
+
+def _given(group: Sequence[Manifest]) -> pl.DataFrame:
+    """What each entry's manifest gives it, one row an entry; `given_by`: which manifest of the group that is."""
+    rows = pl.DataFrame(
+        [
+            (
+                i, m.row.get("content") or 0, m.row.get("sequence_number") or 0, m.row.get("added_snapshot_id"),
+                m.row.get("first_row_id"), m.spec_id,
+            )
+            for i, m in enumerate(group)
+        ],
+        schema={
+            "given_by": pl.UInt32(), "given_content": _I32, "given_sequence": _I64, "given_snapshot_id": _I64,
+            "given_first_row_id": _I64, "spec_id": _I32,
+        },
+        orient="row",
+    )  # fmt: skip
+    held = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
+    return held.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())
+
+
+def _require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
+    if missing := [c for c in columns if c not in frame.columns]:
+        raise corrupt(path, f"it lacks the field {missing[0].removeprefix('f')}, which every such file has")
+
+
+def _column(frame: pl.DataFrame, found: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
+    """A column by its id in the declared type; nulls where the file does not have it."""
+    if found not in frame.columns:
+        return _NOTHING.get(name, pl.Series(name, dtype=dtype)).clear(frame.height)
+    series = frame[found].alias(name)
+    if series.dtype == dtype:
+        return series
+    try:
+        return _shaped(series, dtype)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise corrupt(path, f"its field {found.removeprefix('f')} is {series.dtype}, not {dtype}") from error
+
+
+def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """A series in a declared type; fields of structs that it lacks are null."""
+    if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct) and isinstance(series.dtype, pl.List):
+        inner = series.dtype.inner
+        if isinstance(inner, pl.Struct):
+            held = {f.name for f in inner.fields}
+            parts = [
+                (pl.element().struct.field(f.name) if f.name in held else pl.lit(None)).cast(f.dtype).alias(f.name)
+                for f in dtype.inner.fields
+            ]
+            return series.list.eval(pl.struct(parts))
+    return series.cast(dtype)

@@ -1,0 +1,298 @@
+"""Partition tuples as manifests hold them to typed values, to text for people, and to bounds of the source columns."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.metadata.single_values import in_calendar, text_values
+from lakeview.iceberg.metadata.table_metadata import Metadata, PartitionField
+from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.frames import formatted
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, StructType, polars_type
+
+_BIGGEST_YEAR = 9000
+_FARTHEST_HOUR = 719_162 * 24  # as far after 1970 as the calendar begins before it
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumn:
+    """One part of the tuples of all specs, by field id. `name`: unique among them; `dtype`: of its values; `sources`:
+    the source column, None where no schema has it any more; `path`: where the current schema has it;
+    `specs`: the specs that have this part."""
+
+    field: PartitionField
+    name: str
+    dtype: pl.DataType
+    source: Field | None
+    path: tuple[str, ...] | None
+    specs: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name inside the tuples of ENTRIES."""
+        return f"f{self.field.field_id}"
+
+
+def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
+    """The parts of all specs' tuples: a union by field id, in the order the specs brought them in, void ones left out.
+
+    Field ids stay when names change, so that the newest name is the one shown; two ids of one name are told apart.
+    """
+    sources: dict[int, Field] = {}
+    for recorded in metadata.schemas.values():
+        sources |= {i: f for i, (_, f) in struct_fields(recorded.schema).items()}
+    current = struct_fields(metadata.schema)
+    sources |= {i: f for i, (_, f) in current.items()}
+    newest: dict[int, PartitionField] = {}
+    clashing: set[int] = set()
+    for spec in sorted(metadata.specs.values(), key=lambda s: (s.spec_id == metadata.default_spec_id, s.spec_id)):
+        for f in spec.fields:
+            if f.transform.name != "void":
+                if f.field_id in newest and not _same(f, newest[f.field_id]):
+                    clashing.add(f.field_id)  # specs of version 1 without ids count theirs from 1000 each
+                newest[f.field_id] = f
+    columns: list[PartitionColumn] = []
+    for field_id, f in sorted(newest.items()):
+        single = f.source_ids[0] if len(f.source_ids) == 1 else None
+        source = None if single is None else sources.get(single)
+        path = current[single][0] if single in current else None
+        taken = {c.name for c in columns}
+        name = f.name if f.name not in taken else f"{f.name}_{field_id}"
+        clash = field_id in clashing
+        having = (
+            () if clash else tuple(s.spec_id for s in metadata.specs.values() if any(_same(f, g) for g in s.fields))
+        )
+        dtype = pl.String() if clash else _dtype(f, source)
+        columns.append(PartitionColumn(f, name, dtype, source, path, having))
+    return tuple(columns)
+
+
+def _same(a: PartitionField, b: PartitionField) -> bool:
+    return (a.field_id, a.transform, a.source_ids) == (b.field_id, b.transform, b.source_ids)
+
+
+def _dtype(f: PartitionField, source: Field | None) -> pl.DataType:
+    type_ = f.transform.result_type(None if source is None else source.type)
+    if type_ is None or isinstance(type_, StructType | ArrayType | MapType):
+        return pl.String()
+    try:
+        return polars_type(type_)
+    except UnsupportedTableError:  # a type we have no values of: shown as text
+        return pl.String()
+
+
+def typed_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...], path: str) -> pl.DataFrame:
+    """Entries with `partition` as a struct of every column, typed; null where this manifest's spec lacks one."""
+    if not columns:
+        return entries.drop("partition", strict=False)
+    held: dict[str, pl.Series] = {}
+    if "partition" in entries.columns:
+        held = {s.name: s for s in entries["partition"].struct.unnest()}
+    parts = {}
+    for c in columns:
+        series = held.get(c.key)
+        if series is None:
+            parts[c.key] = pl.Series([None] * entries.height, dtype=c.dtype)
+            continue
+        try:
+            parts[c.key] = _cast(series, c.dtype)
+        except pl.exceptions.PolarsError as error:
+            raise CorruptTableError(
+                f"{path}: partition values of {c.name} are {series.dtype}, and the table's spec asks for {c.dtype}",
+                fix="have the table's manifests rewritten by the engine that owns it",
+                place=path,
+                kind="corrupt-file",
+            ) from error
+    struct = (
+        pl.DataFrame(parts).to_struct("partition")
+        if entries.height
+        else pl.Series("partition", [], pl.Struct({c.key: c.dtype for c in columns}))
+    )
+    return entries.with_columns(struct)
+
+
+def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """A value in the type its column has now: numbers may have been narrower, days plain numbers, times plain longs."""
+    found = series.dtype
+    if found == dtype:
+        return series
+    if isinstance(dtype, pl.Datetime) and isinstance(found, pl.Datetime):
+        return (
+            series.dt.replace_time_zone(None).cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
+        )
+    if isinstance(dtype, pl.Datetime) and isinstance(found, pl.Date):
+        return series.cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
+    if dtype.is_integer() and found.is_temporal():
+        return series.to_physical().cast(dtype)
+    if isinstance(dtype, pl.Time) and found.is_integer():
+        return (series.cast(pl.Int64) * 1000).cast(dtype)
+    if (
+        isinstance(dtype, pl.String)
+        and isinstance(found, pl.Binary)
+        and text_values(series).null_count() > series.null_count()
+    ):
+        return _mapped(series, lambda b: base64.b64encode(b).decode(), pl.String())
+    return series.cast(dtype)
+
+
+def _mapped(series: pl.Series, change: Callable[[Any], Any], dtype: pl.DataType) -> pl.Series:
+    """A function of each value; values repeat a lot in partitions, so that each is asked for once."""
+    known: dict[Any, Any] = {v: change(v) for v in series.unique() if v is not None}
+    return pl.Series(series.name, [None if v is None else known[v] for v in series], dtype=dtype)
+
+
+def display_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...]) -> pl.Series:
+    """The tuples under the columns' names; a date or time beyond the calendar is null there."""
+    parts = entries["partition"].struct.unnest()
+    return pl.DataFrame({c.name: in_calendar(parts[c.key]) for c in columns}).to_struct("partition")
+
+
+def partition_text(
+    entries: pl.DataFrame, columns: tuple[PartitionColumn, ...], specs: Mapping[int, tuple[int, ...]]
+) -> pl.Series:
+    """Tuples for people: `month=2013-05/id_bucket=bucket 3 of 16`; null where the file's spec has no parts.
+
+    `specs`: the field ids of each spec, by its id: a part that a file's spec has not is left out.
+    """
+    if not columns or not entries.height:
+        return pl.Series("partition_text", [None] * entries.height, dtype=pl.String)
+    parts = entries["partition"].struct.unnest()
+    shown = pl.DataFrame(
+        [entries["spec_id"], *(readable(c, parts[c.key]).fill_null("null").alias(c.key) for c in columns)]
+    )
+    out = pl.lit(None, dtype=pl.String)
+    for spec_id, ids in specs.items():
+        mine = [c for c in columns if c.field.field_id in ids]
+        if mine:
+            text = pl.concat_str([pl.concat_str([pl.lit(c.name + "="), pl.col(c.key)]) for c in mine], separator="/")
+            out = pl.when(pl.col("spec_id") == spec_id).then(text).otherwise(out)
+    return shown.select(out.alias("partition_text")).to_series()
+
+
+def readable(column: PartitionColumn, values: pl.Series) -> pl.Series:
+    """Values of one part as text: 2013-05 for a month, `bucket 3 of 16`, ISO dates and times, base64 for bytes.
+
+    What lies beyond the calendar is named by its number: `day 3000000`.
+    """
+    v, number = pl.col("v"), pl.col("number")
+    there = in_calendar(values)
+    frame = pl.DataFrame([there.alias("v"), values.to_physical().alias("number")])
+    transform = column.field.transform
+    match transform.name:
+        case "year":
+            text = (1970 + number.cast(pl.Int64)).cast(pl.String).str.zfill(4)
+        case "month":
+            year, month = 1970 + number.cast(pl.Int64) // 12, number % 12 + 1
+            text = year.cast(pl.String).str.zfill(4) + "-" + month.cast(pl.String).str.zfill(2)
+        case "hour":
+            moment = pl.when(v.abs() < _FARTHEST_HOUR).then(v.cast(pl.Int64) * 3_600_000).cast(pl.Datetime("ms"))
+            text = pl.coalesce(moment.dt.strftime("%Y-%m-%d-%H"), formatted("hour {}", v))
+        case "bucket":
+            text = pl.lit("bucket ") + v.cast(pl.String) + pl.lit(f" of {transform.width}")
+        case _ if isinstance(values.dtype, pl.Binary):
+            return _mapped(values, lambda b: base64.b64encode(b).decode(), pl.String())
+        case _ if isinstance(values.dtype, pl.Datetime):
+            told = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
+            text = pl.coalesce(told, formatted("microsecond {}", number))
+        case _ if isinstance(values.dtype, pl.Date):
+            text = pl.coalesce(v.cast(pl.String), formatted("day {}", number))
+        case _:
+            text = v.cast(pl.String)
+    return frame.select(text.alias(values.name)).to_series()
+
+
+def source_bounds(column: PartitionColumn, low: pl.Series, high: pl.Series) -> tuple[pl.Series, pl.Series, bool] | None:
+    """What partition values from `low` to `high` say of the source column: its bounds, and whether both occur.
+
+    None where they say nothing that bounds can express: buckets, void, unknown transforms.
+    """
+    transform, source = column.field.transform, column.source
+    if source is None:
+        return None
+    match transform.name:
+        case "identity":
+            return low, high, True
+        case "truncate":
+            upper = _truncate_end(high, transform.width)
+            return None if upper is None else (low, upper, False)
+        case "year" | "month" | "day" | "hour":
+            return _periods(transform.name, source.type, low, high)
+    return None
+
+
+def _truncate_end(high: pl.Series, width: int) -> pl.Series | None:
+    """The largest value that is cut to `high`; null where there is none to name."""
+    dtype = high.dtype
+    if dtype.is_integer():
+        most = 2**63 - width
+        return high.cast(pl.Int64).to_frame("v").select(
+            pl.when(pl.col("v") < most).then(pl.col("v") + (width - 1)).otherwise(None).alias("v")
+        ).to_series()  # fmt: skip
+    if isinstance(dtype, pl.String):
+        return _mapped(high, lambda text: text if len(text) < width else _after_text(text), pl.String())
+    if isinstance(dtype, pl.Binary):
+        return _mapped(high, lambda data: data if len(data) < width else _after_bytes(data), pl.Binary())
+    return None
+
+
+def _after_text(text: str) -> str | None:
+    """A text above everything that begins with this one."""
+    for end in range(len(text), 0, -1):
+        point = ord(text[end - 1])
+        if point < 0x10FFFF:
+            point = 0xE000 if point == 0xD7FF else point + 1  # no surrogates in between
+            return text[: end - 1] + chr(point)
+    return None
+
+
+def _after_bytes(data: bytes) -> bytes | None:
+    for end in range(len(data), 0, -1):
+        if data[end - 1] < 0xFF:
+            return data[: end - 1] + bytes([data[end - 1] + 1])
+    return None
+
+
+def _periods(name: str, type_: DataType, low: pl.Series, high: pl.Series) -> tuple[pl.Series, pl.Series, bool] | None:
+    """The first and the last moment of the periods. Some old Java writers cut times before 1970 towards zero, so that
+    a period at or below zero may also hold the one before it."""
+    try:
+        dtype = polars_type(type_)
+    except UnsupportedTableError:
+        return None
+    if not isinstance(dtype, pl.Date | pl.Datetime):
+        return None
+    first, last = _number(low), _number(high)
+    first = pl.select(pl.when(first <= 0).then(first - 1).otherwise(first)).to_series()
+    starts, ends = _start(name, first, dtype), _start(name, last + 1, dtype)
+    if isinstance(dtype, pl.Date):
+        return starts, (ends.to_physical() - 1).cast(pl.Date), False
+    return starts, (ends.to_physical() - 1).cast(dtype), False
+
+
+def _number(values: pl.Series) -> pl.Series:
+    return values.to_physical().cast(pl.Int64)
+
+
+def _start(name: str, number: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """When a period begins; null for one far beyond the calendar."""
+    v = pl.col("v")
+    limit = {"year": 1, "month": 12, "day": 366, "hour": 366 * 24}[name] * _BIGGEST_YEAR
+    if isinstance(dtype, pl.Datetime) and dtype.time_unit == "ns":
+        limit //= 32  # nanoseconds reach from 1677 to 2262
+    v = pl.when(v.is_between(-limit // 5, limit)).then(v).otherwise(None)
+    begin = {
+        "year": lambda: pl.datetime(1970 + v, 1, 1),
+        "month": lambda: pl.datetime(1970 + v // 12, v % 12 + 1, 1),
+        "day": lambda: v.cast(pl.Int32).cast(pl.Date).cast(pl.Datetime("us")),
+        "hour": lambda: (v * 3_600_000_000).cast(pl.Datetime("us")),
+    }[name]()
+    found = number.to_frame("v").select(begin.alias("v")).to_series()
+    if isinstance(dtype, pl.Datetime):
+        return found.cast(pl.Datetime(dtype.time_unit)).dt.replace_time_zone(dtype.time_zone)
+    return found.cast(pl.Date)

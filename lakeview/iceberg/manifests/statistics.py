@@ -1,0 +1,108 @@
+"""Metrics of manifest entries to STATISTICS, for the columns asked: bounds and counts are found by field id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.metadata.single_values import decoded_bounds, own_text
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema, leaf_name
+
+Leaf = tuple[tuple[str, ...], Field]
+_DEFAULT_CUT = 16
+_CUT = re.compile(r"truncate\((\d{1,9})\)")
+
+
+def shortest_cut(properties: Mapping[str, str]) -> int:
+    """The length that writers cut bounds of texts and bytes to: one that long only bounds. 16, or what a table asks for
+    any of its columns (`write.metadata.metrics.default: truncate(4)`), if that is less."""
+    modes = (_CUT.fullmatch(v.strip()) for k, v in properties.items() if k.startswith("write.metadata.metrics."))
+    return min([_DEFAULT_CUT, *(int(mode[1]) for mode in modes if mode)])
+
+
+def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
+    """The leaves asked for by leaf name, or by the name of a top-level struct; InvalidRequestError for neither."""
+    leaves = list(schema.leaves())
+    if columns is None:
+        return leaves
+    wanted = set(columns)
+    known = {leaf_name(path) for path, _ in leaves} | {path[0] for path, _ in leaves}
+    if unknown := sorted(wanted - known):
+        raise InvalidRequestError(
+            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=unknown[0],
+            kind="unknown-column",
+        )  # fmt: skip
+    return [leaf for leaf in leaves if leaf_name(leaf[0]) in wanted or leaf[0][0] in wanted]
+
+
+def statistics_frame(
+    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf], cut: int
+) -> pl.DataFrame:
+    """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
+    are deleted, null for unknown: with any, a bound need not occur any more; `cut`: see `shortest_cut`."""
+    metrics = Metrics(entries)
+    facts = {"records": entries["records"], "whole": (deleted == 0).fill_null(False)}
+    columns = []
+    for i, (path, field) in enumerate(leaves):
+        facts[f"nulls{i}"] = counted(metrics, "null_value_counts", field)
+        bounds = file_bounds(metrics, field)
+        if bounds is not None:
+            facts[f"low{i}"], facts[f"high{i}"] = map(own_text, bounds)
+        columns.append(_column(i, field, cut, bounded=bounds is not None).alias(leaf_name(path)))
+    files = pl.DataFrame([entries["path"].alias("_path"), vectors.alias("_deletion_vector")])
+    return files.hstack(pl.DataFrame(facts).select(columns))
+
+
+def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], cut: int, *, deletes: bool) -> pl.DataFrame:
+    """`path, written` (rows before any delete) and, with any leaf, `statistics` of data ENTRIES: a struct, a field
+    a leaf as in STATISTICS. `deletes`: whether some may apply to any of them, so that no bound is sure to occur."""
+    data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
+    vectors = pl.Series([None], dtype=pl.String).new_from_index(0, data.height)
+    deleted = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
+    found = pl.DataFrame({"path": data["path"], "written": data["records"]})
+    if not leaves:
+        return found
+    told = statistics_frame(data, vectors, deleted, leaves, cut).drop("_path", "_deletion_vector")
+    return found.with_columns(told.to_struct("statistics"))
+
+
+def file_bounds(metrics: Metrics, field: Field) -> tuple[pl.Series, pl.Series] | None:
+    """Lower and upper bounds of one column in its own type; None for a type that has none."""
+    if field.id is None:
+        return None
+    low = decoded_bounds(metrics.value("lower_bounds", field.id), field.type)
+    high = decoded_bounds(metrics.value("upper_bounds", field.id), field.type)
+    return None if low is None or high is None else (low, high)
+
+
+def counted(metrics: Metrics, name: str, field: Field) -> pl.Series:
+    """How many values of one column are null (`null_value_counts`) or NaN (`nan_value_counts`) in each file, as its
+    writer counted; null for unknown."""
+    if field.id is None:
+        return pl.Series([None] * metrics.height, dtype=pl.Int64)
+    found = metrics.value(name, field.id)
+    return found.set(found < 0, None)
+
+
+def _column(i: int, field: Field, cut: int, *, bounded: bool) -> pl.Expr:
+    """One column of STATISTICS, of the facts `low`, `high` and `nulls` of this number, `records` and `whole`: whether
+    no row of a file is deleted."""
+    nulls, whole = pl.col(f"nulls{i}"), pl.col("whole")
+    certain = nulls.is_not_null() & (whole | (nulls == 0)).fill_null(False)
+    low, high = (pl.col(f"low{i}"), pl.col(f"high{i}")) if bounded else (pl.lit(None), pl.lit(None))
+    exact = whole & _short(low, field, cut) & _short(high, field, cut) if bounded else pl.lit(value=False)
+    return pl.struct(min=low, max=high, null_count=nulls, exact=exact, null_count_exact=certain)
+
+
+def _short(values: pl.Expr, field: Field, cut: int) -> pl.Expr:
+    """Whether a bound is there, and not cut off."""
+    match field.type:
+        case PrimitiveType("string"):
+            return (values.str.len_chars() < cut).fill_null(False)
+        case PrimitiveType("binary" | "fixed"):
+            return (values.bin.size() < cut).fill_null(False)
+    return values.is_not_null()

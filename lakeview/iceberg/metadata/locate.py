@@ -1,0 +1,173 @@
+"""An address to the metadata file that is current: an explicit one, the version hint's, or the listing's newest
+(iceberg spec, File System Tables and Metastore Tables)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
+from lakeview.model.addresses import normalise
+from lakeview.model.errors import CorruptTableError, LakeviewError, NotATableError
+from lakeview.storage import Storage
+
+FOLDER = "metadata"
+HINT = "version-hint.text"
+
+_ANY = re.compile(r"\.metadata\.json(?:\.gz)?$")
+_HADOOP = re.compile(r"^v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?$")
+_NUMBERED = re.compile(r"^(\d{1,18})-.*\.metadata\.json(?:\.gz)?$")
+_SUFFIXES = ("", ".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
+_MOST_TIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table lies. `root`: the table's folder; `folder`: of its metadata files, relative to it;
+    `explicit`: the one file asked for, None where the current one is to be found."""
+
+    root: str
+    folder: str = FOLDER
+    explicit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A metadata file, relative to the table's folder, and how it was found: explicit, version-hint or listing."""
+
+    path: str
+    how: str
+
+
+class Pointer(Protocol):
+    """What else than a listing knows a table's current metadata file: a catalog."""
+
+    @property
+    def address(self) -> str:
+        """How the table is named there, for people; without credentials."""
+
+    def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
+        """The store and the explicit place of the metadata file that is current; those given if nothing changed."""
+
+
+def is_metadata_name(name: str) -> bool:
+    """Whether a file's name is one that metadata files have."""
+    return _ANY.search(name) is not None
+
+
+def place_of(address: str) -> Place:
+    """The table an address means: its folder, the metadata folder in it, or one metadata file.
+
+    A folder called `metadata` is taken for the one in a table; whether it is a table itself, only its store knows.
+    """
+    address = normalise(address)
+    if is_metadata_name(address):
+        above, _, name = address.rpartition("/")
+        root, _, folder = above.rpartition("/")
+        return Place(root, FOLDER, name) if folder == FOLDER else Place(above, "", name)
+    root, _, folder = address.rpartition("/")
+    # a bucket may be called metadata too, and has nothing above it
+    return Place(root) if folder == FOLDER and root and not root.endswith(":/") else Place(address)
+
+
+def locate(storage: Storage, place: Place) -> Found:
+    """The current metadata file: one listing, the hint if there is one, and files only to settle a tie.
+
+    NotATableError if there is none, CorruptTableError where the listing holds heads of several tables.
+    """
+    if place.explicit is not None:
+        return Found(_join(place.folder, place.explicit), "explicit")
+    listing = storage.list_from(place.folder)
+    names = [n for n in listing["name"] if is_metadata_name(n)]
+    if not names:
+        raise NotATableError(
+            f"{storage.root} is no Iceberg table: its {FOLDER} folder holds no metadata file",
+            fix="give the folder that holds metadata/, or one *.metadata.json file",
+            place=storage.root,
+        )
+    if HINT in listing["name"]:
+        hinted = _hinted(_hint(storage, _join(place.folder, HINT)), set(names))
+        if hinted is not None:
+            return Found(_join(place.folder, hinted), "version-hint")
+    heads = _heads(names)
+    name = heads[0] if len(heads) == 1 else _newest(storage, place.folder, heads, listing)
+    return Found(_join(place.folder, name), "listing")
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _hint(storage: Storage, path: str) -> str:
+    try:
+        with storage.open(path) as file:
+            return file.read(4096).decode(errors="replace").strip()
+    except (FileNotFoundError, LakeviewError):  # a hint is only a hint
+        return ""
+
+
+def _hinted(hint: str, names: set[str]) -> str | None:
+    """The file a hint means; None for one that dangles, is empty or says nothing."""
+    if hint.isascii() and hint.isdigit() and len(hint) <= 18:
+        number = int(hint)
+        name = _version(number, names)
+        # Hadoop tables write the hint after the file, so there may be newer ones; other writers keep it current.
+        while name is not None and (following := _version(number + 1, names)) is not None:
+            name, number = following, number + 1
+        if name is not None:
+            return name
+        numbered = sorted(n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number)
+        return numbered[0] if len(numbered) == 1 else None
+    base = hint.rpartition("/")[2]
+    tries = [base + suffix for suffix in _SUFFIXES] + [f"v{base}{suffix}" for suffix in _SUFFIXES]
+    return next((name for name in tries if base and name in names), None)
+
+
+def _version(number: int, names: set[str]) -> str | None:
+    return next((n for suffix in _SUFFIXES[1:] if (n := f"v{number}{suffix}") in names), None)
+
+
+def _heads(names: list[str]) -> list[str]:
+    """The names with the highest number; all of them where none has a number."""
+    numbers = {n: int(m[1]) for n in names if (m := _HADOOP.match(n) or _NUMBERED.match(n))}
+    if not numbers:
+        return sorted(names)
+    return sorted(n for n, number in numbers.items() if number == max(numbers.values()))
+
+
+def _newest(storage: Storage, folder: str, heads: list[str], listing: pl.DataFrame) -> str:
+    """Of files that share the highest number, the one updated last by its own word, then by the store's."""
+    times = dict(zip(listing["name"], listing["modified"].dt.epoch("ms"), strict=True))
+    read: dict[str, Metadata] = {}
+    trouble: LakeviewError | None = None
+    for name in sorted(heads, key=lambda n: times[n] or 0, reverse=True)[:_MOST_TIES]:
+        try:
+            read[name] = parse_metadata(read_metadata(storage, _join(folder, name)), _join(folder, name))
+        except LakeviewError as error:
+            trouble = error
+    if not read:
+        assert trouble is not None, "there is at least one head, and none could be read"
+        raise trouble
+    if len({m.table_uuid for m in read.values()}) > 1:
+        raise CorruptTableError(
+            f"{storage.root} holds the metadata of several tables: {', '.join(sorted(read))}",
+            fix="open one of these files by its own address",
+            place=folder,
+            kind="several-tables",
+        )
+    return max(read, key=lambda n: (read[n].last_updated_ms or 0, times[n] or 0))
+
+
+def read_metadata(storage: Storage, path: str) -> bytes:
+    """The bytes of a metadata file; NotATableError if it is not there."""
+    try:
+        return storage.read(path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise NotATableError(
+            f"{storage.root} has no metadata file {path}",
+            fix="give the folder that holds metadata/, or a metadata file that is there",
+            place=path,
+        ) from error

@@ -1,0 +1,110 @@
+"""Earlier metadata files to since when something stands: which of them had it first (iceberg spec, Table Metadata,
+metadata-log)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, MetadataLogEntry
+from lakeview.model.errors import LakeviewError
+from lakeview.model.frames import FORMAT_VERSIONS, moments
+
+Earlier = Callable[[MetadataLogEntry], Metadata]
+"""Reads an earlier metadata file; LakeviewError where it is gone or broken."""
+
+# `v<V>.metadata.json` of file systems, `<V>-<uuid>.metadata.json` of metastores; V counts from 0 or 1
+_FIRST = re.compile(r"v?0*[01][.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A metadata file that was the current one, and the one before it; None where the table began with it."""
+
+    name: str
+    timestamp_ms: int | None
+    metadata: Metadata
+    before: Metadata | None
+
+
+class MetadataLog:
+    """Every metadata file that is still named, oldest first, the one in use last. Each is read at most once.
+
+    What only ever is added (a spec, a format version) is found by halving: a few reads for each question.
+    """
+
+    def __init__(self, metadata: Metadata, name: str, earlier: Earlier) -> None:
+        self._metadata = metadata
+        self._name = name
+        self._earlier = earlier
+        self._log = metadata.metadata_log
+        self._read: dict[int, Metadata | None] = {len(self._log): metadata}
+
+    def first(self, has: Callable[[Metadata], bool]) -> Place | None:
+        """The first file that has it, which the one in use does. None where an older one is gone that could."""
+        low, high = 0, len(self._log)
+        oldest = self._at(0)
+        if oldest is not None:  # what is as old as the log, and most things are, costs one read
+            low, high = (0, 0) if has(oldest) else (1, high)
+        while low < high:
+            middle = (low + high) // 2
+            found = self._at(middle)
+            if found is not None and has(found):  # one that is gone counts as older
+                high = middle
+            else:
+                low = middle + 1
+        found = self._at(low)
+        before = self._at(low - 1) if low > 0 else None
+        if found is None or (before is None and not self._begins(low, found)):
+            return None
+        if low == len(self._log):
+            return Place(self._name, self._metadata.last_updated_ms, found, before)
+        entry = self._log[low]
+        return Place(entry.metadata_file.rpartition("/")[2], entry.timestamp_ms, found, before)
+
+    def _begins(self, place: int, found: Metadata) -> bool:
+        """Whether the table began with a file: no file was before it, and its own number says so."""
+        name = self._name if place == len(self._log) else self._log[place].metadata_file.rpartition("/")[2]
+        return place == 0 and not found.metadata_log and _FIRST.match(name) is not None
+
+    def _at(self, place: int) -> Metadata | None:
+        if place not in self._read:
+            try:
+                self._read[place] = self._earlier(self._log[place])
+            except LakeviewError:
+                self._read[place] = None
+        return self._read[place]
+
+
+def format_versions(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataFrame:
+    """FORMAT_VERSIONS, oldest first. `name`: of the metadata file itself.
+
+    A table is only ever upgraded: the file that raised its version is found by halving the metadata log.
+    """
+    log = MetadataLog(metadata, name, earlier)
+    rows: list[tuple[int, int | None, int | None, str | None]] = []
+    wanted = metadata.format_version
+    while wanted >= 1:
+        place = log.first(_at_least(wanted))
+        if place is None:
+            rows.append((wanted, None, None, None))
+            break
+        rows.append((wanted, _came_with(place), place.timestamp_ms, place.name))
+        wanted = 0 if place.before is None else place.before.format_version
+    plain = pl.Schema({**FORMAT_VERSIONS, "since": pl.Int64()})
+    frame = pl.DataFrame(rows[::-1], schema=plain, orient="row")
+    return frame.with_columns(moments("since")).cast(FORMAT_VERSIONS)
+
+
+def _at_least(version: int) -> Callable[[Metadata], bool]:
+    return lambda file: file.format_version >= version
+
+
+def _came_with(place: Place) -> int | None:
+    """The snapshot that was committed in the same file; None where it had none of its own."""
+    current = place.metadata.current_snapshot_id
+    known = place.before is not None and current in place.before.snapshots
+    return None if known or current == NO_SNAPSHOT else current

@@ -1,0 +1,215 @@
+"""Single values as metadata writes them to typed ones: bounds in bytes, defaults in JSON (iceberg spec, Appendix D)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+import polars as pl
+
+from lakeview.iceberg.metadata.transforms import exact_decimal
+from lakeview.model.schema import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    StructType,
+    polars_type,
+)
+
+_DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
+_FIRST, _LAST = -719_162, 2_932_896
+"""The days that Python's calendar has: 0001-01-01 to 9999-12-31."""
+
+
+def decoded_bounds(values: pl.Series, type_: DataType) -> pl.Series | None:
+    """Bounds as bytes to values of a column's type; None for a type that has no bounds.
+
+    Files written before the column was widened keep the narrow bytes. What does not fit is unknown: null.
+    """
+    match type_:
+        case DecimalType(precision, scale):
+            return _each(values, lambda b: _decimal(b, precision, scale), pl.Decimal(precision, scale))
+        case PrimitiveType(name):
+            decode = _DECODERS.get(name)
+            return None if decode is None else decode(values)
+    return None
+
+
+def _decimal(data: bytes, precision: int, scale: int) -> Decimal | None:
+    number = int.from_bytes(data, "big", signed=True)
+    return exact_decimal(number, scale) if data and len(str(abs(number))) <= precision else None
+
+
+def _each(values: pl.Series, change: Callable[[bytes], Any], dtype: pl.DataType) -> pl.Series:
+    known = {v: change(v) for v in values.unique() if v is not None}
+    return pl.Series(values.name, [None if v is None else known[v] for v in values], dtype=dtype)
+
+
+def _read(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    return values.bin.reinterpret(dtype=dtype, endianness="little")
+
+
+def _wide(values: pl.Series) -> pl.Series:
+    """Whole numbers of four or eight bytes."""
+    return _first(_read(values, pl.Int64()), _read(values, pl.Int32()).cast(pl.Int64))
+
+
+def _first(a: pl.Series, b: pl.Series) -> pl.Series:
+    return a.to_frame("a").with_columns(b.alias("b")).select(pl.coalesce("a", "b").alias(a.name)).to_series()
+
+
+def _days(values: pl.Series) -> pl.Series:
+    days = _read(values, pl.Int32())
+    return days.set(~days.is_between(_FIRST, _LAST), None).cast(pl.Date)
+
+
+def _moments(unit: str, zone: str | None) -> Callable[[pl.Series], pl.Series]:
+    def decode(values: pl.Series) -> pl.Series:
+        day = _DAY[unit]
+        numbers = _first(_read(values, pl.Int64()), _read(values, pl.Int32()).cast(pl.Int64) * day)
+        numbers = numbers.set(~numbers.is_between(max(_FIRST * day, -(2**63)), min((_LAST + 1) * day, 2**63) - 1), None)
+        return numbers.cast(pl.Datetime("ns" if unit == "ns" else "us")).dt.replace_time_zone(zone)
+
+    return decode
+
+
+def in_calendar(values: pl.Series) -> pl.Series:
+    """Dates and times that Python has; null beyond: a moment that no calendar has brings down whatever shows it."""
+    match values.dtype:
+        case pl.Date():
+            first, last = _FIRST, _LAST
+        case pl.Datetime(time_unit="us"):
+            first, last = _FIRST * _DAY["us"], (_LAST + 1) * _DAY["us"] - 1
+        case _:
+            return values
+    return values.set(~values.to_physical().is_between(first, last), None)
+
+
+def python_values(values: pl.Series) -> list[Any]:
+    """Values as Python's; dates and times beyond its calendar as their numbers."""
+    there = in_calendar(values)
+    found = there.to_list()
+    for place in (there.is_null() & values.is_not_null()).arg_true():
+        found[place] = int(values.to_physical()[place])
+    return found
+
+
+def _time(values: pl.Series) -> pl.Series:
+    micros = _read(values, pl.Int64())
+    return (micros.set(~micros.is_between(0, _DAY["us"] - 1), None) * 1000).cast(pl.Time)
+
+
+def text_values(values: pl.Series) -> pl.Series:
+    """Bytes as texts; null for those that are no UTF-8."""
+    try:
+        return values.cast(pl.String)
+    except pl.exceptions.ComputeError:  # there is no cast that leaves out what does not fit, strict or not
+        return _each(values, _utf8, pl.String())
+
+
+def own_text(values: pl.Series) -> pl.Series:
+    """Texts or bytes in memory of their own: as they come they hold on to all that was decoded with them."""
+    if values.dtype not in (pl.String, pl.Binary):
+        return values
+    found = pl.Series(values.name, values.to_arrow())
+    # where nulls are is told by memory that the way there and back has not copied
+    return found.gather(pl.int_range(found.len(), dtype=pl.UInt32, eager=True)) if found.has_nulls() else found
+
+
+def _utf8(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+_DECODERS: dict[str, Callable[[pl.Series], pl.Series]] = {
+    "boolean": lambda v: _read(v, pl.UInt8()).cast(pl.Boolean),
+    "integer": lambda v: _read(v, pl.Int32()),
+    "long": _wide,
+    "float": lambda v: _read(v, pl.Float32()),
+    "double": lambda v: _first(_read(v, pl.Float64()), _read(v, pl.Float32()).cast(pl.Float64)),
+    "date": _days,
+    "time": _time,
+    "timestamp_ntz": _moments("us", None),
+    "timestamp": _moments("us", "UTC"),
+    "timestamp_ns": _moments("ns", None),
+    "timestamptz_ns": _moments("ns", "UTC"),
+    "string": text_values,
+    "uuid": lambda v: v,
+    "fixed": lambda v: v,
+    "binary": lambda v: v,
+}
+
+
+class NotAValueError(ValueError):
+    """A JSON value that is none of its type."""
+
+
+def single_value(value: Any, type_: DataType) -> Any:
+    """A default in JSON as a Python value of a column's type; structs as dicts by name, maps as pairs.
+
+    NotAValueError if it is none.
+    """
+    if value is None:
+        return None
+    try:
+        match type_:
+            case DecimalType():
+                return Decimal(value)
+            case ArrayType(element):
+                return [single_value(v, element) for v in value]
+            case MapType(key, item):
+                keys, values = value["keys"], value["values"]
+                return [(single_value(k, key), single_value(v, item)) for k, v in zip(keys, values, strict=True)]
+            case StructType(fields):
+                return {f.name: _part(value, f) for f in fields}
+            case PrimitiveType(name):
+                return _primitive(value, name, type_)
+    except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, pl.exceptions.PolarsError) as error:
+        raise NotAValueError(f"{value!r} is no {type_}") from error
+
+
+def _part(value: Any, field: Field) -> Any:
+    """A field of a struct's default: its own value there, else the default that the field has itself."""
+    own = value.get(str(field.id))
+    return single_value(field.metadata.get("initial-default") if own is None else own, field.type)
+
+
+def _primitive(value: Any, name: str, type_: DataType) -> Any:
+    match name:
+        case "boolean" if isinstance(value, bool):
+            return value
+        case "integer" | "long" if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        case "float" | "double" if isinstance(value, int | float | str):
+            return float(value)
+        case "string" if isinstance(value, str):
+            return value
+        case "uuid":
+            return UUID(value).bytes
+        case "fixed" | "binary":
+            return bytes.fromhex(value)
+        case "date":
+            return date.fromisoformat(value)
+        case "time":
+            return time.fromisoformat(value)
+        case "timestamp" | "timestamp_ntz":
+            return datetime.fromisoformat(value)
+        case "timestamp_ns" | "timestamptz_ns":
+            return _nanoseconds(value)
+    raise NotAValueError(f"{value!r} is no {type_}")
+
+
+def _nanoseconds(text: str) -> int:
+    """Nanoseconds since 1970, which Python's own times are too coarse for."""
+    dtype = polars_type(PrimitiveType("timestamp_ns"))
+    plain = text.removesuffix("+00:00").removesuffix("Z")
+    found = pl.Series([plain]).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="ns").cast(dtype)
+    return int(found.to_physical()[0])

@@ -1,0 +1,69 @@
+"""A version, a moment or a ref to one snapshot, the schema it is read with, and what is told of it at once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lakeview.iceberg import history
+from lakeview.iceberg.manifests.partitions import PartitionColumn
+from lakeview.iceberg.metadata import refs
+from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.frames import moment
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import TableMetadata, TableProtocol
+
+
+def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
+    """A snapshot by its id; VersionNotFoundError."""
+    found = metadata.snapshots.get(version)
+    if found is None:
+        raise VersionNotFoundError(
+            f"{address} has no snapshot {version}; it holds {len(metadata.snapshots)}",
+            fix="choose one from the table's history",
+        )
+    return found
+
+
+def chosen(
+    metadata: Metadata, address: str, version: int | None, at: datetime | None, ref: str | None
+) -> tuple[SnapshotEntry | None, Schema]:
+    """A snapshot and the schema to read it with; no snapshot where the table never had one.
+
+    The current one and branches have the table's current schema, ids, moments and tags the schema they were written
+    with. VersionNotFoundError, InvalidRequestError.
+    """
+    if sum(x is not None for x in (version, at, ref)) > 1:
+        raise InvalidRequestError("more than one of a version, a moment and a ref was given", fix="give one of them")
+    if ref is not None:
+        found = refs.ref_named(metadata, ref, address)
+        entry = entry_of(metadata, address, found.snapshot_id)
+        return entry, metadata.schema if found.type == "branch" else metadata.schema_of(entry).schema
+    if at is not None:
+        version = history.at_moment(metadata, at, address)
+    if version is None:
+        return metadata.snapshots.get(metadata.current_snapshot_id), metadata.schema
+    if version == NO_SNAPSHOT == metadata.current_snapshot_id:
+        return None, metadata.schema
+    entry = entry_of(metadata, address, version)
+    return entry, metadata.schema_of(entry).schema
+
+
+def described(
+    metadata: Metadata, address: str, entry: SnapshotEntry | None, schema: Schema, columns: tuple[PartitionColumn, ...]
+) -> TableMetadata:
+    """What a snapshot tells before any manifest is read. `columns`: the parts of all partition specs."""
+    mine = {f.field_id for f in metadata.spec.fields}
+    return TableMetadata(
+        address=address,
+        format="iceberg",
+        version=NO_SNAPSHOT if entry is None else entry.snapshot_id,
+        timestamp=moment(metadata.last_updated_ms if entry is None else entry.timestamp_ms),
+        schema=schema,
+        partition_columns=tuple(c.name for c in columns if c.field.field_id in mine),
+        properties=metadata.properties,
+        protocol=TableProtocol(format_version=metadata.format_version),
+        id=metadata.table_uuid,
+        description=metadata.properties.get("comment"),
+        data_format=metadata.properties.get("write.format.default", "parquet").lower(),
+    )

@@ -1,0 +1,130 @@
+"""Two snapshots of one branch to the rows that changed between them: derived, since Iceberg records no change feed.
+
+Files that came are inserts, files that went are deletes, and rows newly deleted of files that stayed are deletes; a row
+that was only copied is deleted and inserted. A `replace` keeps all rows as they are, by its own definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.table_metadata import Metadata, SnapshotEntry
+from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.frames import CHANGES_PLAN, moment
+from lakeview.model.schema import Schema
+from lakeview.rows.difference import Without
+from lakeview.rows.tasks import FileTask, RowSource
+from lakeview.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One snapshot and the one before it; None before the first."""
+
+    after: SnapshotEntry
+    before: SnapshotEntry | None
+
+
+def steps(metadata: Metadata, opening: SnapshotEntry | int, last: SnapshotEntry) -> list[Step]:
+    """The snapshots of one branch up to `last`, oldest first: from `opening` on, or from a moment in milliseconds.
+
+    InvalidRequestError where `opening` is none of `last`'s ancestors, VersionNotFoundError where a parent has expired.
+    """
+    line = list(reversed(ancestors(metadata, last.snapshot_id)))
+    if isinstance(opening, int):
+        wanted = [s for s in line if s.timestamp_ms >= opening]
+    elif opening in line:
+        wanted = line[line.index(opening) :]
+    else:
+        raise InvalidRequestError(
+            f"snapshot {opening.snapshot_id} does not lie before snapshot {last.snapshot_id} on its branch",
+            fix="choose two snapshots of one branch, the older first",
+            kind="bad-range",
+        )
+    gone = [s for s in wanted if s.parent is not None and s.parent not in metadata.snapshots]
+    if gone:
+        raise VersionNotFoundError(
+            f"the snapshot before {gone[0].snapshot_id} has expired, so that what it changed is not known",
+            fix="begin with a later snapshot",
+        )
+    return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSource:
+    """A data file's rows with what is the same for all of them: kind, snapshot and time of the change."""
+
+    source: RowSource
+    change_type: str
+    version: int
+    timestamp_ms: int
+
+    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """All rows of the file in `task.schema`."""
+        own: dict[str, Any] = {
+            CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: moment(self.timestamp_ms)
+        }  # fmt: skip
+        held = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
+        target = task.schema.relaxed().to_arrow()
+        for batch in self.source.batches(replace(task, schema=held), storage, batch_rows):
+            arrays = []
+            for field, type_ in zip(task.schema, target.types, strict=True):
+                if field in CHANGE_FIELDS:
+                    arrays.append(pa.repeat(pa.scalar(own[field.name], type_), batch.num_rows))
+                else:
+                    arrays.append(batch.column(held.names.index(field.name)))
+            yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
+
+
+def change_tasks(
+    found: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
+) -> Iterator[tuple[Step, str, FileTask]]:
+    """The files that hold the changes, by snapshot, each with the kind of its rows. `tasks`: a snapshot's files."""
+    wide = change_schema(schema)
+    table = Schema(tuple(f for f in wide if f not in CHANGE_FIELDS))
+    held: dict[int | None, dict[str, FileTask]] = {None: {}}
+    for step in found:
+        if step.after.operation == "replace":
+            continue
+        before_id = None if step.before is None else step.before.snapshot_id
+        before = held.get(before_id)
+        if before is None:
+            before = {t.path: t for t in tasks(step.before, table)}
+        after = {t.path: t for t in tasks(step.after, table)}
+        held = {None: {}, step.after.snapshot_id: after}
+        for path, task in before.items():
+            if path not in after:
+                yield step, "delete", _changed(step, "delete", task, wide)
+        for path, task in after.items():
+            old = before.get(path)
+            if old is None:
+                yield step, "insert", _changed(step, "insert", task, wide)
+            elif task.deleted is not None and task.deleted != old.deleted:
+                fresh = replace(task, deleted=None, selected=Without(task.deleted, old.deleted))
+                yield step, "delete", _changed(step, "delete", fresh, wide)
+
+
+def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
+    assert task.source is not None, "a file of an Iceberg table says what reads it"
+    source = ChangeSource(task.source, kind, step.after.snapshot_id, step.after.timestamp_ms)
+    return replace(task, schema=schema, source=source)
+
+
+def plan_frame(found: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
+    """CHANGES_PLAN of the files that reading changes reads."""
+    rows = [
+        (step.after.snapshot_id, kind, task.path, _rows(task), task.size or None, "derived")
+        for step, kind, task in found
+    ]
+    return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
+
+
+def _rows(task: FileTask) -> int | None:
+    return task.records if task.deleted is None and task.selected is None else None

@@ -1,0 +1,149 @@
+"""Data and delete files of every format to batches in a schema: Parquet, Avro and ORC, columns by field id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from lakeview.iceberg.manifests.avro import open_container, read_frame
+from lakeview.iceberg.scan.projection import Projection, has_ids, with_mapping
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import Field, PrimitiveType
+from lakeview.rows.tasks import FileTask
+from lakeview.storage import Storage
+
+FORMATS = ("PARQUET", "AVRO", "ORC")
+NAME_MAPPING = "schema.name-mapping.default"
+LINEAGE = (
+    Field("_row_id", PrimitiveType("long"), id=2147483540),
+    Field("_last_updated_sequence_number", PrimitiveType("long"), id=2147483539),
+)
+"""The columns of row lineage, under their reserved ids: what identifies a row, and when it was last changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergSource:
+    """How one file is read. Implements `lakeview.rows.tasks.RowSource`; travels with its task.
+
+    `format` as recorded; `mapping`: the table's name mapping as JSON text, for files without ids; `constants`: identity
+    partition values by source field id; `first_row_id` and `sequence_number`: what rows that carry no lineage of their
+    own inherit, None for files from before the table kept it.
+    """
+
+    format: str
+    mapping: str | None = None
+    constants: Mapping[int, Any] = field(default_factory=dict, hash=False)
+    first_row_id: int | None = None
+    sequence_number: int | None = None
+
+    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """All rows of the file in `task.schema`, in the file's order.
+
+        FileNotFoundError, ArrowInvalid for a broken file, UnsupportedTableError for a format that is not read.
+        """
+        position = 0
+        for batch in self._read(task, storage, batch_rows):
+            yield self._with_lineage(batch, task, position)
+            position += batch.num_rows
+
+    def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
+        """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
+        for place, column in enumerate(task.schema):
+            if self.first_row_id is None or column not in LINEAGE:
+                continue
+            if column.name == "_row_id":
+                inherited = pa.array(
+                    range(self.first_row_id + start, self.first_row_id + start + batch.num_rows), pa.int64()
+                )
+            else:
+                inherited = pa.repeat(pa.scalar(self.sequence_number, pa.int64()), batch.num_rows)
+            filled = pc.coalesce(batch.column(place), inherited)
+            batch = batch.set_column(place, batch.schema.field(place), filled)
+        return batch
+
+    def _read(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        match self.format:
+            case "PARQUET":
+                yield from self._parquet(task, storage, batch_rows)
+            case "AVRO":
+                yield from self._avro(task, storage)
+            case "ORC":
+                yield from self._orc(task, storage)
+            case _:
+                raise UnsupportedTableError(
+                    f"{task.path} is recorded as {self.format}, a file format that is not read",
+                    fix=f"have it rewritten as one of {', '.join(FORMATS)}", place=task.path,
+                    kind="unsupported-file-format",
+                )  # fmt: skip
+
+    def _projection(self, held: Sequence[pa.Field], task: FileTask) -> Projection:
+        # A file with any id uses ids alone; the mapping serves files that have none.
+        if self.mapping is not None and not has_ids(held):
+            try:
+                held = with_mapping(held, msgspec.json.decode(self.mapping))
+            except msgspec.DecodeError as error:
+                raise pa.ArrowInvalid(
+                    f"its columns need the table's name mapping, which is no JSON: {error}"
+                ) from error
+        return Projection(held, list(task.schema), self.constants)
+
+    def _parquet(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        target = task.schema.relaxed().to_arrow()
+        with storage.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+            held = file.schema_arrow
+            projection = self._projection(list(held), task)
+            names = [held.names[i] for i in projection.read]
+            if not names:
+                for start in range(0, file.metadata.num_rows, batch_rows):
+                    yield projection.of({}, min(batch_rows, file.metadata.num_rows - start), target)
+                return
+            for batch in file.iter_batches(batch_size=batch_rows, columns=names):
+                batch.validate(full=True)
+                columns = {held.get_field_index(f.name): batch.column(i) for i, f in enumerate(batch.schema)}
+                yield projection.of(columns, batch.num_rows, target)
+
+    def _orc(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
+        target = task.schema.relaxed().to_arrow()
+        with storage.open(task.path) as handle:
+            file = orc.ORCFile(handle)
+            held = file.schema
+            projection = self._projection(list(held), task)
+            names = [held.names[i] for i in projection.read]
+            for stripe in range(file.nstripes):
+                batch = file.read_stripe(stripe, columns=names or None)
+                columns = {held.get_field_index(n): batch.column(batch.schema.get_field_index(n)) for n in names}
+                yield projection.of(columns, batch.num_rows, target)
+
+    def _avro(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
+        """Avro files are decoded whole: they have no columns to leave out."""
+        target = task.schema.relaxed().to_arrow()
+        container = open_container(storage.read(task.path), task.path)
+        frame = read_frame(container, task.path)
+        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        held = [_with_id(f) for f in table.schema]
+        projection = self._projection(held, task)
+        for batch in table.to_batches():
+            columns = {i: batch.column(i) for i in projection.read}
+            yield projection.of(columns, batch.num_rows, target)
+
+
+def _with_id(found: pa.Field) -> pa.Field:
+    """A field called by its id (`f100`), as the Avro reader calls them, with that id where Parquet keeps it."""
+    number = found.name[1:] if found.name[:1] == "f" else ""
+    type_ = found.type
+    if pa.types.is_struct(type_):
+        type_ = pa.struct([_with_id(f) for f in type_])
+    elif pa.types.is_large_list(type_):
+        type_ = pa.large_list(_with_id(type_.value_field))
+    elif pa.types.is_list(type_):
+        type_ = pa.list_(_with_id(type_.value_field))
+    kept = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
+    return found.with_type(type_).with_metadata(kept)

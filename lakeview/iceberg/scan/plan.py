@@ -1,0 +1,293 @@
+"""A filter and a snapshot to the files that have to be read, each with the deletes that apply to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.deletes.equality_index import EqualityIndex
+from lakeview.iceberg.deletes.index import aimless
+from lakeview.iceberg.deletes.positions import EqualityDeletes, IcebergDeletes, VectorPlace, position_task
+from lakeview.iceberg.manifests.files import IcebergFiles
+from lakeview.iceberg.manifests.partitions import PartitionColumn, display_partition
+from lakeview.iceberg.metadata.locations import Locations
+from lakeview.iceberg.metadata.single_values import python_values
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.iceberg.scan.data_files import LINEAGE, NAME_MAPPING, IcebergSource
+from lakeview.iceberg.scan.metadata_columns import asks_for_place, placed
+from lakeview.iceberg.scan.pruning import Pruning
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.frames import PLAN
+from lakeview.model.schema import Field, Schema, StructType
+from lakeview.predicates.expressions import parse
+from lakeview.rows.tasks import FileTask
+
+_INHERITED = ("first_row_id", "sequence_number")
+
+
+class Scan:
+    """The live files of one snapshot, ready to be pruned. `schema`: what rows are read as; `root` and `roots`: of the
+    tasks."""
+
+    def __init__(
+        self,
+        files: IcebergFiles,
+        metadata: Metadata,
+        schema: Schema,
+        columns: tuple[PartitionColumn, ...],
+        locations: Locations,
+        root: str,
+        roots: tuple[str, ...] = (),
+    ) -> None:
+        self._files = files
+        self._metadata = metadata
+        self._schema = schema
+        self._columns = columns
+        self._locations = locations
+        self._root = root
+        self._roots = roots
+        self._mapping = metadata.properties.get(NAME_MAPPING)
+
+    def plan(self, where: pl.Expr) -> pl.DataFrame:
+        """PLAN: for each live data file whether the filter reads it, and what spares it."""
+        pruning = self._pruning(where)
+        manifests = self._files.manifests()
+        manifests = manifests.filter(manifests["content"] == 0)
+        hopeful = pruning.manifests(manifests)
+        entries = self._files.data_entries(manifests, pruning.columns)
+        of_hopeful = self._files.data_entries(manifests.filter(hopeful), pruning.columns).select(
+            "path", pl.lit(True).alias("hopeful")
+        )
+        joined = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
+        partition = pruning.by_partition(entries) & joined
+        kept = pruning.by_all(entries) & partition
+        return pl.DataFrame([entries["path"], entries["size"], kept.alias("kept"), partition.alias("by")]).select(
+            "path",
+            "kept",
+            pl.when("kept").then(pl.lit("kept")).when("by").then(pl.lit("statistics")).otherwise(pl.lit("partition"))
+            .alias("reason"),
+            "size",
+        ).cast(PLAN)  # fmt: skip
+
+    def tasks(self, where: pl.Expr | None) -> list[FileTask]:
+        """The files a filter needs, as tasks that yield the whole schema. Only manifests that can matter are read.
+
+        CorruptTableError for a path that no file has.
+        """
+        manifests = self._files.manifests()
+        manifests = manifests.filter(manifests["content"] == 0)
+        pruning = None if where is None else self._pruning(where)
+        if pruning is not None:
+            manifests = manifests.filter(pruning.manifests(manifests))
+        # deletes first: they tell which columns' bounds are to be read of the data files
+        deletes = self._files.delete_entries() if manifests.height else self._files.data_entries(manifests)
+        equality = self._files.equality(deletes)
+        wanted = equality.columns | (frozenset() if pruning is None else pruning.columns)
+        entries = self._files.data_entries(manifests, wanted)
+        if pruning is not None:
+            entries = entries.filter(pruning.by_all(entries))
+        applied = self._deletes(entries, deletes, equality)
+        made = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
+        sizes, records = entries["size"].fill_null(0).to_list(), entries["records"].to_list()
+        columns = (self._locations.resolve_all(entries["path"]).to_list(), sizes, records, self._sources(entries))
+        none: dict[
+            str, Any
+        ] = {}  # one for all of them: half of a plan's time went into objects, and into counting them
+        tasks = [
+            FileTask(
+                self._root, place, self._schema, none, size, rows, fallbacks=none, source=source, roots=self._roots
+            )
+            for place, size, rows, source in zip(*columns, strict=True)
+        ]
+        for number, kinds in applied.items():
+            tasks[number] = self._with_deletes(tasks[number], entries["path"][number], kinds, made)
+        return self._placed(tasks, entries) if asks_for_place(self._schema) else tasks
+
+    def _placed(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
+        """The tasks of these entries with what fills the metadata columns."""
+        facts = entries.select("path", "spec_id").rows()
+        tuples: list[Any] = [None] * entries.height
+        if self._columns:
+            tuples = display_partition(entries, self._columns).to_list()
+        return [placed(t, path, spec_id, part) for t, (path, spec_id), part in zip(tasks, facts, tuples, strict=True)]
+
+    def _pruning(self, where: pl.Expr) -> Pruning:
+        return Pruning(self._metadata, self._schema, self._columns, parse(where))
+
+    def _deletes(
+        self, entries: pl.DataFrame, deletes: pl.DataFrame, equality: EqualityIndex
+    ) -> dict[int, dict[str, tuple[int, ...]]]:
+        """Which deletes apply to each entry, of each kind, by row number."""
+        for path in deletes.filter(aimless(deletes))["path"] if deletes.height else ():
+            raise CorruptTableError(
+                f"the deletion vector in {path} does not say which data file it deletes from",
+                fix="have the table's manifests rewritten by the engine that owns it",
+                place=path,
+                kind="corrupt-file",
+            )
+        found: dict[int, dict[str, tuple[int, ...]]] = {}
+        pairs = self._files.pairs(entries, deletes).filter(pl.col("kind") != "equality")
+        applied = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
+        for data, kind, numbers in applied.iter_rows():
+            found.setdefault(data, {})[kind] = tuple(numbers)
+        if (deletes["content"] == 2).any():
+            for data, numbers in enumerate(equality.reaching(entries)):
+                if numbers:
+                    found.setdefault(data, {})["equality"] = numbers
+        return found
+
+    def _with_deletes(
+        self, task: FileTask, recorded: str, applied: Mapping[str, tuple[int, ...]], deletes: _DeleteTasks
+    ) -> FileTask:
+        vector = next((deletes.vector(n) for n in applied.get("vector", ())), None)
+        positions = tuple(deletes.positions(n) for n in applied.get("position", ()))
+        groups = deletes.equality(applied.get("equality", ()))
+        return replace(task, deleted=IcebergDeletes(recorded, task, vector, positions, groups))
+
+    def _sources(self, entries: pl.DataFrame) -> list[IcebergSource]:
+        """How each file is read, with what its columns are where it lacks them: identity partition values, by source
+        field id; and with its lineage where that is asked for."""
+        identity = {
+            f.field_id: f.source_ids[0]
+            for spec in self._metadata.specs.values()
+            for f in spec.fields
+            if f.transform.name == "identity" and len(f.source_ids) == 1
+        }
+        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
+        mine = [c for c in self._columns if c.field.field_id in identity and c.specs]
+        floating = any(c.dtype.is_float() for c in mine)
+        columns = [entries[name].to_list() for name in ("format", "spec_id")]
+        asked = any(field in LINEAGE for field in self._schema)
+        columns += [entries[name].to_list() if asked else [None] * entries.height for name in _INHERITED]
+        if mine and entries.height:
+            parts = entries["partition"].struct.unnest()
+            columns += [python_values(parts[c.key]) for c in mine]
+        found: list[IcebergSource] = []
+        known: dict[tuple[Any, ...], IcebergSource] = {}  # files of one partition share theirs
+        for row in zip(*columns, strict=True):
+            source = None if floating else known.get(row)  # 0.0 and -0.0 are one key, and two values
+            if source is None:
+                format_, spec_id, first, sequence, *values = row
+                has = specs.get(spec_id, set())
+                pairs = ((c.field.field_id, v) for c, v in zip(mine, values, strict=True))
+                constants = {identity[i]: v for i, v in pairs if i in has}
+                source = known[row] = IcebergSource(format_, self._mapping, constants, first, sequence)
+            found.append(source)
+        return found
+
+
+class _DeleteTasks:
+    """Delete files, by their row numbers, as tasks carry them: made once, however many files they apply to."""
+
+    def __init__(
+        self, deletes: pl.DataFrame, metadata: Metadata, locations: Locations, root: str, mapping: str | None
+    ) -> None:
+        self._rows = deletes.select(
+            "path", "format", "size", "records", "equality_ids", "content_offset", "content_size"
+        )
+        self._metadata = metadata
+        self._locations = locations
+        self._root = root
+        self._mapping = mapping
+        self.vector = cache(self._vector)
+        self.positions = cache(self._positions)
+        self._by_value = cache(self._equality_task)
+        self._schemas: dict[tuple[int, ...], Schema] = {}
+        self._groups: dict[int, tuple[tuple[int, ...], tuple[EqualityDeletes, ...]]] = {}
+
+    def _row(self, number: int) -> tuple[Mapping[str, Any], str]:
+        row = self._rows.row(number, named=True)
+        return row, self._locations.resolve(row["path"])
+
+    def _vector(self, number: int) -> VectorPlace:
+        return _vector(*self._row(number))
+
+    def _positions(self, number: int) -> FileTask:
+        row, where = self._row(number)
+        return position_task(self._root, where, row["format"], row["size"] or 0)
+
+    def equality(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
+        """Equality delete files, those of the same columns together; the same object for the same one."""
+        known = self._groups.get(id(numbers))  # looking at a thousand numbers for every file would take longest of all
+        if known is None:
+            known = self._groups[id(numbers)] = (numbers, self._grouped(numbers))
+        return known[1]
+
+    def _grouped(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
+        found: dict[tuple[int, ...], list[FileTask]] = {}
+        for number in numbers:
+            ids, task = self._by_value(number)
+            found.setdefault(ids, []).append(task)
+        return tuple(EqualityDeletes(files[0].schema, tuple(files)) for files in found.values())
+
+    def _equality_task(self, number: int) -> tuple[tuple[int, ...], FileTask]:
+        """The ids of the columns that a delete file compares, and the task that reads it."""
+        row, where = self._row(number)
+        ids = tuple(row["equality_ids"] or ())
+        source = IcebergSource(row["format"], self._mapping)
+        if ids not in self._schemas:
+            self._schemas[ids] = self._equality_schema(ids, row["path"])
+        schema = self._schemas[ids]
+        return ids, FileTask(self._root, where, schema, size=row["size"] or 0, source=source)
+
+    def _equality_schema(self, ids: tuple[int, ...], path: str) -> Schema:
+        """The columns an equality delete names, of the types they have now, or had when they were dropped."""
+        fields = []
+        for i, field_id in enumerate(ids):
+            found = self._newest(field_id)
+            if found is None:
+                raise CorruptTableError(
+                    f"the equality delete file {path} names the column {field_id}, which no schema of the table has",
+                    fix="have the delete file removed by the engine that owns the table",
+                    place=path,
+                    kind="corrupt-file",
+                )
+            fields.append(_renamed(found, f"c{i}"))
+        if not fields:
+            raise CorruptTableError(
+                f"the equality delete file {path} names no columns",
+                fix="have the delete file removed by the engine that owns the table",
+                place=path,
+                kind="corrupt-file",
+            )
+        return Schema(tuple(fields))
+
+    def _newest(self, field_id: int) -> Field | None:
+        """A column by id, alone inside its structs, from the newest schema that has it."""
+        current = self._metadata.current_schema_id
+        order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
+        for recorded in reversed(order):
+            found = struct_fields(recorded.schema)
+            if field_id in found:
+                return _alone(recorded.schema.fields, found[field_id][0])
+        return None
+
+
+def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
+    offset, size = row["content_offset"], row["content_size"]
+    if offset is None or size is None or offset < 0 or size < 0:
+        raise CorruptTableError(
+            f"the deletion vector in {row['path']} has no place in its file",
+            fix="have the table's manifests rewritten by the engine that owns it",
+            place=row["path"],
+            kind="corrupt-file",
+        )
+    return VectorPlace(where, offset, size, row["records"])
+
+
+def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
+    field = next(f for f in fields if f.name == path[0])
+    if len(path) == 1:
+        return field
+    assert isinstance(field.type, StructType), "a path leads through structs only"
+    inner = StructType((_alone(field.type.fields, path[1:]),))
+    return Field(field.name, inner, field.nullable, field.metadata, id=field.id)
+
+
+def _renamed(field: Field, name: str) -> Field:
+    return Field(name, field.type, field.nullable, field.metadata, id=field.id)

@@ -1,0 +1,209 @@
+"""Columns as a data file holds them to a table's schema, by field id at every level (iceberg spec, Column Projection).
+
+What a file lacks is, in this order: the identity partition value of its manifest entry, the initial default, null.
+A null struct stays null, whatever defaults its fields have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakeview.iceberg.metadata.single_values import NotAValueError, single_value
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, StructType
+from lakeview.rows.casts import conformed
+
+_ID_KEYS = (b"PARQUET:field_id", b"iceberg.id")
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The id a file records for a field, as Parquet or ORC write it."""
+    for key in _ID_KEYS:
+        number = (field.metadata or {}).get(key, b"")
+        if number.isdigit():
+            return int(number)
+    return None
+
+
+def has_ids(fields: Sequence[pa.Field]) -> bool:
+    """Whether a file records an id for any of its fields, at any level."""
+    return any(field_id(f) is not None or has_ids(children(f.type)) for f in fields)
+
+
+def children(type_: pa.DataType) -> list[pa.Field]:
+    """The fields inside a type: of structs, elements of lists, keys and values of maps."""
+    return [type_.field(i) for i in range(type_.num_fields)]
+
+
+def with_mapping(fields: Sequence[pa.Field], mapping: Any) -> list[pa.Field]:
+    """The same fields with the ids that a name mapping gives them, at every level; the names in it are literal.
+
+    `mapping`: the list of the property `schema.name-mapping.default`; an object in its place is taken for its fields.
+    """
+    entries = mapping.get("fields", []) if isinstance(mapping, dict) else mapping
+    by_name: dict[str, Mapping[str, Any]] = {}
+    for entry in entries if isinstance(entries, list) else []:
+        names = entry.get("names") if isinstance(entry, dict) else None
+        for name in names if isinstance(names, list) else ():
+            if isinstance(name, str):
+                by_name.setdefault(name, entry)
+    found = []
+    for f in fields:
+        entry = by_name.get(f.name, {})
+        number = entry.get("field-id")
+        kept = {b"PARQUET:field_id": str(number).encode()} if isinstance(number, int) and 0 <= number < 2**31 else {}
+        found.append(f.with_type(_mapped(f.type, entry.get("fields") or [])).with_metadata(kept))
+    return found
+
+
+def _mapped(type_: pa.DataType, mapping: Any) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct(with_mapping(list(type_), mapping))
+    if pa.types.is_map(type_):
+        (key,) = with_mapping([type_.key_field.with_name("key")], mapping)
+        (value,) = with_mapping([type_.item_field.with_name("value")], mapping)
+        return pa.map_(key, value)
+    if pa.types.is_list(type_):
+        (element,) = with_mapping([type_.value_field.with_name("element")], mapping)
+        return pa.list_(element)
+    return type_
+
+
+class Projection:
+    """A table's columns made of one file's. `constants`: identity partition values by source field id."""
+
+    def __init__(self, held: Sequence[pa.Field], wanted: Sequence[Field], constants: Mapping[int, Any]) -> None:
+        self._constants = constants
+        self._held = list(held)
+        self._wanted = list(wanted)
+        self._places = _places(self._held, self._wanted)
+
+    @property
+    def read(self) -> list[int]:
+        """Which of the file's fields are needed."""
+        return sorted({i for i in self._places if i is not None})
+
+    def of(self, arrays: Mapping[int, pa.Array], rows: int, target: pa.Schema) -> pa.RecordBatch:
+        """The wanted columns of a batch. `arrays`: the file's columns by their place in it."""
+        made = []
+        for field, place, type_ in zip(self._wanted, self._places, target.types, strict=True):
+            if place is None:
+                made.append(self._missing(field, type_, rows))
+            else:
+                made.append(self._array(arrays[place], self._held[place], field.type, type_, field.name))
+        return (
+            pa.RecordBatch.from_arrays(made, schema=target)
+            if made
+            else pa.RecordBatch.from_arrays([pa.nulls(rows)], ["_"])
+        )
+
+    def _missing(self, field: Field, target: pa.DataType, rows: int) -> pa.Array:
+        if field.id is not None and field.id in self._constants:
+            return _repeated(self._constants[field.id], target, rows, field)
+        default = field.metadata.get("initial-default")
+        if default is None:
+            return pa.nulls(rows, target)
+        try:
+            return _repeated(single_value(default, field.type), target, rows, field)
+        except NotAValueError as error:
+            raise CorruptTableError(
+                f"the initial default of column {field.name} cannot be understood: {error}",
+                fix="have the table's schema corrected by the engine that owns it",
+                place=field.name,
+                kind="invalid-metadata",
+            ) from error
+
+    def _array(self, array: pa.Array, held: pa.Field, wanted: DataType, target: pa.DataType, place: str) -> pa.Array:
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        found = array.type
+        if isinstance(wanted, StructType) and pa.types.is_struct(found):
+            return self._struct(array, children(held.type), wanted, target, place)
+        if isinstance(wanted, ArrayType) and _is_list(found):
+            (inner,) = children(held.type)
+            array = _plain_list(array)
+            values = self._array(array.values, inner, wanted.element, target.value_type, f"{place}.element")
+            return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[values])
+        if isinstance(wanted, MapType) and (pairs := _pairs(held.type)) is not None:
+            array = _plain_list(array)
+            keys, items = _entries(array)
+            made = [
+                self._array(keys, pairs[0], wanted.key, target.key_type, f"{place}.key"),
+                self._array(items, pairs[1], wanted.value, target.item_type, f"{place}.value"),
+            ]
+            entries = pa.StructArray.from_arrays(made, fields=[target.key_field, target.item_field])
+            return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[entries])
+        return conformed(array, Field(place, wanted), target)
+
+    def _struct(
+        self, array: pa.StructArray, held: Sequence[pa.Field], wanted: StructType, target: pa.DataType, place: str
+    ) -> pa.Array:
+        parts = []
+        for field, index, type_ in zip(wanted.fields, _places(held, wanted.fields), list(target), strict=True):
+            if index is None:
+                parts.append(self._missing(field, type_.type, len(array)))
+            else:
+                parts.append(
+                    self._array(array.field(index), held[index], field.type, type_.type, f"{place}.{field.name}")
+                )
+        return (
+            pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
+            if parts
+            else conformed(array, Field(place, wanted), target)
+        )
+
+
+def _places(held: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | None]:
+    ids: dict[int, int] = {}
+    for i, f in enumerate(held):
+        number = field_id(f)
+        if number is None:
+            continue
+        if number in ids:
+            raise pa.ArrowInvalid(f"it holds two columns with the field id {number}")
+        ids[number] = i
+    return [None if f.id is None else ids.get(f.id) for f in wanted]
+
+
+def _repeated(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:
+    try:
+        if pa.types.is_timestamp(target) and isinstance(value, int):
+            return pa.repeat(pa.scalar(value, pa.int64()).cast(target), rows)
+        return pa.repeat(pa.scalar(value, type=target), rows)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise UnsupportedTableError(
+            f"column {field.name} has the value {value!r} for whole files, which is no {field.type}",
+            fix="read the other columns",
+            place=field.name,
+            kind="unsupported-cast",
+        ) from error
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    t = pa.types
+    return bool(t.is_list(type_) or t.is_large_list(type_) or t.is_fixed_size_list(type_) or t.is_list_view(type_))
+
+
+def _pairs(type_: pa.DataType) -> list[pa.Field] | None:
+    """Key and value fields of a map, or of the list of entries that Avro has for keys that are no text."""
+    if pa.types.is_map(type_):
+        return [type_.key_field, type_.item_field]
+    if _is_list(type_) and pa.types.is_struct(type_.value_type) and type_.value_type.num_fields == 2:
+        return children(type_.value_type)
+    return None
+
+
+def _entries(array: pa.Array) -> Iterator[pa.Array]:
+    if pa.types.is_map(array.type):
+        return iter((array.keys, array.items))
+    return iter(array.values.flatten())
+
+
+def _plain_list(array: pa.Array) -> pa.Array:
+    """A list or map with 32-bit offsets that begins where its buffers begin."""
+    if not pa.types.is_map(array.type) and not pa.types.is_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
+    return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array

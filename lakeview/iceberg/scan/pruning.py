@@ -1,0 +1,243 @@
+"""A filter to the manifests and files it can match: partition summaries, partition values and bounds.
+
+Partition values become bounds of the columns they come from, so that one evaluation serves them and statistics alike.
+Buckets say nothing by bounds: an equality is joined by one of bucket numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.manifests.partitions import PartitionColumn, source_bounds
+from lakeview.iceberg.manifests.statistics import counted, file_bounds
+from lakeview.iceberg.metadata.single_values import decoded_bounds
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, polars_type
+from lakeview.predicates.expressions import And, Bounds, Comparison, IsIn, Node, Or, Path, may_match, paths
+
+_BUCKET = "\0bucket"
+_MOST_VALUES = 1000
+
+
+class Pruning:
+    """What a filter on one schema can be spared. `columns`: the parts of all partition specs."""
+
+    def __init__(self, metadata: Metadata, schema: Schema, columns: tuple[PartitionColumn, ...], node: Node) -> None:
+        self._metadata = metadata
+        self._fields = dict(struct_fields(schema).values())
+        self._by_source: dict[int, list[PartitionColumn]] = {}
+        for c in columns:
+            if c.source is not None and c.source.id is not None:
+                self._by_source.setdefault(c.source.id, []).append(c)
+        self._columns = {c.key: c for c in columns}
+        self._node = self._with_buckets(node)
+        self.columns = frozenset(f.id for p in paths(node) if (f := self._fields.get(p)) and f.id is not None)
+        """The ids of the columns the filter speaks of: those whose metrics it asks for."""
+
+    def manifests(self, manifests: pl.DataFrame) -> pl.Series:
+        """Whether each of these MANIFESTS can hold a file that matches, by its partition summaries."""
+        kept = pl.Series([True] * manifests.height, dtype=pl.Boolean)
+        for spec_id in manifests["partition_spec_id"].drop_nulls().unique():
+            spec = self._metadata.specs.get(spec_id)
+            mine = (manifests["partition_spec_id"] == spec_id).fill_null(False)
+            if spec is None or not spec.fields:
+                continue
+            places = {f"f{f.field_id}": i for i, f in enumerate(spec.fields) if f.transform.name != "void"}
+            found = manifests.filter(mine)
+            summaries = _Summaries(found["partitions"], places, self._columns)
+            verdict = may_match(self._node, lambda path, s=summaries: self._known(path, [s.of]), found.height)  # type: ignore[misc]  # the default binds the loop's value
+            kept = kept.scatter(mine.arg_true(), verdict)
+        return kept
+
+    def by_partition(self, entries: pl.DataFrame) -> pl.Series:
+        """Whether each of these ENTRIES can match by its partition values."""
+        values = _Values(entries)
+        return may_match(self._node, lambda path: self._known(path, [values.of]), entries.height)
+
+    def by_all(self, entries: pl.DataFrame) -> pl.Series:
+        """Whether each of these ENTRIES can match by its partition values and its statistics."""
+        values, metrics = _Values(entries), Metrics(entries)
+
+        def known(path: Path) -> Bounds | None:
+            told = self._statistics(path, metrics, entries["records"])
+            return _narrowest([b for b in (self._known(path, [values.of]), told) if b])
+
+        return may_match(self._node, known, entries.height)
+
+    def _known(self, path: Path, sources: Sequence[Callable[[PartitionColumn], Bounds | None]]) -> Bounds | None:
+        if path[0] == _BUCKET:
+            return sources[0](self._columns[path[1]])
+        field = self._fields.get(path)
+        if field is None or field.id is None:
+            return None
+        found = []
+        for column in self._by_source.get(field.id, []):
+            bounds = sources[0](column)
+            converted = None if bounds is None else _of_source(column, bounds, field.type)
+            if converted is not None:
+                found.append(converted)
+        return _narrowest(found)
+
+    def _statistics(self, path: Path, metrics: Metrics, records: pl.Series) -> Bounds | None:
+        field = self._fields.get(path)
+        bounds = None if field is None else file_bounds(metrics, field)
+        if field is None or bounds is None:
+            return None
+        exact = pl.Series([False] * metrics.height, dtype=pl.Boolean)
+        nulls, nans = (counted(metrics, name, field) for name in ("null_value_counts", "nan_value_counts"))
+        return Bounds(*bounds, exact, nulls, records, nans)
+
+    def _with_buckets(self, node: Node) -> Node:
+        match node:
+            case And(left, right) | Or(left, right):
+                return replace(node, left=self._with_buckets(left), right=self._with_buckets(right))
+            case Comparison(path, "=", value):
+                return self._bucketed(node, path, value)
+            case IsIn(path, values, False):
+                return self._bucketed(node, path, values)
+        return node
+
+    def _bucketed(self, node: Node, path: Path, values: pl.Series) -> Node:
+        field = self._fields.get(path)
+        if field is None or field.id is None or values.len() > _MOST_VALUES:
+            return node
+        for column in self._by_source.get(field.id, []):
+            if column.field.transform.name == "bucket":
+                numbers = list(_bucket_numbers(column, field.type, values))
+                if None not in numbers:
+                    node = And(node, IsIn((_BUCKET, column.key), pl.Series(numbers, dtype=pl.Int32)))
+        return node
+
+
+def _bucket_numbers(column: PartitionColumn, type_: DataType, values: pl.Series) -> Iterator[int | None]:
+    """The buckets of constants; None where a constant is of another kind than the column, and nothing is known."""
+    for value in values.drop_nulls():
+        fitting = _fitting(value, type_, values.dtype)
+        try:
+            yield None if fitting is None else column.field.transform.apply(fitting, type_)
+        except (ValueError, OverflowError):
+            yield None
+
+
+def _fitting(value: Any, type_: DataType, dtype: pl.DataType) -> Any:
+    """A constant as a value of the column's type, None if it is of another kind."""
+    name = type_.name if isinstance(type_, PrimitiveType) else ""
+    match value:
+        case bool() | float():
+            return None
+        case int() if name in ("integer", "long"):
+            return value
+        case Decimal() if isinstance(type_, DecimalType):
+            return value if -int(value.as_tuple().exponent) <= type_.scale else None
+        case str() if name == "string":
+            return value
+        case bytes() if name in ("binary", "fixed", "uuid"):
+            return value
+        case datetime() if name in ("timestamp", "timestamp_ntz") and dtype != pl.Datetime("ns"):
+            return value.astimezone(UTC) if value.tzinfo else value
+        case date() if name == "date" and not isinstance(value, datetime):
+            return value
+    return None
+
+
+class _Values:
+    """Partition values of entries as bounds: one value, for every row of a file."""
+
+    def __init__(self, entries: pl.DataFrame) -> None:
+        self._parts = (
+            {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
+        )
+        self._specs = entries["spec_id"]
+        self._one = pl.Series([1] * entries.height, dtype=pl.Int64)
+
+    def of(self, column: PartitionColumn) -> Bounds | None:
+        """Bounds of one part, None where the files have no partition at all."""
+        values = self._parts.get(column.key)
+        if values is None:
+            return None
+        # a null says that the column is null in the whole file, but only where the file's spec has this part
+        mine = self._specs.is_in(column.specs)
+        values = values.set(~mine, None)
+        nulls = values.is_null().cast(pl.Int64).set(~mine, None)
+        return Bounds(values, values, values.is_not_null(), nulls, self._one)
+
+
+class _Summaries:
+    """Partition summaries of manifests of one spec as bounds. `places`: where each part stands in the spec."""
+
+    def __init__(
+        self, partitions: pl.Series, places: Mapping[str, int], columns: Mapping[str, PartitionColumn]
+    ) -> None:
+        self._partitions = partitions
+        self._places = places
+        self._columns = columns
+
+    def of(self, column: PartitionColumn) -> Bounds | None:
+        """Bounds of one part; None where the summaries have none."""
+        place = self._places.get(column.key)
+        if place is None:
+            return None
+        one = self._partitions.list.get(place, null_on_oob=True).struct.unnest()
+        type_ = column.field.transform.result_type(None if column.source is None else column.source.type)
+        if type_ is None:
+            return None
+        low, high = decoded_bounds(one["f510"], type_), decoded_bounds(one["f511"], type_)
+        if low is None or high is None:
+            return None
+        some, nan = one["f509"].fill_null(True), one["f518"].fill_null(True)
+        frame = pl.DataFrame([low.alias("low"), some.alias("some"), nan.alias("nan"), one["f510"].alias("bytes")])
+        floating = low.dtype.is_float()
+        only_null = pl.col("some") & pl.col("bytes").is_null() & ~(pl.col("nan") if floating else pl.lit(False))
+        nulls = pl.when(~pl.col("some")).then(0).when(only_null).then(1).otherwise(None).cast(pl.Int64)
+        # without a summary at all nothing is known
+        known = pl.when(one["f509"].is_not_null()).then(nulls)
+        exact = pl.Series([False] * low.len(), dtype=pl.Boolean)
+        return Bounds(low, high, exact, frame.select(known).to_series(), pl.Series([1] * low.len(), dtype=pl.Int64))
+
+
+def _of_source(column: PartitionColumn, bounds: Bounds, type_: DataType) -> Bounds | None:
+    found = source_bounds(column, bounds.low, bounds.high)
+    if found is None:
+        return None
+    low, high, occur = found
+    try:
+        dtype = polars_type(type_)
+        low, high = low.cast(dtype), high.cast(dtype)
+    except (UnsupportedTableError, pl.exceptions.PolarsError):
+        return None
+    return Bounds(
+        low,
+        high,
+        bounds.exact if occur else pl.Series([False] * low.len(), dtype=pl.Boolean),
+        bounds.nulls,
+        bounds.records,
+    )
+
+
+def _narrowest(found: Sequence[Bounds]) -> Bounds | None:
+    """Several bounds of one column as one: the highest low, the lowest high, whatever is known of nulls."""
+    if len(found) < 2:
+        return found[0] if found else None
+    frame = pl.DataFrame(
+        {f"low{i}": b.low for i, b in enumerate(found)}
+        | {f"high{i}": b.high for i, b in enumerate(found)}
+        | {f"exact{i}": b.exact for i, b in enumerate(found)}
+    )
+    places = range(len(found))
+    made = frame.select(
+        pl.max_horizontal(f"low{i}" for i in places).alias("low"),
+        pl.min_horizontal(f"high{i}" for i in places).alias("high"),
+        pl.any_horizontal(f"exact{i}" for i in places).fill_null(False).alias("exact"),
+    )
+    first = next((b for b in found if b.nulls.null_count() == 0), found[-1])
+    nans = next((b.nans for b in found if b.nans is not None), None)
+    return Bounds(made["low"], made["high"], made["exact"], first.nulls, first.records, nans)

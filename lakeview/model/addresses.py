@@ -1,0 +1,47 @@
+"""Addresses and recorded paths: their spellings to one, and which lies below which."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from urllib.parse import unquote
+
+from lakeview.model.errors import InvalidRequestError
+
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def normalise(address: str, *, decode: bool = False) -> str:
+    """An address in one spelling: local ones as an absolute path, others as `scheme://rest`, no slash at the end.
+
+    `decode`: percent-decode `file:` addresses (what a user types; paths out of a log are decoded already).
+    """
+    if "\0" in address:
+        raise InvalidRequestError("the address holds a null character", fix="give a path or a URL")
+    if not address.strip():
+        raise InvalidRequestError("the address is empty", fix="give a folder or a URL, such as lake/orders")
+    scheme, _, rest = address.partition(":")
+    if not _SCHEME.match(address) or (len(scheme) == 1 and os.name == "nt"):
+        return os.path.abspath(os.path.expanduser(address))
+    if scheme.lower() in ("file", "local"):
+        path = re.sub(r"^//(localhost(?=/))?", "", rest) or "/"
+        return os.path.abspath("/" + (unquote(path) if decode else path).lstrip("/"))
+    head, _, tail = rest.removeprefix("//").partition("/")
+    tail = posixpath.normpath("/" + tail).lstrip("/") if tail else ""
+    return f"{scheme.lower()}://{head}" + (f"/{tail}" if tail else "")
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a recorded path names its place without the table's root."""
+    return path.startswith("/") or _SCHEME.match(path) is not None
+
+
+def is_local(address: str) -> bool:
+    """Whether a normalised address is a folder of this machine."""
+    return "://" not in address
+
+
+def below(path: str, root: str) -> bool:
+    """Whether a normalised address is a folder or lies below it."""
+    return path == root or path.startswith(root.rstrip("/") + "/")

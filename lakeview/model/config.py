@@ -1,0 +1,170 @@
+"""Environment and configuration file to Config: allowed roots, catalogs, moved places, limits. One place for every
+setting."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakeview.model.errors import InvalidRequestError
+
+VERSION = "0.1.0"
+"""lakeview's own version, as pyproject.toml has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the operator decides.
+
+    `roots`: addresses that tables may be opened under, and that recorded absolute paths may point into; empty means
+    any table may be opened, and its files must lie below its own root. `demo`: folder of the demo lake.
+    `max_log_file_bytes`: a log file above this is refused instead of read into memory.
+    `max_schema_depth`: a schema nested deeper is refused.
+    `relocate`: recorded prefixes of Iceberg tables to where they lie now; it allows no reading outside the roots.
+    `plain_http`: whether shares may be read over http beyond this machine; `private_networks`: whether URLs that a
+    sharing server hands out may lead into private address ranges (not where several users share one app).
+    `share`: the configuration of the sharing server whose shares the Sharing page tells; `share_tokens`: whether that
+    page may make tokens for recipients, which whoever reaches the app could then do.
+    `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
+    shown.
+    """
+
+    roots: tuple[str, ...] = ()
+    demo: str = "demo-lake"
+    max_log_file_bytes: int = 2 << 30
+    max_schema_depth: int = 64
+    relocate: Mapping[str, str] = field(default_factory=dict, hash=False)
+    plain_http: bool = False
+    private_networks: bool = True
+    share: str = ""
+    share_tokens: bool = False
+    catalogs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
+
+
+def settings(environment: Mapping[str, str] | None = None) -> Config:
+    """The configuration in the environment, and for what it leaves open, in the file that LAKEVIEW_CONFIG names.
+
+    `LAKEVIEW_ROOTS`: addresses separated by commas, or by the system's path separator where none holds "://".
+    `LAKEVIEW_DEMO`: the demo lake's folder. `LAKEVIEW_MAX_LOG_FILE_BYTES`: bytes.
+    `LAKEVIEW_RELOCATE`: `old=new` separated by commas. `LAKEVIEW_SHARE`: a YAML file. `LAKEVIEW_PLAIN_HTTP`,
+    `LAKEVIEW_PRIVATE_NETWORKS`, `LAKEVIEW_SHARE_TOKENS`: 1 or 0.
+    The file is TOML: `roots` (a list), the others by the names of the fields, `[relocate]` with a line `"old" = "new"`
+    for each prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError for what cannot be meant.
+    """
+    env = os.environ if environment is None else environment
+    given = _file(env.get("LAKEVIEW_CONFIG", ""))
+    return Config(
+        roots=_roots(env.get("LAKEVIEW_ROOTS", "")) or tuple(given.get("roots", ())),
+        demo=env.get("LAKEVIEW_DEMO") or given.get("demo", Config().demo),
+        max_log_file_bytes=_number(
+            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", given.get("max_log_file_bytes", Config().max_log_file_bytes)
+        ),
+        relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or given.get("relocate", {}),
+        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", given.get("plain_http", Config().plain_http)),
+        private_networks=_switch(
+            env, "LAKEVIEW_PRIVATE_NETWORKS", given.get("private_networks", Config().private_networks)
+        ),
+        share=env.get("LAKEVIEW_SHARE") or given.get("share", Config().share),
+        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", given.get("share_tokens", Config().share_tokens)),
+        catalogs=given.get("catalogs", {}),
+    )
+
+
+def _roots(text: str) -> tuple[str, ...]:
+    separator = "," if "," in text or "://" in text else os.pathsep
+    return tuple(part.strip() for part in text.split(separator) if part.strip())
+
+
+def _number(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name)
+    if not text:
+        return default
+    if not text.isdecimal() or len(text) > 18:
+        raise InvalidRequestError(f"{name} is {text!r}, which is no number", fix=f"set {name} to a whole number")
+    return int(text)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if any(not old.strip() or not new.strip() for old, _, new in pairs):
+        raise InvalidRequestError(
+            f"LAKEVIEW_RELOCATE is {text!r}, which names no places",
+            fix="set LAKEVIEW_RELOCATE to old=new, several separated by commas",
+        )
+    return {old.strip(): new.strip() for old, _, new in pairs}
+
+
+def _switch(env: Mapping[str, str], name: str, otherwise: bool) -> bool:
+    text = env.get(name, "").strip().lower()
+    if not text:
+        return otherwise
+    if text not in _SWITCHES:
+        raise InvalidRequestError(f"{name} is {text!r}, neither on nor off", fix=f"set {name} to 1 or 0, or unset it")
+    return _SWITCHES[text]
+
+
+_SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_prefixes(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, str) and k and v for k, v in value.items())
+
+
+def _is_catalogs(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
+
+
+_SETTINGS = {
+    "roots": (_is_texts, "a list of addresses"),
+    "demo": (lambda value: isinstance(value, str), "a folder"),
+    "max_log_file_bytes": (_is_number, "a whole number"),
+    "relocate": (_is_prefixes, "a table of old to new prefixes"),
+    "plain_http": (lambda value: isinstance(value, bool), "true or false"),
+    "private_networks": (lambda value: isinstance(value, bool), "true or false"),
+    "share": (lambda value: isinstance(value, str), "the path of a sharing server's configuration"),
+    "share_tokens": (lambda value: isinstance(value, bool), "true or false"),
+    "catalogs": (_is_catalogs, "a table of catalogs with their properties"),
+}
+"""What the configuration file may hold, and of what kind."""
+
+
+def _file(path: str) -> dict[str, Any]:
+    if not path:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except OSError as error:
+        raise InvalidRequestError(
+            f"the configuration {path} cannot be read: {error.strerror}",
+            fix="set LAKEVIEW_CONFIG to a file that is there, or unset it",
+            place=path,
+        ) from error
+    except ValueError as error:  # TOML or UTF-8 that is none
+        raise InvalidRequestError(
+            f"the configuration {path} is no TOML: {error}", fix="correct the file", place=path
+        ) from error
+    for name, value in found.items():  # a value is not told: it may hold credentials
+        if name not in _SETTINGS:
+            raise InvalidRequestError(
+                f"the configuration {path} sets {name}, which is no setting",
+                fix=f"choose from {', '.join(_SETTINGS)}",
+                place=path,
+            )
+        fits, kind = _SETTINGS[name]
+        if not fits(value):
+            raise InvalidRequestError(
+                f"the configuration {path} sets {name} to what is not {kind}", fix="correct the file", place=path
+            )
+    return found

@@ -1,0 +1,335 @@
+"""Snapshot: what a table is at one version, and the frames that describe a table.
+
+A Snapshot is an immutable value. Identity, schema, protocol and properties are there at once; files and counts load
+on first touch. Pickling fills them and drops the loader, so that no store handle and no credential travels.
+The contracts of `lakeview.model.frames` are reached from here too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from html import escape
+from typing import Any, Protocol, cast
+
+import polars as pl
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.frames import ACTIONS as ACTIONS
+from lakeview.model.frames import CHANGES as CHANGES
+from lakeview.model.frames import CHANGES_PLAN as CHANGES_PLAN
+from lakeview.model.frames import COMMITS as COMMITS
+from lakeview.model.frames import DOMAIN_METADATA as DOMAIN_METADATA
+from lakeview.model.frames import FILES as FILES
+from lakeview.model.frames import LIFETIMES as LIFETIMES
+from lakeview.model.frames import PLAN as PLAN
+from lakeview.model.frames import RULES as RULES
+from lakeview.model.frames import SCHEMAS as SCHEMAS
+from lakeview.model.frames import TOMBSTONES as TOMBSTONES
+from lakeview.model.frames import TRANSACTIONS as TRANSACTIONS
+from lakeview.model.frames import VERSIONS as VERSIONS
+from lakeview.model.frames import live_records
+from lakeview.model.schema import Schema
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(moment: datetime) -> int:
+    """An aware moment as milliseconds since 1970, cut; InvalidRequestError for a naive one.
+
+    In whole numbers: by way of a float some moments lose a millisecond.
+    """
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidRequestError(
+            f"the moment {moment.isoformat(sep=' ')} has no time zone",
+            fix="give an aware datetime, such as datetime(2026, 7, 15, 3, 25, tzinfo=UTC)",
+            kind="naive-moment",
+        )
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TableProtocol:
+    """What a reader or writer must implement. Delta's two versions with their features, or Iceberg's one version."""
+
+    min_reader_version: int | None = None
+    min_writer_version: int | None = None
+    reader_features: tuple[str, ...] | None = None
+    writer_features: tuple[str, ...] | None = None
+    format_version: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The protocol in a few words: `reader 1 · writer 2` or `version 2`."""
+        if self.format_version is not None:
+            return f"version {self.format_version}"
+        if self.min_writer_version is None:  # a shared table: nobody writes it
+            return f"reader {self.min_reader_version}"
+        return f"reader {self.min_reader_version} · writer {self.min_writer_version}"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Every feature named, each once, in alphabetical order."""
+        return tuple(sorted({*(self.reader_features or ()), *(self.writer_features or ())}))
+
+
+@dataclass(frozen=True, slots=True)
+class TableMetadata:
+    """What a snapshot knows about itself without its files."""
+
+    address: str
+    format: str
+    version: int
+    timestamp: datetime | None
+    schema: Schema
+    partition_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] | None = None
+    protocol: TableProtocol = TableProtocol()
+    id: str | None = None
+    name: str | None = None
+    description: str | None = None
+    created: datetime | None = None
+    data_format: str = "parquet"
+
+
+class SnapshotLoader(Protocol):
+    """Where a snapshot's frames come from. Each is called at most once for the same columns, from one thread."""
+
+    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
+        """FILES with these columns, or all."""
+
+    def delete_files(self) -> pl.DataFrame:
+        """Files that delete rows (Iceberg), as FILES."""
+
+    def tombstones(self) -> pl.DataFrame:
+        """TOMBSTONES."""
+
+    def transactions(self) -> pl.DataFrame:
+        """TRANSACTIONS."""
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA."""
+
+    def rules(self) -> pl.DataFrame:
+        """RULES."""
+
+
+class Snapshot:
+    """A table at one version.
+
+    Made by a reader, or from frames for a test: `Snapshot(metadata, frames={"files": frame})`. Frames that are
+    neither given nor loadable are empty. `counts`: tells num_files, size_bytes and num_records, or some of them, where
+    the log knows them without a listing. Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        loader: SnapshotLoader | None = None,
+        *,
+        frames: Mapping[str, pl.DataFrame] | None = None,
+        counts: Callable[[], Mapping[str, int | None]] | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._loader = loader
+        self._known_counts = counts
+        self._frames: dict[str, pl.DataFrame] = dict(frames or {})
+        self._counts: dict[str, int | None] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """Everything known without files, as one value."""
+        return self._metadata
+
+    @property
+    def format(self) -> str:
+        """delta, iceberg or sharing."""
+        return self._metadata.format
+
+    @property
+    def version(self) -> int:
+        """The version (Iceberg: the snapshot id)."""
+        return self._metadata.version
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When this version was committed (aware, UTC), as time travel sees it; None where the log does not say."""
+        return self._metadata.timestamp
+
+    @property
+    def schema(self) -> Schema:
+        """The columns at this version."""
+        return self._metadata.schema
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """Partition columns in the order declared."""
+        return list(self._metadata.partition_columns)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Table properties as recorded."""
+        return dict(self._metadata.properties or {})
+
+    @property
+    def protocol(self) -> TableProtocol:
+        """What the table asks of readers and writers."""
+        return self._metadata.protocol
+
+    @property
+    def id(self) -> str | None:
+        """The table's unique id."""
+        return self._metadata.id
+
+    @property
+    def name(self) -> str | None:
+        """The name its owner gave it."""
+        return self._metadata.name
+
+    @property
+    def description(self) -> str | None:
+        """What its owner says about it."""
+        return self._metadata.description
+
+    @property
+    def created(self) -> datetime | None:
+        """When the table was created (aware, UTC)."""
+        return self._metadata.created
+
+    @property
+    def location(self) -> str:
+        """The address it was opened from, without credentials."""
+        return self._metadata.address
+
+    @property
+    def data_format(self) -> str:
+        """The encoding of data files: parquet."""
+        return self._metadata.data_format
+
+    @property
+    def loaded_bytes(self) -> int:
+        """What the frames that were loaded by now take, about."""
+        with self._lock:
+            return sum(int(frame.estimated_size()) for frame in self._frames.values())
+
+    @property
+    def files(self) -> pl.DataFrame:
+        """FILES: one row a live data file."""
+        return self._frame("files", FILES)
+
+    @property
+    def delete_files(self) -> pl.DataFrame:
+        """FILES: files that hold deletes (Iceberg); empty elsewhere."""
+        return self._frame("delete_files", FILES)
+
+    @property
+    def tombstones(self) -> pl.DataFrame:
+        """TOMBSTONES (Delta); empty elsewhere."""
+        return self._frame("tombstones", TOMBSTONES)
+
+    @property
+    def transactions(self) -> pl.DataFrame:
+        """TRANSACTIONS (Delta); empty elsewhere."""
+        return self._frame("transactions", TRANSACTIONS)
+
+    @property
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA (Delta); empty elsewhere."""
+        return self._frame("domain_metadata", DOMAIN_METADATA)
+
+    @property
+    def rules(self) -> pl.DataFrame:
+        """RULES: constraints, defaults, generated and identity columns, clustering and the like, as declared."""
+        return self._frame("rules", RULES)
+
+    @property
+    def num_files(self) -> int:
+        """Live data files, exact."""
+        return cast("int", self._count("num_files"))
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Bytes of the live data files, exact; None when the log records a size that no file has."""
+        return self._count("size_bytes")
+
+    @property
+    def num_records(self) -> int | None:
+        """Live rows, exact; None when a file's count or its deletes are unknown."""
+        return self._count("num_records")
+
+    def _frame(self, name: str, empty: pl.Schema) -> pl.DataFrame:
+        with self._lock:
+            if name not in self._frames:
+                if self._loader is None:
+                    self._frames[name] = pl.DataFrame(schema=empty)
+                elif name == "files":
+                    self._frames[name] = self._loader.files(None)
+                else:
+                    self._frames[name] = getattr(self._loader, name)()
+            return self._frames[name]
+
+    def _count(self, name: str) -> int | None:
+        with self._lock:
+            if name not in self._counts:
+                self._counts.update(self._counted(name))
+            return self._counts[name]
+
+    def _counted(self, name: str) -> dict[str, int | None]:
+        if "files" not in self._frames and self._known_counts is not None:
+            known, self._known_counts = dict(self._known_counts()), None
+            if name in known:
+                return known
+        if "files" in self._frames or self._loader is None:
+            files = self.files
+        elif name == "num_records":
+            files = self._loader.files(["size", "records", "deleted_records"])
+        else:  # the log's cheapest listing: no statistics are read for a size
+            files = self._loader.files(["size"])
+        counts: dict[str, int | None] = {"num_files": files.height, "size_bytes": _total(files["size"])}
+        if "records" in files.columns:
+            counts["num_records"] = _total(files.select(live_records()).to_series())
+        return counts
+
+    def __getstate__(self) -> dict[str, Any]:
+        for name in ("files", "delete_files", "tombstones", "transactions", "domain_metadata", "rules"):
+            getattr(self, name)
+        return {"metadata": self._metadata, "frames": self._frames}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["metadata"], frames=state["frames"])  # type: ignore[misc]  # the one way to fill the slots
+
+    def __repr__(self) -> str:
+        m = self._metadata
+        return f"Snapshot({m.address!r}, version={m.version}, columns={len(m.schema)})"
+
+    def _repr_html_(self) -> str:
+        m = self._metadata
+        facts = {
+            "table": m.name or m.address,
+            "version": str(m.version),
+            "committed": "unknown" if m.timestamp is None else f"{m.timestamp:%Y-%m-%d %H:%M} UTC",
+            "rows": "unknown" if self.num_records is None else f"{self.num_records:,}",
+            "files": f"{self.num_files:,}",
+            "bytes": "unknown" if self.size_bytes is None else f"{self.size_bytes:,}",
+            "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
+            "protocol": m.protocol.label,
+        }
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(k)}</th><td style='text-align:left'>{escape(v)}</td></tr>"
+            for k, v in facts.items()
+        )
+        columns = "".join(
+            f"<tr><td style='text-align:left'>{escape(f.name)}</td><td style='text-align:left'>{escape(str(f.type))}"
+            f"</td><td>{'' if f.nullable else 'not null'}</td></tr>"
+            for f in m.schema
+        )
+        summary = f"<summary>{len(m.schema)} columns</summary>"
+        return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"
+
+
+def _total(values: pl.Series) -> int | None:
+    """A sum, None where a part is unknown; in 128 bits, as many great numbers would turn negative in 64."""
+    return None if values.has_nulls() else int(values.cast(pl.Int128).sum())

@@ -1,0 +1,208 @@
+"""Table: what tables of every format can do. Readers make them; views, pages and notebooks use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+import polars as pl
+
+from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.findings import Finding
+from lakeview.model.frames import (
+    FORMAT_VERSIONS,
+    LOG_FILES,
+    MANIFESTS,
+    PARTITION_SPECS,
+    REFS,
+    SNAPSHOT_LOG,
+    SORT_ORDERS,
+    STATISTICS_FILES,
+)
+from lakeview.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalFile:
+    """How one data file is laid out inside, as its footer says: `size` and `footer_size` in bytes, `records` physical
+    rows; `created_by`: the library that wrote it; `chunks`: PHYSICAL."""
+
+    path: str
+    size: int
+    footer_size: int
+    records: int
+    row_groups: int
+    created_by: str | None
+    parquet_version: str
+    chunks: pl.DataFrame
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table opened from its address. Safe to use from several threads.
+
+    A moment is an aware datetime; a naive one raises InvalidRequestError. Errors are those of `lakeview.model.errors`.
+    """
+
+    @property
+    def format(self) -> str:
+        """delta, iceberg or sharing."""
+
+    @property
+    def address(self) -> str:
+        """Where it was opened, normalised, without credentials."""
+
+    @property
+    def latest_version(self) -> int:
+        """The newest version seen by the last refresh."""
+
+    def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
+        """The table at a version, a moment or a named ref; the latest without any."""
+
+    def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
+        """COMMITS, newest first: at most `limit` of them, of versions below `before`."""
+
+    def versions(self, *, look: bool = True) -> pl.DataFrame:
+        """VERSIONS, newest first: which can still be read, and why not. With `look=False` nothing is looked up for it,
+        and `readable` is null: it costs what the log costs, however many files there are."""
+
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS: one row for each version that changed the schema, oldest first."""
+
+    def commit(self, version: int) -> pl.DataFrame:
+        """ACTIONS: what one commit recorded."""
+
+    def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """FILES with only these columns read."""
+
+    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS: `_path`, `_deletion_vector`, then for each leaf column one struct
+        (`min, max, null_count, exact, null_count_exact`), parsed only for the columns asked."""
+
+    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES: from when to when each file was part of the table, of its default branch. With `columns`,
+        `statistics` too: a struct with one field for each, as in STATISTICS; and `written`, the rows of the file before
+        any delete, where that is known apart from `records`."""
+
+    def refs(self) -> pl.DataFrame:
+        """REFS: branches and tags; empty for a table that has one line of versions."""
+
+    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES along the versions of a branch or tag, with `columns` as `lifetimes`; VersionNotFoundError if there
+        is none of this name."""
+
+    def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """SCHEMAS along the versions of a branch or tag; VersionNotFoundError if there is none of this name."""
+
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG: which version was current when; empty where the current version is the last one."""
+
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS: empty where the partitioning of a table never changes."""
+
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS: empty where commits tell what a table asks of engines."""
+
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS: empty where none is declared."""
+
+    def manifests(self, version: int | None = None) -> pl.DataFrame:
+        """MANIFESTS of a version: empty where a log lists files itself."""
+
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES: empty where statistics lie in the log alone."""
+
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES: what the log itself takes, by one listing; empty where the log is not in sight."""
+
+    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
+        """PLAN: which files a filter would read, and what spares the others."""
+
+    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
+        """The rows, lazily; filters prune files; the version is pinned at this call."""
+
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that commits `start` to `end` (both included) inserted, updated and deleted: the table's columns,
+        then CHANGES."""
+
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before."""
+
+    def physical(self, path: str, version: int | None = None) -> PhysicalFile:
+        """How a file of a version is laid out inside; `path` as in FILES. Costs its footer: one request, seldom two.
+
+        InvalidRequestError for a file the version has not, UnsupportedTableError for one that is no Parquet file."""
+
+    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
+        """The rows that a version has and another one, `base`, has not (insert), and the reverse (delete), from their
+        files alone: the later one's columns, then `_change_type`. A row that was only copied is given both ways."""
+
+    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before."""
+
+    def check(self, now: datetime | None = None) -> list[Finding]:
+        """What the log breaks or leaves odd, worst first; works on tables that do not open. `now`: an aware moment by
+        which files too young to be judged are left out."""
+
+    def refresh(self) -> bool:
+        """True if there is a newer version; costs one listing and the new commits."""
+
+
+class OneLine:
+    """What a table answers whose log is one line of versions that lists its files itself: no branches, no manifests,
+    one partitioning. A reader of such a format inherits it."""
+
+    def refs(self) -> pl.DataFrame:
+        """REFS, empty."""
+        return pl.DataFrame(schema=REFS)
+
+    def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
+        """VersionNotFoundError: there are no refs."""
+        raise _no_ref(ref)
+
+    def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """VersionNotFoundError: there are no refs."""
+        raise _no_ref(ref)
+
+    def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG, empty."""
+        return pl.DataFrame(schema=SNAPSHOT_LOG)
+
+    def partition_specs(self) -> pl.DataFrame:
+        """PARTITION_SPECS, empty."""
+        return pl.DataFrame(schema=PARTITION_SPECS)
+
+    def format_versions(self) -> pl.DataFrame:
+        """FORMAT_VERSIONS, empty."""
+        return pl.DataFrame(schema=FORMAT_VERSIONS)
+
+    def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS, empty."""
+        return pl.DataFrame(schema=SORT_ORDERS)
+
+    def manifests(self, version: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of any version)
+        """MANIFESTS, empty."""
+        return pl.DataFrame(schema=MANIFESTS)
+
+    def statistics_files(self) -> pl.DataFrame:
+        """STATISTICS_FILES, empty."""
+        return pl.DataFrame(schema=STATISTICS_FILES)
+
+    def log_files(self) -> pl.DataFrame:
+        """LOG_FILES, empty: nobody told where the log is."""
+        return pl.DataFrame(schema=LOG_FILES)
+
+
+def as_declared(table: Table, version: int) -> int | None:
+    """What to ask a table for to get a version with the columns it has now: None for the newest one of a table with
+    branches, whose columns may have changed since it was written; else the version."""
+    newest = not table.refs().is_empty() and version == table.latest_version
+    return None if newest else version
+
+
+def _no_ref(ref: str) -> VersionNotFoundError:
+    return VersionNotFoundError(
+        f"there is no branch or tag {ref}: this table has one line of versions", fix="leave the ref out"
+    )

@@ -1,0 +1,93 @@
+"""The files of two versions to the rows that only one of them may have: what both hold cancels out and is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+import pyroaring
+
+from lakeview.model.change_columns import CHANGE_TYPE, change_schema
+from lakeview.model.frames import CHANGES_PLAN
+from lakeview.model.schema import Schema
+from lakeview.rows.tasks import FileTask, RowPositions, lazy_rows
+from lakeview.storage import Storage
+
+GAINED, LOST = "insert", "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """The positions that one holds and another does not. Implements `lakeview.rows.tasks.RowPositions`."""
+
+    positions: RowPositions
+    other: RowPositions | None
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions, read when called; errors as those of the two."""
+        found = self.positions.bitmap(storage)
+        return found if self.other is None else found - self.other.bitmap(storage)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The files to read of the base (`lost`) and of the version held against it (`gained`), all in one `schema`."""
+
+    base: int
+    version: int
+    lost: tuple[FileTask, ...]
+    gained: tuple[FileTask, ...]
+    schema: Schema
+
+    def plan(self) -> pl.DataFrame:
+        """CHANGES_PLAN: those of the base first; `version`: which of the two holds the file."""
+        sides = ((self.base, LOST, self.lost), (self.version, GAINED, self.gained))
+        rows = [
+            (version, kind, task.path, _count(task), task.size or None, "derived")
+            for version, kind, tasks in sides
+            for task in tasks
+        ]
+        return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
+
+    def rows(self, storage: Storage) -> pl.LazyFrame:
+        """The rows of these files: the columns of the schema, then `_change_type` (insert, delete), as CHANGES."""
+        names = change_schema(self.schema).names[: len(self.schema)]  # one of the table's may be called _change_type
+        sides = []
+        for kind, tasks in ((LOST, self.lost), (GAINED, self.gained)):
+            found = _lazily(tasks, self.schema, storage)
+            renamed = found.rename(dict(zip(self.schema.names, names, strict=True)))
+            sides.append(renamed.with_columns(pl.lit(kind).alias(CHANGE_TYPE)))
+        return pl.concat(sides)
+
+
+def _lazily(tasks: Sequence[FileTask], schema: Schema, storage: Storage) -> pl.LazyFrame:
+    return lazy_rows(lambda _where: iter(tasks), schema, storage)
+
+
+def difference(
+    base: tuple[int, Sequence[FileTask]], version: tuple[int, Sequence[FileTask]], schema: Schema
+) -> Difference:
+    """What the files of two versions do not share. All tasks yield `schema`.
+
+    A file of both with the same deletes is left out; of one whose deletes differ just the rows that those name are
+    read. Rows that were copied to another file are in both sides: who adds them up finds no difference.
+    """
+    before = {task.path: task for task in base[1]}
+    after = {task.path: task for task in version[1]}
+    lost = tuple(_only(before, after))
+    gained = tuple(_only(after, before))
+    return Difference(base[0], version[0], lost, gained, schema)
+
+
+def _only(mine: dict[str, FileTask], other: dict[str, FileTask]) -> Iterator[FileTask]:
+    for path, task in mine.items():
+        there = other.get(path)
+        if there is None or there.constants != task.constants:  # added again to another partition: other rows
+            yield task
+        elif there.deleted is not None and there.deleted != task.deleted:
+            yield replace(task, deleted=None, selected=Without(there.deleted, task.deleted))
+
+
+def _count(task: FileTask) -> int | None:
+    return task.records if task.deleted is None and task.selected is None else None

@@ -1,0 +1,176 @@
+"""A Parquet file's footer to what it says of itself: row groups, column chunks, encodings, bytes. No row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.frames import PHYSICAL
+from lakeview.model.schema import Schema
+from lakeview.model.table import PhysicalFile
+from lakeview.rows.casts import Match, located
+from lakeview.storage import Storage
+
+FIRST_READ = 64 << 10
+"""Most footers are smaller than this, so that one request is enough."""
+
+_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+_OTHERS = {b"Obj\x01": "an Avro file", b"ORC": "an ORC file", b"PFA1": "a Puffin file", _ENCRYPTED: "an encrypted file"}
+_TEXT_LENGTH = 80
+_MOST_RANGES = 20_000
+"""Of files with more column chunks the ranges are left out: turning them into text would take seconds."""
+
+
+def listed_size(files: pl.DataFrame, path: str, address: str) -> int:
+    """The size of a file by FILES; InvalidRequestError for one that is not among them: no other file is opened."""
+    sizes = files.filter(pl.col("path") == path)["size"]
+    if not sizes.len():
+        raise InvalidRequestError(
+            f"{path} is no file of this version of {address}",
+            fix="choose one of its files, or the version that held it",
+            place="file",
+            kind="unknown-file",
+        )
+    if (size := sizes[0]) is None:
+        raise CorruptTableError(
+            f"the log of {address} records a size that no file has for {path}",
+            fix="have the file rewritten by the engine that owns the table",
+            place=path,
+            kind="corrupt-file",
+        )
+    return int(size)
+
+
+def physical_file(
+    storage: Storage, path: str, size: int, schema: Schema | None = None, match: Match = "name", *, shown: str = ""
+) -> PhysicalFile:
+    """What the footer of a Parquet file of `size` bytes says: one request, two where the footer is large.
+
+    `schema` and `match` give its columns the names the table has for them now; `shown`: the path as recorded.
+    DataFileMissingError, UnsupportedTableError for a file of another kind, CorruptTableError for a broken footer.
+    """
+    name = shown or path
+    try:
+        tail = storage.read_range(path, max(0, size - FIRST_READ), min(size, FIRST_READ))
+        if len(tail) < 12 or tail[-4:] != _MAGIC:
+            _refuse(storage, path, name, size, tail)
+        length = int.from_bytes(tail[-8:-4], "little")
+        if length + 12 > size:
+            raise _broken(name, f"its footer of {length:,} bytes is longer than the file of {size:,}")
+        if length + 8 > len(tail):
+            tail = storage.read_range(path, size - length - 8, length + 8)
+    except FileNotFoundError as error:
+        raise DataFileMissingError(
+            f"data file {name} is in the log and not in the store",
+            fix="restore it, or read another version: the table's versions tell which are whole",
+            place=name,
+        ) from error
+    try:
+        # a file of nothing but its footer: readers of metadata look at its end alone
+        metadata = pq.read_metadata(pa.BufferReader(_MAGIC + tail[-(length + 8) :]))
+        return PhysicalFile(
+            path=name,
+            size=size,
+            footer_size=length,
+            records=metadata.num_rows,
+            row_groups=metadata.num_row_groups,
+            created_by=metadata.created_by or None,
+            parquet_version=metadata.format_version,
+            chunks=_chunks(metadata, _names(metadata, schema, match)),
+        )
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        raise _broken(name, (str(error) or type(error).__name__).splitlines()[0]) from error
+
+
+def _refuse(storage: Storage, path: str, name: str, size: int, tail: bytes) -> NoReturn:
+    head = storage.read_range(path, 0, 4)
+    for magic, kind in _OTHERS.items():
+        if head.startswith(magic) or tail[-4:] == magic:
+            raise UnsupportedTableError(
+                f"{name} is {kind}, and only of Parquet files can be told how they are laid out inside",
+                fix="look at it with the engine that wrote it",
+                place=name,
+                kind="unsupported-data-format",
+            )
+    raise _broken(name, f"it does not end as a Parquet file of {size:,} bytes does")
+
+
+def _broken(name: str, why: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"data file {name} cannot be looked into: {why}",
+        fix="restore the file from a backup, or read a version without it",
+        place=name,
+        kind="corrupt-data-file",
+    )
+
+
+def _names(metadata: pq.FileMetaData, schema: Schema | None, match: Match) -> dict[str, str]:
+    """What the table calls the file's top-level columns now; what it does not have keeps the file's name."""
+    if schema is None:
+        return {}
+    try:
+        held = list(metadata.schema.to_arrow_schema())
+        places = located(held, list(schema), match)
+    except pa.ArrowException:  # a type that Arrow has not, or a file without ids: its own names will do
+        return {}
+    return {held[place].name: f.name for f, place in zip(schema, places, strict=True) if place is not None}
+
+
+def _chunks(metadata: pq.FileMetaData, names: dict[str, str]) -> pl.DataFrame:
+    ranges = metadata.num_row_groups * metadata.num_columns <= _MOST_RANGES
+    rows = list(_rows(metadata, names, ranges))
+    return pl.DataFrame(rows, schema=PHYSICAL, orient="row")
+
+
+def _rows(metadata: pq.FileMetaData, names: dict[str, str], ranges: bool) -> Iterator[tuple[object, ...]]:
+    leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    logical = [str(leaf.logical_type) for leaf in leaves]
+    for group in range(metadata.num_row_groups):
+        held = metadata.row_group(group)
+        for i in range(held.num_columns):
+            chunk = held.column(i)
+            stored = chunk.path_in_schema
+            first, dot, rest = stored.partition(".")
+            low, high, nulls = _said(chunk) if ranges else (None, None, None)
+            yield (
+                group,
+                held.num_rows,
+                f"{names.get(first, first)}{dot}{rest}",
+                stored,
+                chunk.physical_type,
+                None if logical[i] == "None" else logical[i],
+                chunk.compression,
+                ", ".join(chunk.encodings),
+                chunk.num_values,
+                nulls,
+                low,
+                high,
+                chunk.total_compressed_size,
+                chunk.total_uncompressed_size,
+                chunk.has_dictionary_page,
+                chunk.has_column_index,
+                chunk.bloom_filter_offset is not None,
+            )
+
+
+def _said(chunk: pq.ColumnChunkMetaData) -> tuple[str | None, str | None, int | None]:
+    try:
+        told = chunk.statistics
+        if told is None:
+            return None, None, None
+        nulls = told.null_count if told.has_null_count else None
+        if not told.has_min_max:
+            return None, None, nulls
+        return _text(told.min), _text(told.max), nulls
+    except (pa.ArrowException, ValueError, OverflowError):  # a type whose ends Arrow cannot tell, or no such moment
+        return None, None, None
+
+
+def _text(value: object) -> str:
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"

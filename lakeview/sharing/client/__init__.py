@@ -1,0 +1,1 @@
+"""The recipient's end of Delta Sharing: a profile to tables, snapshots and rows."""

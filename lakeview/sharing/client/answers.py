@@ -1,0 +1,191 @@
+"""Lines of an answer to what it says: its head, its files and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import msgspec
+
+from lakeview.delta.log.actions import Format, Metadata, Protocol
+from lakeview.model.errors import SharingError, UnsupportedTableError
+from lakeview.model.printable import printable
+from lakeview.sharing.protocol.messages import (
+    READER_VERSION,
+    URL_ACCESS,
+    EndStreamAction,
+    FileLine,
+    Line,
+    MetadataLine,
+    ProtocolLine,
+    ResponseFormat,
+    parse_line,
+)
+
+Kind = Literal["file", "add", "remove", "cdf"]
+_KINDS: tuple[Kind, ...] = ("file", "add", "remove", "cdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What every answer about a table begins with. `version`: of its Delta-Table-Version header.
+
+    In parquet format `protocol` is the sharing protocol's one version, and `metadata` what the answer says in the
+    words of the Delta log; in delta format both are the log's own.
+    """
+
+    version: int
+    format: ResponseFormat
+    protocol: Protocol
+    metadata: Metadata
+
+    @property
+    def same_table(self) -> tuple[object, ...]:
+        """What no page of one answer may change."""
+        return (self.version, self.format, self.metadata.id, self.metadata.schema_string)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer, all its pages together.
+
+    `files`: each with its kind, in the order sent; `schemas`: metaData of later versions by version, where history was
+    asked for; `end`: what the last line said, None where there is none.
+    """
+
+    head: Head
+    files: Sequence[tuple[Kind, FileLine]] = ()
+    schemas: Sequence[tuple[int, Metadata]] = ()
+    end: EndStreamAction | None = None
+
+    def followed_by(self, page: Answer) -> Answer:
+        """This page and the next. SharingError if the next is about something else."""
+        if page.head.same_table != self.head.same_table:
+            raise _broken("the pages of one answer are about different versions of the table", "different-pages")
+        return replace(page, head=self.head, files=[*self.files, *page.files], schemas=[*self.schemas, *page.schemas])
+
+
+@dataclass(slots=True)
+class _Read:
+    protocol: ProtocolLine | None = None
+    metadata: MetadataLine | None = None
+    files: list[tuple[Kind, FileLine]] = field(default_factory=list)
+    schemas: list[tuple[int, Metadata]] = field(default_factory=list)
+    end: EndStreamAction | None = None
+
+
+def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = True, must_end: bool = False) -> Answer:
+    """The lines of one page. `must_end`: the server said that an endStreamAction comes last.
+
+    SharingError for lines that break the protocol, a stream that stops before its end, and what the server says went
+    wrong while it wrote; UnsupportedTableError for a protocol newer than ours.
+    """
+    read = _Read()
+    for number, data in enumerate(lines, 1):
+        if read.end is not None:
+            raise _broken(f"line {number} comes after the end of the stream", "bad-line")
+        _take(read, _parsed(data, number), number)
+    if read.end is not None and read.end.error_message:
+        raise SharingError(
+            f"the server broke off: {' '.join(read.end.error_message.split())}",
+            fix="try again; if it goes on, ask whoever runs the server",
+            kind="sharing-broke-off",
+        )
+    if must_end and read.end is None:
+        raise _broken("the answer stopped before its end", "incomplete-answer")
+    if read.protocol is None or read.metadata is None:
+        missing = "protocol" if read.protocol is None else "metaData"
+        raise _broken(f"the answer has no {missing} line", "incomplete-answer")
+    head = _head(read.protocol, read.metadata, version)
+    if head.format is ResponseFormat.DELTA and not delta_allowed:
+        raise _broken("it answered in delta format, which was not asked for", "unasked-format")
+    return Answer(head, read.files, read.schemas, read.end)
+
+
+def _parsed(data: bytes, number: int) -> Line:
+    try:
+        return parse_line(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _broken(f"line {number} cannot be read: {error}", "bad-line") from error
+
+
+def _take(read: _Read, line: Line, number: int) -> None:
+    if line.protocol is not None:
+        read.protocol = read.protocol or line.protocol
+        _check_version(line.protocol)
+    elif line.meta_data is not None:
+        require_url_access(line.meta_data.access_modes, "the table")
+        if read.metadata is None:
+            read.metadata = line.meta_data
+        if line.meta_data.version is not None:
+            read.schemas.append((line.meta_data.version, _metadata(line.meta_data)))
+    elif line.end_stream_action is not None:
+        read.end = line.end_stream_action
+    else:
+        for kind in _KINDS:
+            file: FileLine | None = getattr(line, kind)
+            if file is not None:
+                _check_file(file, number)
+                read.files.append((kind, file))
+
+
+def _check_version(line: ProtocolLine) -> None:
+    """ "When a client is running an unsupported protocol version, it should show an error message instructing the user
+    to upgrade to a newer version of their client"."""
+    if line.min_reader_version is not None and line.min_reader_version > READER_VERSION:
+        raise UnsupportedTableError(
+            f"the server speaks version {line.min_reader_version} of the sharing protocol; this client knows version "
+            f"{READER_VERSION}",
+            fix="upgrade lakeview",
+            place="protocol.minReaderVersion",
+            kind="unsupported-reader-version",
+        )
+
+
+def require_url_access(modes: Sequence[str] | None, table: str) -> None:
+    """UnsupportedTableError for a table whose files are given in another way than by URL. Without modes, or with an
+    empty list of them, it is by URL."""
+    if modes and URL_ACCESS not in modes:
+        named = ", ".join(printable(mode)[:40] for mode in modes[:5])
+        raise UnsupportedTableError(
+            f"{table} is shared in access mode {named} only, and this client reads files by URL",
+            fix="ask whoever shares it to allow access by URL, or open the table's own address with credentials for it",
+            place="accessModes",
+            kind="unsupported-access-mode",
+        )
+
+
+def _check_file(file: FileLine, number: int) -> None:
+    if file.delta_single_action is None and (file.url is None or file.size is None):
+        raise _broken(f"line {number} is a file without {'url' if file.url is None else 'size'}", "bad-line")
+
+
+def _head(protocol: ProtocolLine, metadata: MetadataLine, version: int) -> Head:
+    delta = protocol.delta_protocol is not None
+    if delta != (metadata.delta_metadata is not None):
+        raise _broken("protocol and metaData are in different formats", "bad-line")
+    if protocol.delta_protocol is not None:
+        return Head(version, ResponseFormat.DELTA, protocol.delta_protocol, _metadata(metadata))
+    return Head(version, ResponseFormat.PARQUET, Protocol(min_writer_version=0), _metadata(metadata))
+
+
+def _metadata(line: MetadataLine) -> Metadata:
+    if line.delta_metadata is not None:
+        return line.delta_metadata
+    return Metadata(
+        line.id,
+        line.name,
+        line.description,
+        Format() if line.format is None else Format(line.format.provider),
+        line.schema_string,
+        line.partition_columns,
+        None,
+        line.configuration,
+    )
+
+
+def _broken(what: str, kind: str) -> SharingError:
+    return SharingError(
+        f"the server's answer breaks the sharing protocol: {what}", fix="ask whoever runs the server", kind=kind
+    )

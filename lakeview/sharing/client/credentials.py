@@ -1,0 +1,144 @@
+"""What a profile holds to the header that a request carries; nothing here shows, pickles or logs a secret."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NoReturn, Protocol
+
+from lakeview.model.errors import InvalidRequestError
+
+_EARLY = timedelta(seconds=60)
+"""A token is renewed this long before it ends: a request under way is not cut off."""
+
+
+class Secret:
+    """A text that is shown as ***, and does not travel."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text itself, for the one place that sends it."""
+        return self._text
+
+    def hidden_in(self, text: str) -> str:
+        """A text without this one: servers may echo what they were sent."""
+        return text.replace(self._text, "***") if self._text else text
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return 0  # not even its hash is worth knowing
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidRequestError(
+            "a credential does not travel to another process",
+            fix="open the share again there, from its profile",
+            kind="secret",
+        )
+
+
+class Credentials(Protocol):
+    """How requests say who asks."""
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What must never be shown."""
+
+    def header(self, now: datetime) -> str:
+        """The Authorization header's value at an aware moment; may ask a token endpoint. SharingError if it refuses."""
+
+    def renew(self) -> bool:
+        """Forget what can be had anew, after a 401; False if there is nothing to renew."""
+
+
+@dataclass(frozen=True, slots=True)
+class BearerToken:
+    """A token that was handed out once."""
+
+    token: Secret
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        return (self.token,)
+
+    def header(self, now: datetime) -> str:  # noqa: ARG002 (a token of this kind does not change)
+        return f"Bearer {self.token.reveal()}"
+
+    def renew(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class BasicLogin:
+    """A name and a password."""
+
+    username: str
+    password: Secret
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        return (self.password, Secret(self._encoded()))
+
+    def _encoded(self) -> str:
+        return base64.b64encode(f"{self.username}:{self.password.reveal()}".encode()).decode()
+
+    def header(self, now: datetime) -> str:  # noqa: ARG002 (a login does not change)
+        return f"Basic {self._encoded()}"
+
+    def renew(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a token endpoint gave, and for how many seconds it holds."""
+
+    text: Secret
+    seconds: float
+
+
+class ClientCredentials:
+    """OAuth client credentials: a token is asked for, kept until shortly before it ends, and asked for again.
+
+    `ask` goes to the token endpoint (`lakeview.sharing.client.http`); it is called from one thread at a time.
+    """
+
+    def __init__(self, client_id: str, client_secret: Secret, ask: Callable[[ClientCredentials], Token]) -> None:
+        self.client_id = client_id
+        self.client_secret = client_secret
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._token: Token | None = None
+        self._until: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"ClientCredentials({self.client_id!r})"
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        token = self._token
+        return (self.client_secret,) if token is None else (self.client_secret, token.text)
+
+    def header(self, now: datetime) -> str:
+        with self._lock:
+            if self._token is None or (self._until is not None and now >= self._until):
+                self._token = self._ask(self)
+                held = timedelta(seconds=self._token.seconds)
+                self._until = now + max(held - _EARLY, held / 2)
+            return f"Bearer {self._token.text.reveal()}"
+
+    def renew(self) -> bool:
+        with self._lock:
+            self._token = None
+        return True

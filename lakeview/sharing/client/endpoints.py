@@ -1,0 +1,355 @@
+"""A profile to what a sharing server tells: what is shared, and a table's version, metadata, files and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.features import READER_FEATURES
+from lakeview.delta.write.writer import Clock, system_clock
+from lakeview.model.errors import LakeviewError, SharingError
+from lakeview.sharing.client.answers import Answer, read_answer, require_url_access
+from lakeview.sharing.client.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials, Secret, Token
+from lakeview.sharing.client.http import Http, Limits, check_endpoint
+from lakeview.sharing.client.profile import BASIC, OAUTH, Profile, TableName
+from lakeview.sharing.client.refusals import RetryLaterError, failure
+from lakeview.sharing.protocol.messages import (
+    CAPABILITIES_HEADER,
+    JSON,
+    VERSION_HEADER,
+    Capabilities,
+    QueryRequest,
+    ResponseFormat,
+    SchemaPage,
+    SharePage,
+    TablePage,
+    moment_text,
+    parse_capabilities,
+    path_of,
+    table_path,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+P = TypeVar("P", SharePage, SchemaPage, TablePage)
+
+SHARES = pl.Schema({"share": pl.String(), "id": pl.String()})
+SCHEMAS = pl.Schema({"share": pl.String(), "schema": pl.String()})
+TABLES = pl.Schema(
+    {
+        "share": pl.String(), "schema": pl.String(), "table": pl.String(), "id": pl.String(),
+        "share_id": pl.String(), "address": pl.String(), "access_modes": pl.List(pl.String()),
+    }
+)  # fmt: skip
+"""What is shared, one row each, in the server's order; ids are null where the server gives none. `address`: what
+`lakeview.open_table` takes; `access_modes`: url, dir or both, null where the server does not say, which means url. A
+table without url among them cannot be read by this client."""
+
+CAPABILITIES = Capabilities(
+    (ResponseFormat.DELTA, ResponseFormat.PARQUET),
+    frozenset(name.lower() for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck")),
+    end_stream=True,
+)
+"""What is asked for: both formats, and the reader features that concern files (a share has no checkpoints)."""
+
+_MAX_PAGES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request: `what` names it in errors; `json` is a body."""
+
+    method: str
+    path: str
+    what: str
+    parameters: Mapping[str, str | int | None] | None = None
+    json: bytes | None = None
+    capabilities: bool = False
+
+
+class SharingClient:
+    """The endpoints of one server as one recipient. Safe to use from several threads; nothing is kept between calls.
+
+    Every call may raise AccessDeniedError (credentials refused, expired or not granted), NotATableError (not there),
+    StoreUnavailableError (no answer after about a minute of attempts) and SharingError (refused, or the protocol
+    broken). Their messages are the server's where it has one; no secret is ever in them.
+    """
+
+    def __init__(self, profile: Profile, *, limits: Limits | None = None, clock: Clock = system_clock) -> None:
+        self.profile = profile
+        self.http = Http(limits or Limits())
+        self.clock = clock
+        check_endpoint(self.http, profile.endpoint)
+        if profile.kind == OAUTH:
+            check_endpoint(self.http, profile.token_endpoint)
+        self._credentials = self._login()
+        self.ends_streams = False
+        """Whether an answer of this server has said that an endStreamAction would come."""
+
+    def __repr__(self) -> str:
+        return f"SharingClient({self.profile.endpoint!r})"
+
+    # -- what is shared
+
+    def shares(self) -> pl.DataFrame:
+        """SHARES."""
+        rows = self._listed(SharePage, ("shares",), "the shares", lambda p: [(s.name, s.id) for s in p.items or ()])
+        return pl.DataFrame(rows, schema=SHARES, orient="row")
+
+    def schemas(self, share: str) -> pl.DataFrame:
+        """SCHEMAS of a share."""
+        path, what = ("shares", share, "schemas"), f"share {share}"
+        rows = self._listed(SchemaPage, path, what, lambda p: [(s.share, s.name) for s in p.items or ()])
+        return pl.DataFrame(rows, schema=SCHEMAS, orient="row")
+
+    def tables(self, share: str, schema: str) -> pl.DataFrame:
+        """TABLES of a schema."""
+        return self._tables(("shares", share, "schemas", schema, "tables"), f"schema {share}.{schema}")
+
+    def all_tables(self, share: str) -> pl.DataFrame:
+        """TABLES of a share; asked schema by schema where the server knows no other way."""
+        try:
+            return self._tables(("shares", share, "all-tables"), f"share {share}")
+        except LakeviewError as error:
+            if error.kind != "not-shared":
+                raise
+        found = [self.tables(share, schema) for schema in self.schemas(share)["schema"]]
+        return pl.concat([pl.DataFrame(schema=TABLES), *found])
+
+    # -- a table
+
+    def version(self, table: TableName, since: datetime | None = None) -> int:
+        """The table's latest version; with `since` (an aware moment) the first one from then on."""
+        asked = {"startingTimestamp": None if since is None else moment_text(since)}
+        plain = table_path(table.share, table.schema, table.name)
+        try:
+            return self._version(_Call("GET", f"{plain}/version", f"table {table}", asked))
+        except LakeviewError as error:
+            if error.kind not in ("not-shared", "method-not-allowed"):
+                raise
+        return self._version(_Call("HEAD", plain, f"table {table}", asked))  # the only way of the first servers
+
+    def require_url_access(self, table: TableName) -> None:
+        """UnsupportedTableError if the list of the table's schema names access modes for it without url."""
+        tables = self.tables(table.share, table.schema).filter(pl.col("table").str.to_lowercase() == table.name.lower())
+        for modes in tables["access_modes"]:
+            require_url_access(None if modes is None else modes.to_list(), f"table {table}")
+
+    def metadata(self, table: TableName, *, version: int | None = None, at: datetime | None = None) -> Answer:
+        """The head of a table, at a version or a moment where its history is shared."""
+        asked = {"version": version, "timestamp": None if at is None else moment_text(at)}
+        return self._lines(_Call("GET", _path(table, "metadata"), f"table {table}", asked, capabilities=True))
+
+    def query(self, table: TableName, request: QueryRequest) -> Answer:
+        """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
+
+        def page(token: str | None) -> Answer:
+            body = msgspec.json.encode(request if token is None else replace_token(request, token))
+            return self._lines(_Call("POST", _path(table, "query"), f"table {table}", json=body, capabilities=True))
+
+        return _paged(page)
+
+    def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
+        """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
+        asked: dict[str, str | int | None] = {"includeHistoricalMetadata": "true"}
+        for side, given in (("starting", start), ("ending", end)):
+            if isinstance(given, datetime):
+                asked[f"{side}Timestamp"] = moment_text(given)
+            elif given is not None:
+                asked[f"{side}Version"] = given
+
+        def page(token: str | None) -> Answer:
+            parameters = {**asked, "pageToken": token}
+            return self._lines(
+                _Call("GET", _path(table, "changes"), f"changes of table {table}", parameters, capabilities=True)
+            )
+
+        return _paged(page)
+
+    # -- inside
+
+    def _tables(self, path: tuple[str, ...], what: str) -> pl.DataFrame:
+        def rows(page: TablePage) -> list[tuple[Any, ...]]:
+            return [
+                (
+                    t.share, t.schema, t.name, t.id, t.share_id,
+                    f"{self.profile.address}#{t.share}.{t.schema}.{t.name}", t.access_modes,
+                )
+                for t in page.items or ()
+            ]  # fmt: skip
+
+        return pl.DataFrame(self._listed(TablePage, path, what, rows), schema=TABLES, orient="row")
+
+    def _listed(
+        self, kind: type[P], path: tuple[str, ...], what: str, rows: Callable[[P], list[tuple[Any, ...]]]
+    ) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        seen: set[str] = set()
+        token: str | None = None
+        while True:
+            call = _Call("GET", path_of(path), what, {"pageToken": token})
+            page = self._send(call, lambda response: self._body(response, kind))
+            found += rows(page)
+            token = page.next_page_token
+            if not token:  # "may be an empty string or missing when there are no additional results"
+                return found
+            _check_token(token, seen)
+
+    def _body(self, response: httpx.Response, kind: type[P]) -> P:
+        try:
+            return msgspec.json.decode(self.http.body(response, self.http.limits.body), type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise SharingError(
+                f"the server's list cannot be read: {error}", fix="check the endpoint in the profile", kind="bad-body"
+            ) from error
+
+    def _version(self, call: _Call) -> int:
+        return self._send(call, _version_of)
+
+    def _lines(self, call: _Call) -> Answer:
+        def read(response: httpx.Response) -> Answer:
+            said = parse_capabilities(response.headers.get(CAPABILITIES_HEADER))
+            self.ends_streams = self.ends_streams or said.end_stream is True
+            return read_answer(self.http.lines(response), _version_of(response), must_end=said.end_stream is True)
+
+        return self._send(call, read)
+
+    def _send(self, call: _Call, read: Callable[[httpx.Response], T]) -> T:
+        """What an answer says; tried again as long as that may help, and once with new credentials after a 401."""
+        query = {k: v for k, v in (call.parameters or {}).items() if v is not None}
+        url = f"{self.profile.endpoint}/{call.path}" + (f"?{urlencode(query)}" if query else "")
+
+        def attempt() -> T:
+            headers = {"Authorization": self._authorization(), "Accept-Encoding": "gzip"}
+            if call.capabilities:
+                headers[CAPABILITIES_HEADER] = CAPABILITIES.header
+            if call.json is not None:
+                headers["Content-Type"] = JSON
+            with self.http.opened(call.method, url, headers=headers, content=call.json) as response:
+                if response.is_success:
+                    return read(response)
+                body = b"" if call.method == "HEAD" else self.http.body(response, self.http.limits.body)
+                raise self._failed(response, body, call)
+
+        def twice() -> T:
+            try:
+                return attempt()
+            except LakeviewError as error:
+                if error.kind != "sharing-unauthenticated" or not self._credentials.renew():
+                    raise
+            return attempt()
+
+        return self.http.retried(twice, url)
+
+    def _failed(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
+        if response.status_code == 405:
+            return SharingError(f"the server knows no {call.method} of {call.what}", kind="method-not-allowed")
+        return failure(response, self._hidden(body), call.what)
+
+    def _hidden(self, body: bytes) -> bytes:
+        text = body.decode(errors="replace")
+        for secret in self._credentials.secrets:
+            text = secret.hidden_in(text)
+        return text.encode()
+
+    def _authorization(self) -> str:
+        now = self.clock()
+        self.profile.check(now)
+        return self._credentials.header(now)
+
+    def _login(self) -> Credentials:
+        profile = self.profile
+        if profile.kind == BASIC:
+            return BasicLogin(profile.user, profile.secret)
+        if profile.kind == OAUTH:
+            return ClientCredentials(profile.user, profile.secret, self._ask_token)
+        return BearerToken(profile.secret)
+
+    def _ask_token(self, credentials: ClientCredentials) -> Token:
+        """OAuth 2.0, Client Credentials Grant (RFC 6749, 4.4)."""
+        url = self.profile.token_endpoint
+        form = {"grant_type": "client_credentials"} | ({"scope": self.profile.scope} if self.profile.scope else {})
+        headers = {
+            "Authorization": BasicLogin(credentials.client_id, credentials.client_secret).header(self.clock()),
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+        }
+
+        def attempt() -> Token:
+            with self.http.opened("POST", url, headers=headers, content=urlencode(form).encode()) as response:
+                body = self.http.body(response, self.http.limits.body)
+                if not response.is_success:
+                    told = credentials.client_secret.hidden_in(body.decode(errors="replace")).encode()
+                    raise failure(response, told, "a token")
+                return _token(body)
+
+        return self.http.retried(attempt, url)
+
+
+class _TokenBody(msgspec.Struct, frozen=True):
+    access_token: str
+    expires_in: float | str = 3600.0
+
+
+def _token(body: bytes) -> Token:
+    try:
+        found = msgspec.json.decode(body, type=_TokenBody)
+        return Token(Secret(found.access_token), max(0.0, float(found.expires_in)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        # without its cause: the cause may quote the token
+        raise SharingError(
+            "the token endpoint gave no token that can be read", fix="check tokenEndpoint in the profile",
+            kind="bad-body",
+        ) from None  # fmt: skip
+
+
+def replace_token(request: QueryRequest, token: str) -> QueryRequest:
+    """The request for the next page: the same, with the page's token."""
+    return msgspec.structs.replace(request, page_token=token)
+
+
+def _path(table: TableName, tail: str) -> str:
+    return table_path(table.share, table.schema, table.name, tail)
+
+
+def _version_of(response: httpx.Response) -> int:
+    text = response.headers.get(VERSION_HEADER, "")
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+        raise SharingError(
+            f"the server's answer has no {VERSION_HEADER} that is a number",
+            fix="check the endpoint in the profile",
+            kind="no-version",
+        )
+    return int(text)
+
+
+def _paged(page: Callable[[str | None], Answer]) -> Answer:
+    answer = page(None)
+    seen: set[str] = set()
+    while answer.end is not None and answer.end.next_page_token:
+        _check_token(answer.end.next_page_token, seen)
+        found = page(answer.end.next_page_token)
+        known = [t for t in (answer.end.min_url_expiration_timestamp,) if t is not None]
+        answer = answer.followed_by(found)
+        if known and answer.end is not None:
+            earliest = min([*known, *(t for t in (answer.end.min_url_expiration_timestamp,) if t is not None)])
+            answer = replace(answer, end=msgspec.structs.replace(answer.end, min_url_expiration_timestamp=earliest))
+    return answer
+
+
+def _check_token(token: str, seen: set[str]) -> None:
+    if token in seen or len(seen) >= _MAX_PAGES:
+        raise SharingError(
+            "the server gave the token of a page that was read already: its list has no end",
+            fix="ask whoever runs the server",
+            kind="endless-pages",
+        )
+    seen.add(token)

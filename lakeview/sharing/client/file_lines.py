@@ -1,0 +1,125 @@
+"""File lines of an answer to the actions of a log, whose paths are ids and not URLs, and to the URLs of these ids.
+
+A URL is signed anew with every answer and lets whoever has it read the file: it is no name, and it is never shown. The
+protocol's name of a file is its id: "The same file is guaranteed to have the same id across multiple requests".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import msgspec
+import polars as pl
+from msgspec.structs import replace
+
+from lakeview.delta.log.actions import Action, AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
+from lakeview.delta.log.commits import Commit, file_actions
+from lakeview.delta.log.paths import decode_path, encode_path
+from lakeview.delta.log.record_counts import records
+from lakeview.model.errors import SharingError
+from lakeview.sharing.client.answers import Kind
+from lakeview.sharing.protocol.messages import FileLine
+
+VECTORS = "/deletion-vectors/"
+"""What stands before a deletion vector file's id in its path, so that it is no data file's."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedUrl:
+    """Where a file can be read until `expires` (milliseconds since 1970; None where the server does not say).
+
+    `size` in bytes, None where it is not known before.
+    """
+
+    url: str
+    size: int | None = None
+    expires: int | None = None
+
+    def __repr__(self) -> str:  # whoever has the URL can read the file
+        return f"SignedUrl(size={self.size}, expires={self.expires})"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Actions in the order sent, each with its version (0 where lines have none), and where their files are."""
+
+    actions: Sequence[tuple[int, Action]]
+    urls: dict[str, SignedUrl]
+
+    def frame(self, root: str) -> pl.DataFrame:
+        """FILE_ACTIONS with `records`."""
+        found = file_actions(self.commits(), root)
+        return found.with_columns(records(found["stats"], None))
+
+    def commits(self) -> list[Commit]:
+        """The actions by version, in ascending order."""
+        by_version: dict[int, list[Action]] = {}
+        for version, action in self.actions:
+            by_version.setdefault(version, []).append(action)
+        return [Commit(version, tuple(by_version[version])) for version in sorted(by_version)]
+
+
+def listed(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> Listed:
+    """The file lines of an answer. `until`: when the first of its URLs expires, for lines that do not say.
+
+    SharingError for a file that is named but not given a URL.
+    """
+    urls: dict[str, SignedUrl] = {}
+    actions = [(file.version or 0, _action(kind, file, urls, until)) for kind, file in files]
+    return Listed(actions, urls)
+
+
+def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int | None) -> Action:
+    expires = until if file.expiration_timestamp is None else file.expiration_timestamp
+    path = encode_path(file.id) if "%" in file.id else file.id  # paths of actions are decoded once
+    single = file.delta_single_action
+    if single is None:
+        assert file.url is not None, "a line in parquet format has a URL, or it is refused when it is read"
+        urls[file.id] = SignedUrl(file.url, file.size, expires)
+        return _from_parquet(kind, file, path)
+    found = single.add or single.remove or single.cdc
+    if found is None:
+        raise _broken(f"file {file.id} has an action of no known kind")
+    urls[file.id] = SignedUrl(found.path, found.size, expires)
+    if isinstance(found, AddCDCFile):
+        return _recorded(replace(found, path=path))
+    vector = None if found.deletion_vector is None else _named(found.deletion_vector, file, urls, expires)
+    action = replace(found, path=path, deletion_vector=vector)
+    return Action(add=action) if isinstance(action, AddFile) else Action(remove=action)
+
+
+def _from_parquet(kind: Kind, file: FileLine, path: str) -> Action:
+    values, size = file.partition_values or {}, file.size or 0
+    match kind:
+        case "remove":
+            return Action(remove=RemoveFile(path, file.timestamp, partition_values=values, size=size))
+        case "cdf":
+            return _recorded(AddCDCFile(path, values, size))
+    return Action(add=AddFile(path, size, values, stats=file.stats))
+
+
+def _recorded(action: AddCDCFile) -> Action:
+    return Action(cdc=msgspec.Raw(msgspec.json.encode(action)))
+
+
+def _named(
+    vector: DeletionVectorDescriptor, file: FileLine, urls: dict[str, SignedUrl], expires: int | None
+) -> DeletionVectorDescriptor:
+    """The descriptor of a vector, with an id in place of its URL; one that is inline stays as it is."""
+    match vector.storage_type:
+        case "i":
+            return vector
+        case "p":
+            # ids of data files and of vectors are two name spaces
+            path = VECTORS + quote(file.deletion_vector_file_id or file.id, safe="")
+            urls[decode_path(path)] = SignedUrl(vector.path_or_inline_dv, None, expires)
+            return replace(vector, path_or_inline_dv=path)
+    raise _broken(f"the deletion vector of file {file.id} has no URL")
+
+
+def _broken(what: str) -> SharingError:
+    return SharingError(
+        f"the server's answer breaks the sharing protocol: {what}", fix="ask whoever runs the server", kind="bad-line"
+    )

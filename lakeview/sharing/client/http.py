@@ -1,0 +1,305 @@
+"""Requests to answers: time-outs, retries, limits and errors of every call to a sharing server or to a signed URL."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from lakeview.model.config import VERSION
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError, SharingError, StoreUnavailableError
+from lakeview.sharing.client.refusals import RetryLaterError, without_control
+from lakeview.storage import back_off
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+USER_AGENT = f"lakeview/{VERSION}"
+_UNPACKED = 1 << 20
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how much. Times in seconds, sizes in bytes.
+
+    `connect`, `idle`: to open a connection, and between two pieces of an answer; `whole`: for one answer; `patience`:
+    for all attempts of a call together; `attempts`: at most so many; `body`: a JSON answer; `line`, `lines`, `stream`:
+    one line, their number, and an answer of lines together.
+    `plain_http`: whether http is allowed beyond loopback; `private`: whether URLs that a server hands out may lead into
+    private address ranges (not where several users share one process: they would reach its network).
+    """
+
+    connect: float = 10.0
+    idle: float = 60.0
+    whole: float = 900.0
+    patience: float = 60.0
+    attempts: int = 8
+    body: int = 16 << 20
+    line: int = 32 << 20
+    lines: int = 20_000_000
+    stream: int = 4 << 30
+    plain_http: bool = False
+    private: bool = True
+
+
+class Http:
+    """One pool of connections. Safe to use from several threads; credentials are given with each call."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        import httpx
+
+        self.limits = limits
+        timeout = httpx.Timeout(limits.idle, connect=limits.connect)
+        # where private addresses are refused no proxy is asked: it would resolve names in our place
+        self._client = httpx.Client(
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=limits.private,
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"},
+        )
+        self._close = weakref.finalize(self, self._client.close)  # a table is opened and forgotten, never closed
+        self._transport_errors: tuple[type[Exception], ...] = (httpx.TransportError, httpx.DecodingError)
+        self._bad_url = httpx.InvalidURL
+
+    def check_url(self, url: str, what: str, *, handed_out: bool = False) -> None:
+        """SharingError for a URL that must not be followed: neither http nor https, or plain http to another machine.
+
+        `handed_out`: a server gave it, so that private address ranges may be refused. No secret of it is quoted.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port, parts = None, None, urlsplit("")
+        if parts.scheme.lower() not in ("http", "https") or not host:
+            raise SharingError(
+                f"{what} is no http or https URL",
+                fix="ask whoever shares the data; a server must hand out URLs that can be read over the web",
+                place=shown(url),
+                kind="bad-url",
+            )
+        if parts.scheme.lower() == "http" and not is_loopback(host) and not self.limits.plain_http:
+            raise SharingError(
+                f"{what} is plain http to {host}, where everybody on the way can read it",
+                fix="ask for https, or set LAKEVIEW_PLAIN_HTTP=1 if the network between is yours",
+                place=shown(url),
+                kind="plain-http",
+            )
+        if handed_out and not self.limits.private:
+            _refuse_private(host, port, what)
+
+    def retried(self, call: Callable[[], T], url: str) -> T:
+        """What a call gives, tried again with growing pauses while it raises RetryLaterError and patience lasts."""
+        remote = not is_loopback(_host(url))
+        end = time.monotonic() + self.limits.patience
+        for attempt in range(self.limits.attempts):
+            try:
+                return call()
+            except RetryLaterError as later:
+                last = attempt + 1 == self.limits.attempts or time.monotonic() + later.wait > end
+                if last:
+                    raise later.error from later.__cause__
+                back_off(attempt, remote, later.wait)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    @contextlib.contextmanager
+    def opened(
+        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
+    ) -> Iterator[httpx.Response]:
+        """An answer whose body is still to be read. RetryLaterError where the connection fails, also while reading."""
+        host = _host(url) or "the server"
+        try:
+            with self._client.stream(method, url, headers=dict(headers), content=content) as response:
+                if not self.limits.private:  # a name may lead elsewhere than when it was looked up
+                    _check_peer(response, host)
+                yield response
+        except self._transport_errors as error:
+            raise RetryLaterError(
+                StoreUnavailableError(
+                    f"{host} does not answer as it should: {_reason(error)}",
+                    fix="try again; check that the server runs and can be reached from here",
+                    place=host,
+                )
+            ) from error
+        except (self._bad_url, UnicodeError) as error:
+            raise SharingError(f"{shown(url)} is no URL", fix="ask whoever shares the data", kind="bad-url") from error
+
+    def body(self, response: httpx.Response, most: int) -> bytes:
+        """The whole body. SharingError for one longer than `most` bytes, or one that takes too long."""
+        return b"".join(self.pieces(response, most))
+
+    def pieces(self, response: httpx.Response, most: int) -> Iterator[bytes]:
+        """A body piece by piece; errors as `body`."""
+        end = time.monotonic() + self.limits.whole
+        size = 0
+        for piece in _unpacked(response):
+            size += len(piece)
+            if size > most:
+                raise SharingError(
+                    f"the server sent more than {most:,} bytes, which is no answer to this question",
+                    fix="ask whoever runs the server",
+                    kind="answer-too-large",
+                )
+            if time.monotonic() > end:
+                raise StoreUnavailableError(
+                    f"the server's answer was not complete after {self.limits.whole:,.0f} seconds",
+                    fix="try again, or ask for fewer files with a filter",
+                )
+            yield piece
+
+    def lines(self, response: httpx.Response) -> Iterator[bytes]:
+        """The lines of a body, ends and blank ones left out. SharingError beyond the limits."""
+        held: list[bytes] = []
+        length = count = 0
+        for piece in self.pieces(response, self.limits.stream):
+            *whole, rest = piece.split(b"\n")
+            for part in whole:
+                held.append(part)
+                line = b"".join(held).strip()
+                held, length = [], 0
+                if len(line) > self.limits.line:
+                    raise _long_line(self.limits.line)
+                if line:
+                    count += 1
+                    yield line
+                if count > self.limits.lines:
+                    raise SharingError(
+                        f"the server sent more than {self.limits.lines:,} lines", kind="answer-too-large",
+                        fix="ask for fewer files with a filter",
+                    )  # fmt: skip
+            held.append(rest)
+            length += len(rest)
+            if length > self.limits.line:
+                raise _long_line(self.limits.line)
+        if line := b"".join(held).strip():
+            yield line
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._close()
+
+
+def _unpacked(response: httpx.Response) -> Iterator[bytes]:
+    """The bytes of a body, unpacked a megabyte at a time: a kilobyte may be packed gigabytes.
+
+    SharingError for a packing that was not asked for, or one within another, or one that is broken.
+    """
+    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing in ("identity", ""):
+        yield from response.iter_raw()
+        return
+    if packing not in ("gzip", "x-gzip", "deflate"):
+        raise _packed(f"packed as {without_control(packing)[:40]}, which was not asked for")
+    unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
+    try:
+        for raw in response.iter_raw():
+            while raw:
+                yield unpacker.decompress(raw, _UNPACKED)
+                raw = unpacker.unconsumed_tail
+        yield unpacker.flush()
+    except zlib.error as error:
+        raise _packed("broken where it is unpacked") from error
+    if not unpacker.eof:
+        raise _packed("broken where it is unpacked")
+
+
+def _packed(how: str) -> SharingError:
+    return SharingError(f"the server's answer is {how}", fix="ask whoever runs the server", kind="bad-answer")
+
+
+def shown(url: str) -> str:
+    """A URL without what signs it, or names and passwords in it."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return "a URL that cannot be read"
+    return f"{parts.scheme}://{host}{parts.path}" if host else "a URL without a host"
+
+
+def moved(url: str, location: str) -> str:
+    """Where a redirect leads. SharingError if that is no URL; where it may lead is the caller's to check."""
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise SharingError(
+            f"{shown(url)} moved to what is no URL", fix="ask whoever shares the data", kind="bad-url"
+        ) from error
+
+
+def _host(url: str) -> str:
+    """The host of a URL, empty for one that cannot be read."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this machine."""
+    if host.lower() in ("localhost", "localhost."):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _refuse_private(host: str, port: int | None, what: str) -> None:
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        raise StoreUnavailableError(f"{host} has no address: {error.strerror}", fix="try again", place=host) from error
+    if not all(_is_public(address) for address in found):
+        raise _private(host, what)
+
+
+def _check_peer(response: httpx.Response, host: str) -> None:
+    peer = response.extensions["network_stream"].get_extra_info("server_addr")
+    if peer is None or not _is_public(str(peer[0])):
+        raise _private(host, "the answer of a request")
+
+
+def _is_public(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_global
+
+
+def _private(host: str, what: str) -> AccessDeniedError:
+    return AccessDeniedError(
+        f"{what} leads to {host}, which lies in a private network",
+        fix="set LAKEVIEW_PRIVATE_NETWORKS=1 if everybody who uses this app may reach it",
+        place=host,
+        kind="private-address",
+    )
+
+
+def _reason(error: Exception) -> str:
+    return without_control(str(error)) or type(error).__name__
+
+
+def _long_line(most: int) -> SharingError:
+    return SharingError(
+        f"the server sent a line of more than {most:,} bytes",
+        fix="ask whoever runs the server",
+        kind="answer-too-large",
+    )
+
+
+def check_endpoint(http: Http, url: str) -> None:
+    """InvalidRequestError if credentials must not be sent to a URL of a profile, AccessDeniedError if it leads into a
+    private network where that is not allowed."""
+    try:
+        # who brings a profile chooses its endpoint: it is no more trusted than the URLs that come from there
+        http.check_url(url, "the endpoint of the profile", handed_out=True)
+    except SharingError as error:
+        raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error

@@ -1,0 +1,90 @@
+"""Tasks of a shared table that another process can read by itself: each carries the signed URL of its file.
+
+Whoever has such a task can read the file until the URL expires: they are for the workers of one job, not for keeping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import pyarrow as pa
+import pyroaring
+
+from lakeview.delta.write.writer import system_clock
+from lakeview.model.config import Config, settings
+from lakeview.model.errors import AccessDeniedError
+from lakeview.rows.tasks import FileTask, RowPositions, read_task
+from lakeview.sharing.client.blocks import Blocks
+from lakeview.sharing.client.file_lines import SignedUrl
+from lakeview.sharing.client.http import Http, Limits
+from lakeview.sharing.client.signed_files import SignedFiles
+from lakeview.storage import Storage
+
+
+def reach(config: Config) -> Limits:
+    """The limits that a configuration asks for."""
+    return Limits(plain_http=config.plain_http, private=config.private_networks)
+
+
+def travelling(task: FileTask, urls: Mapping[str, SignedUrl]) -> FileTask:
+    """A task that needs no store: its file, and its deletion vector's, are read where their URLs say.
+
+    `urls`: where the files of the table are now, by path.
+    """
+    deleted = task.deleted
+    found = replace(task, deleted=None, constants={}, fallbacks={}, match="name")
+    source = SignedRows(replace(task, deleted=None), _only(urls, task.path))
+    if deleted is None:
+        return replace(found, source=source)
+    path = getattr(deleted, "path", None)  # an inline one has none
+    return replace(
+        found, source=source, deleted=SignedPositions(deleted, task.root, {} if path is None else _only(urls, path))
+    )
+
+
+def _only(urls: Mapping[str, SignedUrl], path: str) -> dict[str, SignedUrl]:
+    return {path: urls[path]} if path in urls else {}
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRows:
+    """Reads the file of one task over its URL. Implements `lakeview.rows.tasks.RowSource`."""
+
+    task: FileTask
+    urls: Mapping[str, SignedUrl]
+
+    __hash__ = None  # type: ignore[assignment]  # URLs change: two of these are never the same work
+
+    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """All rows of the file in the schema of `task`."""
+        yield from read_task(replace(self.task, schema=task.schema), _files(task.root, self.urls), batch_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedPositions:
+    """The positions of one deletion vector, over its file's URL. Implements `lakeview.rows.tasks.RowPositions`."""
+
+    vector: RowPositions
+    root: str
+    urls: Mapping[str, SignedUrl]
+
+    __hash__ = None  # type: ignore[assignment]  # as above
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:  # noqa: ARG002 (it has a store of its own)
+        """The positions, read when called."""
+        return self.vector.bitmap(_files(self.root, self.urls))
+
+
+def _files(root: str, urls: Mapping[str, SignedUrl]) -> SignedFiles:
+    def expired() -> NoReturn:
+        raise AccessDeniedError(
+            f"the signed URLs of {root} have expired",
+            fix="start the job again, or ask whoever shares the table for URLs that hold longer",
+            place=root,
+            kind="expired-urls",
+        )
+
+    config = settings()
+    return SignedFiles(root, config, Http(reach(config)), system_clock, Blocks(), urls, expired)

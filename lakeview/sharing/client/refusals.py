@@ -1,0 +1,111 @@
+"""Answers other than success to errors: what the server said, and whether and when to ask it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakeview.model.errors import AccessDeniedError, LakeviewError, NotATableError, SharingError, StoreUnavailableError
+from lakeview.sharing.protocol.messages import ErrorBody
+
+if TYPE_CHECKING:
+    import httpx
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_ERROR_BODY = 64 << 10
+
+
+class RetryLaterError(Exception):
+    """An answer, or none, after which trying again may help; `error` is what to raise when patience ends."""
+
+    def __init__(self, error: LakeviewError, wait: float = 0.0) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait = wait
+
+
+def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
+    """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, else an error that says what to do.
+
+    `what`: what was asked for. The server's message is text, shortened and without control characters.
+    """
+    status = response.status_code
+    told = _message(body[:_ERROR_BODY])
+    said = f": {told}" if told else ""
+    match status:
+        case 401:
+            return AccessDeniedError(
+                f"the server does not accept the profile's credentials for {what}{said}",
+                fix="ask whoever shares the data for a new profile",
+                kind="sharing-unauthenticated",
+            )
+        case 403:
+            return AccessDeniedError(
+                f"the server refuses {what}{said}",
+                fix="ask whoever shares the data to grant it",
+                kind="sharing-forbidden",
+            )
+        case 404:
+            return NotATableError(
+                f"the server has no {what}{said}",
+                fix="check the names; list what is shared with the profile",
+                kind="not-shared",
+            )
+        case 429 | 500 | 502 | 503 | 504:
+            wait = retry_after(response.headers)
+            error = StoreUnavailableError(
+                f"the server cannot answer for {what} now ({status}){said}",
+                fix=f"try again in {wait:,.0f} seconds" if wait else "try again later",
+                kind="sharing-unavailable",
+            )
+            return RetryLaterError(error, wait)
+    return SharingError(
+        f"the server refused {what} ({status}){said}",
+        fix="change the request as the server says" if status == 400 else "ask whoever runs the server",
+        kind="sharing-refused",
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds to wait before asking again, 0 where a server does not say: "an HTTP-date or a number of seconds".
+
+    A date is compared with the `Date` of the same answer: the clock it was meant by, whatever ours says.
+    """
+    text = headers.get("Retry-After")
+    if not text:
+        return 0.0
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        then, now = _date(text), _date(headers.get("Date"))
+    return 0.0 if then is None or now is None else max(0.0, (then - now).total_seconds())
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text or "")
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)  # dates of HTTP are in GMT
+
+
+def _message(body: bytes) -> str:
+    """An error body's message, or a short body as it is if it is text and no page."""
+    try:
+        found = msgspec.json.decode(body, type=ErrorBody)
+        text = found.message or found.error_code
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body.decode(errors="replace")
+        if text.lstrip().startswith("<"):
+            return ""
+    return without_control(text).strip()[:600]
+
+
+def without_control(text: str) -> str:
+    """A text of somebody else's on one line, without what would steer a terminal."""
+    return _CONTROL.sub(" ", text)

@@ -1,0 +1,317 @@
+"""Signed URLs as a store: files read by ranges, kept by id, and asked for again when their URLs expire."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import IO, TYPE_CHECKING, NoReturn
+
+import polars as pl
+
+from lakeview.model.config import Config
+from lakeview.model.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    LakeviewError,
+    SharingError,
+    UnsupportedTableError,
+)
+from lakeview.model.snapshot import milliseconds
+from lakeview.sharing.client.blocks import BLOCK, Blocks
+from lakeview.sharing.client.file_lines import SignedUrl
+from lakeview.sharing.client.http import Http, moved, shown
+from lakeview.sharing.client.refusals import RetryLaterError, failure
+from lakeview.storage.interface import LISTING, Storage
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import httpx
+
+_TOTAL = re.compile(r"bytes (?P<first>\d+)-\d+/(?P<total>\d+)")
+_NEAR = 60_000
+_WHOLE = 64 << 20
+"""A store that sends no ranges has to send whole files: up to this size they are taken."""
+_AHEAD = 8
+"""Blocks read ahead of one that is read in order, at most."""
+_REFUSED = (400, 401, 403)
+"""What stores answer to a URL that is no longer good: S3 and Azure 403, Google 400."""
+_MOVED = (301, 302, 303, 307, 308)
+_HOPS = 3
+
+
+class SignedFiles(Storage):
+    """The files of one version of a shared table, read-only; paths are ids (`lakeview.sharing.client.file_lines`).
+
+    `urls`: where files are now; `again` asks the server for these URLs anew. The URLs themselves are never shown.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        config: Config,
+        http: Http,
+        clock: Callable[[], datetime],
+        blocks: Blocks,
+        urls: Mapping[str, SignedUrl],
+        again: Callable[[], Mapping[str, SignedUrl]],
+    ) -> None:
+        super().__init__(root, config)
+        self._http = http
+        self._clock = clock
+        self._blocks = blocks
+        self._urls = dict(urls)
+        self._again = again
+        self._near = _NEAR
+        self._url_lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"SignedFiles({self.root!r}, files={len(self._urls)})"
+
+    def add(self, urls: Mapping[str, SignedUrl]) -> None:
+        """More files, or newer URLs of the same."""
+        with self._url_lock:
+            self._urls.update(urls)
+
+    def urls(self) -> dict[str, SignedUrl]:
+        """Where files are now, by path; those about to expire are asked for again first."""
+        with self._url_lock:
+            first = next(iter(self._urls), None)
+        if first is not None:
+            self._good(first)
+        with self._url_lock:
+            return dict(self._urls)
+
+    # -- reading
+
+    def open(self, path: str) -> IO[bytes]:
+        self.count("open")
+        known = self._known(path)
+        if known.size is None:
+            raise UnsupportedTableError(f"the size of {path} is not known", fix="read the table whole", place=path)
+        return io.BufferedReader(_RangeFile(self, path, known.size), 64 << 10)
+
+    def read(self, path: str) -> bytes:
+        with self.open(path) as file:
+            return file.read()
+
+    def read_range(self, path: str, start: int, length: int) -> bytes:
+        """As any store. Of a file whose size is not known only these bytes are asked for, and none are kept."""
+        known = self._known(path)
+        if known.size is not None:
+            return self.part(path, start, min(length, max(known.size - start, 0)))
+        return self._fetch(path, start, length) if length else b""
+
+    def exists(self, path: str) -> bool:
+        return path in self._urls
+
+    def part(self, path: str, start: int, length: int, ahead: int = 0) -> bytes:
+        """Bytes of a file of known size, through the blocks kept; missing ones next to each other in one request."""
+        if length <= 0:
+            return b""
+        size = self._known(path).size or 0
+        first, last = start // BLOCK, (start + length - 1) // BLOCK
+        found: dict[int, bytes] = {}
+        missing: list[int] = []
+        for number in range(first, last + 1):
+            data = self._blocks.get(path, number)
+            if data is None:
+                missing.append(number)
+            else:
+                found[number] = data
+        if missing:
+            begin, end = missing[0], missing[-1]
+            end = min(end + ahead, (size - 1) // BLOCK)
+            data = self._fetch(path, begin * BLOCK, min((end + 1) * BLOCK, size) - begin * BLOCK)
+            for number in range(begin, end + 1):
+                block = data[(number - begin) * BLOCK : (number - begin + 1) * BLOCK]
+                self._blocks.put(path, number, block)
+                found[number] = block
+        whole = b"".join(found[number] for number in range(first, last + 1))
+        return whole[start - first * BLOCK : start - first * BLOCK + length]
+
+    def _known(self, path: str) -> SignedUrl:
+        with self._url_lock:
+            known = self._urls.get(path)
+        if known is None:
+            raise FileNotFoundError(path)
+        return known
+
+    def _good(self, path: str) -> SignedUrl:
+        """The URL of a file, asked for again if it is about to expire."""
+        known = self._known(path)
+        if known.expires is not None and self._left(known) < self._near:
+            self._renew(known, path)
+            known = self._known(path)
+            # a server whose URLs hold for seconds is not asked before every read
+            self._near = min(_NEAR, max(0, self._left(known) // 4))
+        return known
+
+    def _left(self, known: SignedUrl) -> int:
+        """Milliseconds that a URL still holds."""
+        return (known.expires or 0) - milliseconds(self._clock())
+
+    def _renew(self, old: SignedUrl, path: str) -> None:
+        """New URLs for all files, unless another thread has just fetched them."""
+        with self._url_lock:
+            if self._urls.get(path) is not old:
+                return
+            self._urls.update(self._again())
+
+    def _fetch(self, path: str, start: int, length: int) -> bytes:
+        """A range of a file. FileNotFoundError if it is gone, SharingError if the store answers otherwise."""
+        self.count("read")
+        known = self._good(path)
+        try:
+            return self._retried(known, path, start, length)
+        except _ExpiredError:
+            self._renew(known, path)
+        try:
+            return self._retried(self._known(path), path, start, length)
+        except _ExpiredError as error:
+            raise error.error from None
+
+    def _retried(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
+        return self._http.retried(lambda: self._followed(known, path, start, length), known.url)
+
+    def _followed(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
+        url = known.url
+        for _ in range(_HOPS):
+            self._http.check_url(url, f"the URL of file {path}", handed_out=True)
+            headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
+            with self._http.opened("GET", url, headers=headers) as response:
+                if response.status_code not in _MOVED or "location" not in response.headers:
+                    return self._taken(response, known, path, start, length)
+                url = moved(url, response.headers["location"])
+        raise SharingError(f"file {path} is moved about without end", fix="ask whoever shares the data", place=path)
+
+    def _taken(self, response: httpx.Response, known: SignedUrl, path: str, start: int, length: int) -> bytes:
+        match response.status_code:
+            case 206:
+                data = self._http.body(response, length)
+                _check_range(response.headers.get("Content-Range", ""), known, path, start)
+            case 200:
+                if (known.size or 0) > _WHOLE:
+                    raise SharingError(
+                        f"the store of file {path} sends no parts of files, and this one is large",
+                        fix="ask whoever shares the data for a store that answers range requests",
+                        place=path,
+                        kind="no-ranges",
+                    )
+                data = self._http.body(response, _WHOLE)
+                for number in range(-(-len(data) // BLOCK)):  # it was sent whole: it is not asked for again
+                    self._blocks.put(path, number, data[number * BLOCK : (number + 1) * BLOCK])
+                data = data[start : start + length]
+            case 404 | 410:
+                raise FileNotFoundError(path)
+            case 416:
+                data = b""
+            case _:
+                raise self._refused(response, path)
+        if known.size is not None and len(data) != length:
+            raise CorruptTableError(
+                f"file {path} holds {known.size:,} bytes by the server's list, and its store sent fewer",
+                fix="ask whoever shares the data",
+                place=path,
+                kind="corrupt-data-file",
+            )
+        return data
+
+    def _refused(self, response: httpx.Response, path: str) -> Exception:
+        error = failure(response, b"", f"file {path}")
+        if isinstance(error, RetryLaterError):
+            return error
+        # the store's own words may quote the URL: they are left out
+        told: LakeviewError = AccessDeniedError(
+            f"the store refuses file {path} ({response.status_code}), also after new URLs were asked for",
+            fix="ask whoever shares the data",
+            place=shown(str(response.url)),
+            kind="file-refused",
+        )
+        return _ExpiredError(told) if response.status_code in _REFUSED else told
+
+    # -- what a share has not
+
+    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:  # noqa: ARG002 (whatever is asked for)
+        """Nothing: a share has no folders."""
+        return pl.DataFrame(schema=LISTING)
+
+    def walk(self) -> pl.DataFrame:
+        """Nothing: which files there are, the listing of a version says."""
+        return pl.DataFrame(schema=LISTING)
+
+    def holds_files(self) -> bool:
+        """No, as `walk`."""
+        return False
+
+    def put_if_absent(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
+        self._unwritten(path)
+
+    def put(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
+        self._unwritten(path)
+
+    def delete(self, path: str) -> None:
+        self._unwritten(path)
+
+    def _unwritten(self, path: str) -> NoReturn:
+        raise UnsupportedTableError("a shared table is read, not written", fix="write it where it lies", place=path)
+
+
+class _ExpiredError(Exception):
+    """The store refused the URL: new ones may help; `error` is what to raise if they do not."""
+
+    def __init__(self, error: LakeviewError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _check_range(header: str, known: SignedUrl, path: str, start: int) -> None:
+    found = _TOTAL.match(header)
+    if found is None:  # a proxy may leave the total out: then the length is checked alone
+        return
+    if int(found["first"]) != start or (known.size is not None and int(found["total"]) != known.size):
+        raise CorruptTableError(
+            f"file {path} holds {int(found['total']):,} bytes in its store, {known.size or 0:,} by the server's list",
+            fix="ask whoever shares the data",
+            place=path,
+            kind="corrupt-data-file",
+        )
+
+
+class _RangeFile(io.RawIOBase):
+    """One file, read where it is asked for. What is read in order is read ahead, further each time."""
+
+    def __init__(self, files: SignedFiles, path: str, size: int) -> None:
+        self._files = files
+        self._path = path
+        self._size = size
+        self._at = 0
+        self._next = -1
+        self._ahead = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed's own buffer type
+        wanted = min(len(buffer), self._size - self._at)
+        if wanted <= 0:
+            return 0
+        self._ahead = min(_AHEAD, 2 * self._ahead + 1) if self._at == self._next else 0
+        data = self._files.part(self._path, self._at, wanted, self._ahead)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        self._next = self._at
+        return len(data)

@@ -1,0 +1,1 @@
+"""The Delta Sharing protocol as both ends speak it: messages, profiles and predicate hints."""

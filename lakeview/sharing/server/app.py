@@ -1,0 +1,162 @@
+"""Settings to an application: routes, and around each request who asks, what goes wrong, what the audit log says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from lakeview.model.errors import LakeviewError
+from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode
+from lakeview.sharing.server import changes, files, listing, reading
+from lakeview.sharing.server.access import Caller, caller_of
+from lakeview.sharing.server.audit import AuditLog, Entry
+from lakeview.sharing.server.context import Context
+from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.refusals import Refusal, refusal_of
+from lakeview.sharing.server.warm_up import load_ahead
+
+_LOG = logging.getLogger("lakeview.sharing.server")
+_ERROR_TYPE = "application/json; charset=utf-8"
+
+Endpoint = Callable[[Context], Awaitable[Response]]
+_TABLE = "/shares/{share}/schemas/{schema}/tables/{table}"
+_ENDPOINTS: tuple[tuple[str, str, str, Endpoint], ...] = (
+    ("/shares", "GET", "list", listing.shares),
+    ("/shares/{share}", "GET", "list", listing.share),
+    ("/shares/{share}/schemas", "GET", "list", listing.schemas),
+    ("/shares/{share}/schemas/{schema}/tables", "GET", "list", listing.tables),
+    ("/shares/{share}/all-tables", "GET", "list", listing.all_tables),
+    (_TABLE, "HEAD", "version", reading.version),
+    (f"{_TABLE}/version", "GET", "version", reading.version),
+    (f"{_TABLE}/metadata", "GET", "metadata", reading.metadata),
+    (f"{_TABLE}/query", "POST", "query", reading.query),
+    (f"{_TABLE}/changes", "GET", "changes", changes.changes),
+)
+"""Path, method, word of the audit log, and what answers."""
+
+
+def application(hub: Hub) -> Starlette:
+    """The server. Its audit log is written every so often, and once more when it ends."""
+    prefix = hub.settings.endpoint
+    routes = [
+        Route(prefix + path, _guarded(hub, action, endpoint), methods=[method])
+        for path, method, action, endpoint in _ENDPOINTS
+    ]
+    routes.append(Route("/files/{table}/{path:path}", _files(hub), methods=["GET"]))
+    handlers = {HTTPException: _http_error, 500: _bug}
+    return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers)
+
+
+def _guarded(hub: Hub, action: str, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint of the API: 401 before anything else is said, then the limits, then the question."""
+
+    async def handle(request: Request) -> Response:
+        hub.follow()
+        entry = _entry(hub, request, action)
+        try:
+            caller = caller_of(hub, request.headers, entry.client or "")
+        except Refusal as refusal:
+            return _refused(hub, entry, refusal)
+        entry.recipient, entry.token_id = caller.recipient.name, caller.token_id
+        return await _answered(Context(hub, request, caller, entry), endpoint)
+
+    return handle
+
+
+def _files(hub: Hub) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
+        hub.follow()
+        entry = _entry(hub, request, "file")
+        try:
+            recipient, place, path = files.granted(hub, request)
+            hub.file_rate.take(recipient.name)
+        except Refusal as refusal:
+            return _refused(hub, entry, refusal)
+        entry.recipient, entry.file = recipient.name, path
+        entry.share, entry.schema, entry.table = place.share.name, place.schema.name, place.table.name
+        context = Context(hub, request, Caller(recipient, ""), entry)
+        return await _answered(context, lambda asked: files.file(asked, place, path))
+
+    return handle
+
+
+async def _answered(context: Context, endpoint: Endpoint) -> Response:
+    try:
+        response = await endpoint(context)
+    except Refusal as refusal:
+        return _refused(context.hub, context.entry, refusal)
+    except LakeviewError as error:
+        _LOG.warning("request %s: %s", context.entry.request_id, error)
+        return _refused(context.hub, context.entry, refusal_of(error))
+    except BaseException:  # a fault of ours, or a client that left: goes on up, but not without its row
+        context.finish(500)
+        raise
+    response.headers["X-Request-Id"] = context.entry.request_id
+    if not hasattr(response, "body_iterator"):  # streams tell when they are through
+        context.entry.bytes = len(response.body)
+        context.finish(response.status_code)
+    return response
+
+
+def _entry(hub: Hub, request: Request, action: str) -> Entry:
+    client = None if request.client is None else request.client.host
+    agent = request.headers.get("user-agent", "")[:200] or None
+    return Entry(hub.now(), hub.request_id(), client, agent, action)
+
+
+def _refused(hub: Hub, entry: Entry, refusal: Refusal) -> Response:
+    response = _error(refusal.status, refusal.code, refusal.message, refusal.headers)
+    response.headers["X-Request-Id"] = entry.request_id
+    entry.status, entry.bytes = refusal.status, len(response.body)
+    if hub.audit is not None:
+        hub.audit.add(entry)
+    return response
+
+
+def _error(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
+    body = msgspec.json.encode(ErrorBody(code, message))
+    return Response(body, status, {"Content-Type": _ERROR_TYPE, "Cache-Control": "no-store", **(headers or {})})
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    """What no route answers."""
+    assert isinstance(error, HTTPException)
+    code = ErrorCode.RESOURCE_DOES_NOT_EXIST if error.status_code == 404 else ErrorCode.MALFORMED_REQUEST
+    return _error(error.status_code, code, "there is no such endpoint", dict(error.headers or {}))
+
+
+async def _bug(_: Request, __: Exception) -> Response:
+    """A fault of ours: 500, and not a word about it."""
+    return _error(500, ErrorCode.INTERNAL_ERROR, "the server failed; its log says why")
+
+
+def _lifespan(hub: Hub) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            if hub.audit is not None:
+                group.start_soon(_write_audit, hub.audit, hub.settings.audit_seconds)
+            group.start_soon(load_ahead, hub)
+            try:
+                yield
+            finally:
+                group.cancel_scope.cancel()
+        if hub.audit is not None:
+            await anyio.to_thread.run_sync(hub.audit.flush)
+
+    return running
+
+
+async def _write_audit(audit: AuditLog, seconds: float) -> None:
+    while True:
+        await anyio.sleep(seconds)
+        await anyio.to_thread.run_sync(audit.flush)

@@ -1,0 +1,173 @@
+"""Requests to an audit log: a Delta table, written in batches beside the requests and once more at the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.table import DeltaTable
+from lakeview.discovery import create_table, open_table
+from lakeview.model.errors import LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.model.printable import printable
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.sharing.server.maintenance import tend
+
+AUDIT = pl.Schema(
+    {
+        "time": pl.Datetime("us", "UTC"),
+        "request_id": pl.String(),
+        "recipient": pl.String(),
+        "token_id": pl.String(),
+        "client": pl.String(),
+        "agent": pl.String(),
+        "action": pl.String(),
+        "share": pl.String(),
+        "schema": pl.String(),
+        "table": pl.String(),
+        "version": pl.Int64(),
+        "end_version": pl.Int64(),
+        "hints": pl.String(),
+        "file": pl.String(),
+        "requests": pl.Int64(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "status": pl.Int64(),
+    }
+)
+"""One row a request; over the time between two writes are added up: requests for a file by recipient, table and file,
+and those of nobody who was recognised by where they came from, what they asked for and how they were answered.
+
+`recipient`, `token_id`: null where nobody was recognised; `client`: the address it came from; `action`: list, version,
+metadata, query, changes or file; `version`, for changes the first, with `end_version` the last; `hints`: the filter as
+JSON text, its first 4,096 characters; `file`: its path below the table; `files` listed; `bytes` of the answer's body;
+`status` of the answer. In every text characters that are not printable are escaped."""
+
+_TYPES = {pl.String(): "string", pl.Int64(): "long", pl.Datetime("us", "UTC"): "timestamp"}
+_MOST_WAITING = 100_000
+_LOG = logging.getLogger("lakeview.sharing.server")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One row of AUDIT in the making; `time` is aware."""
+
+    time: datetime
+    request_id: str
+    client: str | None = None
+    agent: str | None = None
+    action: str = "list"
+    recipient: str | None = None
+    token_id: str | None = None
+    share: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    version: int | None = None
+    end_version: int | None = None
+    hints: str | None = None
+    file: str | None = None
+    requests: int = 1
+    files: int | None = None
+    bytes: int = 0
+    status: int = 0
+
+
+_TEXTS = tuple(name for name, type_ in AUDIT.items() if type_ == pl.String())
+
+
+class AuditLog:
+    """Takes entries at once, writes them when told to. Safe to use from several threads.
+
+    When more than 100,000 entries wait, as the table cannot be written, the oldest are given up; the log says so.
+    """
+
+    def __init__(self, address: str, clock: Callable[[], datetime]) -> None:
+        self._address = address
+        self._clock = clock
+        self._entries: list[Entry] = []
+        self._alike: dict[tuple[object, ...], Entry] = {}
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._table: DeltaTable | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Take one request. Control characters, line separators and marks of direction in its texts are escaped: a
+        recipient chooses its User-Agent, and a terminal or a page shows it."""
+        for name in _TEXTS:
+            if (value := getattr(entry, name)) is not None:
+                setattr(entry, name, printable(value))
+        with self._lock:
+            if (key := _alike(entry)) is None:
+                self._entries.append(entry)
+            elif (known := self._alike.get(key)) is not None:
+                known.requests += entry.requests
+                known.bytes += entry.bytes
+            else:
+                self._alike[key] = entry
+
+    def flush(self) -> int:
+        """Write what waits as one commit; how many rows. What cannot be written stays for the next time.
+
+        Compacts small files and removes old ones at intervals: `lakeview.sharing.server.maintenance`.
+        """
+        with self._writing:
+            waiting = self._taken()
+            if not waiting:
+                return 0
+            try:
+                self._opened().append(pl.DataFrame([asdict(e) for e in waiting], schema=AUDIT))
+            except (LakeviewError, OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
+                _LOG.error("the audit log cannot be written: %s", error)
+                self._table = None  # which may have been moved away: it is opened again, or made
+                with self._lock:
+                    self._entries = [*waiting, *self._entries]
+                return 0
+            if tend(self._opened(), self._clock):
+                self._table = None  # it has listed what is gone now
+            return len(waiting)
+
+    def _taken(self) -> list[Entry]:
+        """What waits, the oldest first; it waits no more."""
+        with self._lock:
+            waiting = [*self._entries, *self._alike.values()]
+            self._entries, self._alike = [], {}
+        if (lost := len(waiting) - _MOST_WAITING) > 0:
+            _LOG.error("%d entries of the audit log are lost", lost)
+            del waiting[:lost]
+        return waiting
+
+    def _opened(self) -> DeltaTable:
+        if self._table is None:
+            try:
+                found = open_table(self._address)
+            except NotATableError:
+                fields = tuple(Field(name, PrimitiveType(_TYPES[type_])) for name, type_ in AUDIT.items())
+                found = create_table(
+                    self._address, Schema(fields), name="sharing audit", engine="lakeview share", clock=self._clock
+                )
+            if not isinstance(found, DeltaTable):
+                raise UnsupportedTableError(
+                    f"{self._address} is a table of format {found.format}, and the audit log is written as Delta",
+                    fix="give the audit log another address",
+                    place=self._address,
+                    kind="unsupported-format",
+                )
+            self._table = found
+        return self._table
+
+
+def _alike(entry: Entry) -> tuple[object, ...] | None:
+    """What requests have in common that are added up; None for one that stands for itself.
+
+    Whoever shows no token of ours could otherwise write as many rows as he can send requests.
+    """
+    if entry.recipient is None:
+        return entry.client, entry.action, entry.status
+    if entry.action == "file" and entry.status < 400:
+        return entry.recipient, entry.share, entry.schema, entry.table, entry.file
+    return None

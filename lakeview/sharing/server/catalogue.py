@@ -1,0 +1,119 @@
+"""Settings to what a recipient sees: shares, schemas and tables by name in any case, in the configuration's order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeview.sharing.protocol.messages import Share, SharedSchema, SharedTable
+from lakeview.sharing.server.refusals import not_there
+from lakeview.sharing.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry
+
+BEARER = Recipient("bearer", ["*"], id="bearer")
+"""Who shows the one token of `authorization`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A table in its schema and share."""
+
+    share: ShareEntry
+    schema: SchemaEntry
+    table: TableEntry
+
+    @property
+    def id(self) -> str:
+        """The table's id."""
+        assert self.table.id is not None
+        return self.table.id
+
+    @property
+    def full_name(self) -> str:
+        """share.schema.table, as configured."""
+        return f"{self.share.name}.{self.schema.name}.{self.table.name}"
+
+    @property
+    def shown(self) -> str:
+        """Its id and what is shared under it: a page token of a table is none for the view that takes its place."""
+        what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()
+        return f"{self.id}/{what[:12]}"
+
+
+class Catalogue:
+    """What is shared with whom. Immutable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        recipients = [*settings.recipients, *([BEARER] if settings.authorization.bearer_token else [])]
+        self.recipients = {r.name: r for r in recipients}
+        self._by_id = {r.id: r for r in recipients}
+        self._shares = {s.name.lower(): s for s in settings.shares}
+        self._tables = {
+            place.id: place
+            for share in settings.shares
+            for schema in share.schemas
+            for place in (Place(share, schema, t) for t in schema.tables)
+        }
+
+    def recipient(self, number: str) -> Recipient | None:
+        """A recipient by the id that stands in signed URLs."""
+        return self._by_id.get(number)
+
+    def shares(self, recipient: Recipient) -> list[ShareEntry]:
+        """The shares a recipient may read."""
+        granted = {name.lower() for name in recipient.shares}
+        return [s for s in self.settings.shares if "*" in granted or s.name.lower() in granted]
+
+    def share(self, recipient: Recipient, name: str) -> ShareEntry:
+        """One share. 404 if it is not there, or not granted: nobody can tell which."""
+        found = self._shares.get(name.lower())
+        if found is None or found not in self.shares(recipient):
+            raise not_there("Share", name)
+        return found
+
+    def schema(self, recipient: Recipient, share: str, name: str) -> tuple[ShareEntry, SchemaEntry]:
+        """One schema; 404 as above."""
+        granted = self._granted(recipient, share)
+        found = [] if granted is None else [c for c in granted.schemas if c.name.lower() == name.lower()]
+        if granted is None or not found:
+            raise not_there("Share/Schema", f"{share}/{name}")
+        return granted, found[0]
+
+    def table(self, recipient: Recipient, share: str, schema: str, name: str) -> Place:
+        """One table; 404 as above."""
+        granted = self._granted(recipient, share)
+        for found in () if granted is None else granted.schemas:
+            if granted is not None and found.name.lower() == schema.lower():
+                for table in found.tables:
+                    if table.name.lower() == name.lower():
+                        return Place(granted, found, table)
+        raise not_there("Share/Schema/Table", f"{share}/{schema}/{name}")
+
+    def table_of(self, recipient: Recipient, number: str) -> Place | None:
+        """A table by its id, if the recipient may read its share."""
+        found = self._tables.get(number)
+        return found if found is not None and found.share in self.shares(recipient) else None
+
+    def tables(self) -> Sequence[Place]:
+        """Every table."""
+        return list(self._tables.values())
+
+    def _granted(self, recipient: Recipient, name: str) -> ShareEntry | None:
+        found = self._shares.get(name.lower())
+        return found if found is not None and found in self.shares(recipient) else None
+
+
+def share_item(share: ShareEntry) -> Share:
+    """A share as listings have it."""
+    return Share(share.name, share.id)
+
+
+def schema_item(share: ShareEntry, schema: SchemaEntry) -> SharedSchema:
+    """A schema as listings have it."""
+    return SharedSchema(schema.name, share.name)
+
+
+def table_items(share: ShareEntry, schema: SchemaEntry) -> list[SharedTable]:
+    """The tables of a schema as listings have them."""
+    return [SharedTable(t.name, schema.name, share.name, share.id, t.id) for t in schema.tables]

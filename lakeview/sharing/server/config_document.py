@@ -1,0 +1,123 @@
+"""A YAML file to a document, in which nothing is left to guess: what hides something must say so once, and whole.
+
+A file is read while somebody edits it. A view that is cut off, written twice or misspelt must not become its table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from lakeview.model.errors import InvalidRequestError
+
+_OLD = {"cdfEnabled": "historyShared", "evaluateJsonPredicateHintsV2": "", "deltaTableCacheSize": "",
+        "stalenessAcceptable": "", "requestTimeoutSeconds": "", "updateInterval": ""}  # fmt: skip
+"""Keys of the reference server that mean another key here, or nothing."""
+
+_NOT_EMPTY = frozenset({"view", "columns", "where", "blocked", "startVersion", "historyShared"})
+"""Keys that narrow what is shared: one without a value would be taken for no narrowing."""
+
+_NOTHING_UNKNOWN = ("recipients.", "shares.schemas.tables.")
+"""Where a key that is not known may be a misspelt one that narrows what is shared: in a recipient, a table, a view."""
+
+_AS_GIVEN = "storageOptions"
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a mapping with a key twice, of which YAML's loaders silently take the last."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for name, count in Counter(names).items():
+            if count > 1 and name != "<<":
+                raise yaml.composer.ComposerError(
+                    problem=f"{name} is there twice, in what begins at line {node.start_mark.line + 1}"
+                )
+        return node
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The mapping in a file, its keys as settings spell them. InvalidRequestError says what is wrong."""
+    try:
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        try:
+            document: Any = _renamed(loader.get_single_data())
+        finally:
+            loader.dispose()
+    except FileNotFoundError as error:
+        raise wrong(f"there is no configuration file {path.name}", "give the path of a YAML file") from error
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise wrong(f"{path.name} is no YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise wrong(f"{path.name} refers to itself, or is nested too deep") from error
+    if not isinstance(document, dict):
+        raise wrong(f"{path.name} holds no settings", "begin it with version: 1 and shares:")
+    if empty := next(_empty(document), None):
+        raise wrong(f"{path.name}: {empty} has no value", "give it one, or leave the key out")
+    return document
+
+
+def without_unknown(path: Path, document: dict[str, Any], kind: type[msgspec.Struct]) -> list[str]:
+    """What in a document is not known and has no effect; InvalidRequestError where it might have narrowed a share."""
+    found = list(_unknown(document, kind))
+    for place in found:
+        if place.startswith(_NOTHING_UNKNOWN):
+            raise wrong(f"{path.name}: {place} is not known here", "correct the key, or leave it out")
+    return [f"{path.name}: {place} is not known here and has no effect" for place in found]
+
+
+def wrong(message: str, fix: str | None = None) -> InvalidRequestError:
+    """A configuration that cannot be served."""
+    return InvalidRequestError(message, fix=fix or "correct the configuration", kind="bad-configuration")
+
+
+def _renamed(value: Any) -> Any:
+    """The reference server's other spellings as ours; keys that say nothing here are left out."""
+    if isinstance(value, list):
+        return [_renamed(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        _OLD.get(k, k): v if k == _AS_GIVEN else _renamed(v)
+        for k, v in value.items()
+        if _OLD.get(k, k) != "" and (v is not None or k in _NOT_EMPTY)
+    }
+
+
+def _empty(value: Any, place: str = "") -> Iterator[str]:
+    """The places of keys that must have a value and have none."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _empty(inner, place)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            at = f"{place}.{key}" if place else str(key)
+            if inner is None:
+                yield at
+            elif key != _AS_GIVEN:
+                yield from _empty(inner, at)
+
+
+def _unknown(value: Any, kind: Any, place: str = "") -> Iterator[str]:
+    """The places of keys that no setting has."""
+    fields = {f.encode_name: f.type for f in msgspec.structs.fields(kind)}
+    for key, inner in value.items():
+        at = f"{place}.{key}" if place else str(key)
+        if key not in fields:
+            yield at
+            continue
+        for struct in _structs(fields[key]):
+            for part in inner if isinstance(inner, list) else [inner]:
+                if isinstance(part, dict):
+                    yield from _unknown(part, struct, at)
+
+
+def _structs(annotation: Any) -> list[Any]:
+    found = [annotation, *getattr(annotation, "__args__", ())]
+    return [t for t in found if isinstance(t, type) and issubclass(t, msgspec.Struct)]

@@ -1,0 +1,198 @@
+"""A YAML file, or a folder of tables, to Settings: what is wrong is refused by name, what is unknown is told."""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from lakeview.discovery import find_tables
+from lakeview.sharing.server.catalogue import BEARER
+from lakeview.sharing.server.config_document import read_document, without_unknown, wrong
+from lakeview.sharing.server.settings import Limits, Recipient, SchemaEntry, Settings, ShareEntry, TableEntry, ViewEntry
+
+_NAME = re.compile(r"[^\x00-\x20\x7f/.\\?#%]{1,255}")
+_ID = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,127}")
+_PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
+_LONGEST_URL_LIFE = 86_400
+_NAMESPACE = uuid.UUID("5c8d0f0e-2b7c-5d0b-9b6a-0a6a1b3f7c11")
+
+
+def read_settings(path: Path) -> tuple[Settings, list[str]]:
+    """The settings in a file, and what in it was not understood.
+
+    InvalidRequestError says which part is wrong. Relative places are taken from the file's folder.
+    """
+    document = read_document(path)
+    try:
+        settings = msgspec.convert(document, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise wrong(f"{path.name}: {error}") from error
+    warnings = without_unknown(path, document, Settings)
+    return checked(_placed(settings, path.parent)), warnings
+
+
+def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
+    """Every table below a folder as one share, its schema `default`: path separators in names become `__`.
+
+    InvalidRequestError if there is no table, or two whose names become one.
+    """
+    found = find_tables(folder)
+    if found.is_empty():
+        raise wrong(f"there is no table below {folder}", "give a folder that holds tables, or a YAML file")
+    share = _plain(folder.rstrip("/").rsplit("/", 1)[-1]) or "lake"
+    tables = [
+        TableEntry(_plain(name), address, history_shared=True)
+        for address, name in found.select("address", "name").iter_rows()
+    ]
+    shares = [ShareEntry(share, schemas=[SchemaEntry("default", tables)])]
+    return checked(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\x00-\x20\x7f/.\\?#%]+", "_", name.replace("/", "__")).strip("_")
+
+
+def checked(settings: Settings) -> Settings:
+    """The settings with an id on every share, table and recipient; InvalidRequestError for what cannot be served."""
+    if settings.version != 1:
+        raise wrong(f"version {settings.version} of the configuration is not known", "write version: 1")
+    if not 60 <= settings.pre_signed_url_timeout_seconds <= _LONGEST_URL_LIFE:
+        raise wrong("preSignedUrlTimeoutSeconds must lie between 60 and 86400")
+    _check_amounts(settings)
+    if not settings.endpoint.startswith("/") or not 1 <= settings.query_table_page_size_limit <= 100_000:
+        raise wrong("endpoint must begin with / and queryTablePageSizeLimit lie between 1 and 100000")
+    if settings.public_url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", settings.public_url):
+        raise wrong(f"publicUrl {settings.public_url!r} is no http or https address")
+    shares = [_with_ids(share) for share in settings.shares]
+    _unique("share", (s.name for s in shares))
+    _unique("share id", (s.id or "" for s in shares))
+    _unique("table id", (t.id or "" for share in shares for schema in share.schemas for t in schema.tables))
+    recipients = [r if r.id else msgspec.structs.replace(r, id=_id("recipient", r.name)) for r in settings.recipients]
+    _unique("recipient", (r.name for r in recipients))
+    _unique("recipient id", (r.id or "" for r in recipients))
+    names = {s.name.lower() for s in shares}
+    for recipient in recipients:
+        if not _PERSON.fullmatch(recipient.name) or BEARER.name in (
+            recipient.name.lower(),
+            (recipient.id or "").lower(),
+        ):
+            raise wrong(
+                f"{recipient.name[:80]!r} is no name for a recipient",
+                f"use at most 255 characters that can be printed; {BEARER.name} is who shows authorization.bearerToken",
+            )
+        _identified("recipient", recipient.name, recipient.id)
+        for share in recipient.shares:
+            if share != "*" and share.lower() not in names:
+                raise wrong(f"recipient {recipient.name} is granted {share}, which is no share")
+    return msgspec.structs.replace(
+        settings, shares=shares, recipients=recipients, endpoint=settings.endpoint.rstrip("/")
+    )
+
+
+def _check_amounts(settings: Settings) -> None:
+    amounts = {f"limits.{f.encode_name}": getattr(settings.limits, f.name) for f in msgspec.structs.fields(Limits)}
+    amounts |= {
+        "auditSeconds": settings.audit_seconds,
+        "queryTablePageTokenTtlMs": settings.query_table_page_token_ttl_ms,
+        "refreshTokenTtlMs": settings.refresh_token_ttl_ms,
+        "cacheBytes": settings.cache_bytes,
+        "loadAhead": settings.load_ahead + 1,
+    }
+    for name, amount in amounts.items():
+        if not 0 < amount < math.inf:
+            raise wrong(f"{name} must be more than nothing, and have an end")
+
+
+def _with_ids(share: ShareEntry) -> ShareEntry:
+    _named("share", share.name)
+    _identified("share", share.name, share.id)
+    _unique(f"schema in {share.name}", (s.name for s in share.schemas))
+    schemas = []
+    for schema in share.schemas:
+        _named("schema", schema.name)
+        _unique(f"table in {share.name}.{schema.name}", (t.name for t in schema.tables))
+        for table in schema.tables:
+            _named("table", table.name)
+            _identified("table", table.name, table.id)
+            if table.start_version < 0:
+                raise wrong(f"startVersion of table {table.name} is negative")
+            if table.view is not None:
+                _check_view(table.name, table.view)
+        # by names and never by the location: a table that moves keeps its id, and the id tells nobody where it lies
+        schemas.append(msgspec.structs.replace(schema, tables=[
+            t if t.id else msgspec.structs.replace(t, id=_id("table", share.name, schema.name, t.name))
+            for t in schema.tables
+        ]))  # fmt: skip
+    return msgspec.structs.replace(share, id=share.id or _id("share", share.name), schemas=schemas)
+
+
+def _id(*names: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, "/".join(n.lower() for n in names)))
+
+
+def _check_view(name: str, view: ViewEntry) -> None:
+    columns = view.columns
+    if columns is None and view.where is None:
+        raise wrong(
+            f"view {name} names neither columns nor a condition", "say what of the table is shared, or share it"
+        )
+    if columns is not None and (not columns or len({c.casefold() for c in columns}) < len(columns)):
+        raise wrong(f"view {name} names no column, or one twice")
+
+
+def _identified(kind: str, name: str, number: str | None) -> None:
+    if number is not None and not _ID.fullmatch(number):  # it stands in URLs, and in the name of a view's folder
+        raise wrong(
+            f"{number[:80]!r} is no id for {kind} {name[:80]}",
+            "use at most 128 letters, digits, dots, - and _, or none",
+        )
+
+
+def _named(kind: str, name: str) -> None:
+    if not _NAME.fullmatch(name) or (kind, name) == ("share", "*"):  # * grants every share
+        raise wrong(
+            f"{name[:80]!r} is no name for a {kind}",
+            "use at most 255 characters, no blank, dot, slash, backslash, ?, #, % or control character",
+        )
+
+
+def _unique(what: str, names: Iterable[str]) -> None:
+    for name, count in Counter(n.lower() for n in names).items():
+        if count > 1:
+            raise wrong(f"{what} {name} is there {count} times", "names are compared without case")
+
+
+def _placed(settings: Settings, folder: Path) -> Settings:
+    """Relative places as below the configuration's folder."""
+
+    def at(place: str | None) -> str | None:
+        return place if place is None or "://" in place else str(folder / Path(place).expanduser())
+
+    def table(entry: TableEntry) -> TableEntry:
+        location = re.sub(r"^s3[an]://", "s3://", entry.location)
+        return msgspec.structs.replace(entry, location=at(location) or location)
+
+    shares = [
+        msgspec.structs.replace(
+            s, schemas=[msgspec.structs.replace(c, tables=[table(t) for t in c.tables]) for c in s.schemas]
+        )
+        for s in settings.shares
+    ]
+    tls = settings.ssl
+    if tls is not None:
+        tls = msgspec.structs.replace(
+            tls,
+            certificate_file=at(tls.certificate_file) or "",
+            certificate_key_file=at(tls.certificate_key_file) or "",
+            certificate_password_file=at(tls.certificate_password_file),
+        )
+    return msgspec.structs.replace(
+        settings, shares=shares, ssl=tls, tokens=at(settings.tokens), keys=at(settings.keys),
+        audit=at(settings.audit), views=at(settings.views),
+    )  # fmt: skip

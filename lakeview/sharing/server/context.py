@@ -1,0 +1,80 @@
+"""One request on its way: who asks, which table, and what the audit log will say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import anyio
+from starlette.requests import ClientDisconnect, Request
+
+from lakeview.sharing.protocol.messages import ErrorCode
+from lakeview.sharing.server.access import Caller
+from lakeview.sharing.server.audit import Entry
+from lakeview.sharing.server.catalogue import Place
+from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.refusals import Refusal, malformed
+from lakeview.sharing.server.requests import BODY_BYTES
+
+
+@dataclass(slots=True)
+class Context:
+    """What an endpoint needs. `entry` grows while the request is answered."""
+
+    hub: Hub
+    request: Request
+    caller: Caller
+    entry: Entry
+    finished: bool = False
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The parameters of the query string; of one given twice the last counts."""
+        return self.request.query_params
+
+    def place(self) -> Place:
+        """The table that the path names. 404 if it is not there or not granted."""
+        names = self.request.path_params
+        found = self.hub.catalogue.table(self.caller.recipient, names["share"], names["schema"], names["table"])
+        self.entry.share, self.entry.schema, self.entry.table = found.share.name, found.schema.name, found.table.name
+        return found
+
+    def base_url(self) -> str:
+        """Where clients reach this server: as configured, or the address it listens on; never the Host header, which
+        whoever asks could set to steer others."""
+        settings = self.hub.settings
+        if settings.public_url is not None:
+            return settings.public_url.rstrip("/")
+        server = self.request.scope.get("server") or (settings.host, settings.port)
+        scheme = "https" if settings.ssl is not None else "http"
+        host = f"[{server[0]}]" if ":" in server[0] else server[0]
+        return f"{scheme}://{host}:{server[1]}"
+
+    def finish(self, status: int) -> None:
+        """Hand what is known of the request to the audit log, once."""
+        audit, self.entry.status = self.hub.audit, status
+        if audit is not None and not self.finished:
+            audit.add(self.entry)
+        self.finished = True
+
+    async def body(self) -> bytes:
+        """The request's body. 400 for one that is too large or does not arrive in time."""
+        declared = self.request.headers.get("content-length", "0")
+        if not declared.isdecimal() or int(declared[:20]) > BODY_BYTES:
+            raise _too_large()
+        found = bytearray()
+        try:
+            with anyio.fail_after(self.hub.settings.limits.stall_seconds):
+                async for part in self.request.stream():
+                    found += part
+                    if len(found) > BODY_BYTES:
+                        raise _too_large()
+        except TimeoutError as error:
+            raise Refusal(408, ErrorCode.MALFORMED_REQUEST, "the body did not arrive in time") from error
+        except ClientDisconnect as error:
+            raise malformed("the body did not arrive") from error
+        return bytes(found)
+
+
+def _too_large() -> Refusal:
+    return Refusal(413, ErrorCode.MALFORMED_REQUEST, f"the body is larger than {BODY_BYTES >> 20} MiB")

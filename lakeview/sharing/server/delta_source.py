@@ -1,0 +1,171 @@
+"""A Delta table to what the server asks of one: the log's own actions, written as the protocol wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+
+import polars as pl
+
+from lakeview.delta.data.type_widening import check_type_changes
+from lakeview.delta.log.history import History
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.times import first_version_from
+from lakeview.delta.table import DeltaTable
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import milliseconds
+from lakeview.sharing.protocol.messages import ResponseFormat
+from lakeview.sharing.server.delta_changes import change_batches, needed_between
+from lakeview.sharing.server.delta_lines import add_row, heads, needed_features
+from lakeview.sharing.server.lines import Row
+from lakeview.sharing.server.pruning import FileIndex
+from lakeview.sharing.server.refresh import latest_of
+from lakeview.sharing.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
+from lakeview.sharing.server.shared_version import SharedVersion
+from lakeview.sharing.server.source import ChangeBatch, ChangesWanted
+from lakeview.sharing.server.stats_text import stats_texts
+from lakeview.storage import Storage
+
+_COLUMNS = [
+    "size", "modified", "data_change", "partition_values", "stats", "tags", "base_row_id",
+    "default_row_commit_version", "vector", "records",
+]  # fmt: skip
+
+
+class DeltaSource:
+    """A Delta table. Implements `lakeview.sharing.server.source.Source`."""
+
+    def __init__(self, table: DeltaTable, *, tell_sizes: bool = False) -> None:
+        self._table = table
+        self._history = History(table.log)
+        self._tell_sizes = tell_sizes
+
+    @property
+    def storage(self) -> Storage:
+        """Where its files lie."""
+        return self._table.storage
+
+    def refresh(self) -> int:
+        """Look for newer versions; the latest."""
+        return latest_of(self._table)
+
+    # -- versions and moments
+
+    def version_at(self, moment: datetime) -> int:
+        """The version that was the latest at a moment. Refusal outside the table's life."""
+        times = self._history.times()
+        first, last = times["timestamp"][0], times["timestamp"][-1]
+        if moment < first:
+            raise before_earliest(first)
+        if moment > last:
+            raise after_latest(last)
+        return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
+
+    def first_from(self, moment: datetime, first: int) -> int:
+        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
+        times = self._history.times()
+        found = first_version_from(times, moment)
+        if found > int(times["version"][-1]):
+            raise after_latest(times["timestamp"][-1])
+        return max(found, first)
+
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Refusal for a moment before the earliest version that is recorded and shared."""
+        times = self._history.times()
+        earliest = times.filter(pl.col("version") >= first)["timestamp"].first()
+        if isinstance(earliest, datetime) and moment < earliest:
+            raise before_earliest(earliest)
+
+    def require_shared(self, version: int, first: int, latest: int) -> None:
+        """Refusal outside of what is shared."""
+        if version > latest:
+            raise bad_parameter(f"version {version} is after the latest available version {latest}")
+        if version < first:
+            raise bad_parameter(f"You can only query table data since version {first}.")
+
+    def require_files(self, version: int) -> None:
+        """Refusal if data files of a past version are gone."""
+        latest = self._table.latest_version
+        if version == latest:
+            return
+        past = self._table.files(version, ["path"])["path"]
+        now = self._table.files(latest, ["path"])["path"]
+        doubtful = past.filter(~past.is_in(now.implode()))
+        if doubtful.is_empty():
+            return
+        if doubtful.len() <= 16:
+            gone = not all(self.storage.exists(path) for path in doubtful)
+        else:
+            gone = not doubtful.is_in(self.storage.names().implode()).all()
+        if gone:
+            raise bad_parameter(f"table files missing: files of version {version} were removed by a clean-up")
+
+    # -- one version
+
+    def at(self, version: int) -> SharedVersion:
+        """One version."""
+        state = self._table.state(version)
+        snapshot = self._table.snapshot(version)
+        check_type_changes(snapshot.schema)
+        if snapshot.data_format.lower() != "parquet":
+            raise unsupported(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
+        features = state.protocol.reader_features or ()
+        vectors = "deletionVectors" in features and state.adds([])["deletion_vector"].is_not_null().any()
+
+        def statistics(columns: list[str] | None = None) -> pl.DataFrame:
+            return self._table.statistics(version, columns).reverse()
+
+        def render(response_format: ResponseFormat, scheme: str) -> Iterator[Row]:
+            for adds in _with_texts(state, statistics, snapshot.schema):
+                yield from (add_row("file", row, response_format, scheme) for row in adds.iter_rows(named=True))
+
+        sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
+        return SharedVersion(
+            version,
+            None if snapshot.timestamp is None else milliseconds(snapshot.timestamp),
+            snapshot.schema,
+            needed_features(snapshot.protocol, snapshot.properties, snapshot.schema, vectors=bool(vectors)),
+            heads(state.protocol, state.metadata, snapshot.schema, sizes),
+            FileIndex(
+                lambda: state.adds(["records"]).reverse().select("path", "records", "deleted_records"),
+                lambda: self._partitions(version, snapshot.partition_columns),
+                statistics,
+            ),
+            render,
+        )
+
+    def _partitions(self, version: int, columns: list[str]) -> dict[str, pl.Series]:
+        if not columns:
+            return {}
+        values = self._table.files(version, ["partition"])["partition"].struct.unnest()
+        return {name: values[name].reverse() for name in columns}
+
+    # -- changes
+
+    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
+        """Reader features that the changes of a range need, in lower case."""
+        return needed_between(self._table, self._history, start, end, feed=feed)
+
+    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+        """The lines of a range of versions, oldest first."""
+        return change_batches(self._table, self._history, wanted)
+
+
+def _with_texts(state: Replay, statistics: Callable[[], pl.DataFrame], schema: Schema) -> Iterator[pl.DataFrame]:
+    """The live files, newest first, some at a time, with statistics as text: where a checkpoint has only structs of
+    them, those are written out."""
+    mapped = any(f.physical_name for f in schema)
+    every = cache(statistics)
+    at = 0
+    for adds in state.newest_first(_COLUMNS):
+        lacking = adds["stats"].has_nulls() and state.from_checkpoint and not mapped
+        part = every().slice(at, adds.height) if lacking else None
+        at += adds.height
+        if part is None or not part["_path"].equals(adds["path"]):
+            yield adds
+            continue
+        without = adds["stats"].is_null()
+        texts = stats_texts(part.filter(without), schema, adds["records"].filter(without))
+        known = pl.Series("stats", texts, dtype=pl.String)
+        yield adds.with_columns(adds["stats"].scatter(without.arg_true(), known))

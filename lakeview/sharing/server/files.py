@@ -1,0 +1,152 @@
+"""GET /files/...: bytes of data files for signed URLs, whole or in ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import IO
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lakeview.model.errors import AccessDeniedError, LakeviewError
+from lakeview.sharing.protocol.messages import ErrorCode
+from lakeview.sharing.server.access import may_still_read
+from lakeview.sharing.server.catalogue import Place
+from lakeview.sharing.server.context import Context
+from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.refusals import Refusal, forbidden
+from lakeview.sharing.server.settings import Recipient
+from lakeview.sharing.server.signing import Grant
+from lakeview.sharing.server.streams import TimelyResponse
+
+_BLOCK = 1 << 20
+_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
+_TYPE = "application/octet-stream"
+_REFUSED = "the URL is not signed by this server for this file, or its time is over; ask for the table again"
+
+
+def granted(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
+    """Who may read which file of which table by this URL. 403 for one that is changed, too old, or of a recipient who
+    has no access any more; the answer does not say which, nor whether the file is there."""
+    query = request.query_params
+    number, path = request.path_params["table"], request.path_params["path"]
+    until = query.get("se", "")
+    expires = int(until) if until.isascii() and until.isdecimal() and len(until) < 16 else 0
+    grant = Grant(number, query.get("rcp", ""), expires)
+    signed = hub.files.allows(grant, query.get("kid", ""), query.get("sig", ""), path)
+    repeated = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
+    if not signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
+        raise forbidden(_REFUSED)
+    recipient = hub.catalogue.recipient(grant.recipient)
+    place = None if recipient is None else hub.catalogue.table_of(recipient, number)
+    if recipient is None or place is None or not may_still_read(hub, recipient):
+        raise forbidden(_REFUSED)
+    return recipient, place, path
+
+
+async def file(context: Context, place: Place, path: str) -> Response:
+    """The bytes of a file, or the range asked for. 404 for a file that is gone, 416 for a range outside of it."""
+    hub, request = context.hub, context.request
+    slots = hub.downloads(context.caller.recipient.name)
+    await slots.acquire_on_behalf_of(request)
+    try:
+        opened, size = await hub.work(lambda: _open(hub, place, path))
+    except BaseException:
+        slots.release_on_behalf_of(request)
+        raise
+    start, length, status = 0, size, 200
+    headers = {"Accept-Ranges": "bytes", "Content-Type": _TYPE, "X-Content-Type-Options": "nosniff",
+               "Cache-Control": "private"}  # fmt: skip
+    closing = _Closing(opened, slots.release_on_behalf_of, request)
+    try:
+        asked = _range(request.headers.get("range"), size)
+    except Refusal:
+        closing.close()
+        raise
+    if asked is not None:
+        start, length, status = asked[0], asked[1] - asked[0] + 1, 206
+        headers["Content-Range"] = f"bytes {asked[0]}-{asked[1]}/{size}"
+    headers["Content-Length"] = str(length)
+    if request.method == "HEAD":
+        closing.close()
+        context.finish(status)
+        return Response(status_code=status, headers=headers)
+
+    def done(sent: int) -> None:
+        closing.close()
+        context.entry.bytes = sent
+        context.finish(status)
+
+    blocks = _blocks(hub, opened, start, length)
+    return TimelyResponse(blocks, hub.settings.limits.stall_seconds, done, status_code=status, headers=headers)
+
+
+def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:
+    """An open file and its size. The store follows links only to places below the table and the allowed roots."""
+    gone = Refusal(404, ErrorCode.RESOURCE_DOES_NOT_EXIST, "the file is not there any more; ask for the table again")
+    try:
+        storage = hub.sources.open(hub.sources.of(place.table)).storage
+        opened = storage.open(path)
+    except (FileNotFoundError, NotADirectoryError, AccessDeniedError) as error:
+        raise gone from error
+    try:
+        size = opened.seek(0, 2)
+    except (OSError, LakeviewError) as error:
+        opened.close()
+        raise gone from error
+    return opened, size
+
+
+class _Closing:
+    """Closes a file and gives the download's place back, once."""
+
+    def __init__(self, opened: IO[bytes], release: object, borrower: object) -> None:
+        self._opened: IO[bytes] | None = opened
+        self._release = release
+        self._borrower = borrower
+
+    def close(self) -> None:
+        """Safe to call again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+            assert callable(self._release)
+            self._release(self._borrower)
+
+
+async def _blocks(hub: Hub, opened: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:
+    left = length
+
+    def read() -> bytes:
+        if left == length:
+            opened.seek(start)
+        return opened.read(min(_BLOCK, left))
+
+    while left > 0:
+        block = await hub.work(read)
+        if not block:
+            raise RuntimeError("a file became shorter while it was read")
+        left -= len(block)
+        yield block
+
+
+def _range(header: str | None, size: int) -> tuple[int, int] | None:
+    """The first and last byte asked for; None for all of them, and for several ranges or what is no range, which "a
+    server MAY ignore" (RFC 9110). 416 for a range that begins behind the end."""
+    found = _RANGE.fullmatch((header or "").strip().lower())
+    if found is None or found[1] == found[2] == "":
+        return None
+    if found[1] == "":
+        first, last = max(size - int(found[2]), 0), size - 1
+    else:
+        first = int(found[1])
+        last = min(int(found[2]), size - 1) if found[2] else size - 1
+        if found[2] and int(found[2]) < first:
+            return None
+    if first >= size or last < first:
+        raise Refusal(
+            416, ErrorCode.INVALID_PARAMETER_VALUE, "the range lies behind the file's end",
+            {"Content-Range": f"bytes */{size}"},
+        )  # fmt: skip
+    return first, last

@@ -1,0 +1,113 @@
+"""Actions to lines that wait for their URLs: everything else of a line is written once, for all who ask for it.
+
+A row is the text before the URL, the text behind it, and where a deletion vector has a URL of its own the text between.
+What differs from request to request (when URLs expire, which version was asked for) closes the line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.log.paths import LOG_FOLDER
+from lakeview.model.addresses import is_absolute
+from lakeview.sharing.protocol.messages import ResponseFormat
+from lakeview.sharing.server.refusals import unsupported
+
+ROWS = pl.Schema(
+    {"path": pl.String(), "vector": pl.String(), "head": pl.String(), "middle": pl.String(), "tail": pl.String()}
+)
+"""One row a line. `path`, `vector`: what to sign, decoded and relative to the table; `vector` is null without one, and
+`middle` then. A line is head, URL, tail, or head, URL, middle, URL, tail; and then what closes it."""
+
+Row = tuple[str, str | None, str, str | None, str]
+Url = Callable[[Sequence[str]], list[str]]
+"""Paths to their URLs."""
+
+_HOLE = "\u0000hole\u0000"
+_WRITTEN_HOLE = msgspec.json.encode(_HOLE).decode()
+
+
+def text(value: object) -> str:
+    """JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def file_id(path: str, scheme: str) -> str:
+    """A file's id: the same in every answer, and telling nothing. `scheme`: parquet or delta."""
+    data = path.encode(errors="surrogateescape")
+    if scheme == ResponseFormat.DELTA:
+        return hashlib.sha256(data).hexdigest()
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def servable(path: str) -> str:
+    """A canonical path that lies in the table. 400 for one outside: what clones refer to is not theirs to give."""
+    parts = path.split("/")
+    if is_absolute(path) or ".." in parts or parts[0] == LOG_FOLDER or "\\" in path or "\0" in path:
+        raise unsupported("Unsupported Delta Table Properties: the table refers to files that are not its data")
+    return path
+
+
+def parquet_row(kind: str, path: str, body: Mapping[str, Any], scheme: str) -> Row:
+    """A line of the protocol's own format: `body` has partitionValues, size, and what else is known."""
+    rest = text({"id": file_id(path, scheme), **body})
+    return path, None, f'{{"{kind}":{{"url":"', None, f'",{rest[1:-1]}'
+
+
+def delta_row(
+    kind: str, path: str, action: Mapping[str, Any], vector: str | None, body: Mapping[str, Any], scheme: str
+) -> Row:
+    """A line that holds an action of the log. `vector`: the file of its deletion vector, None without one or inline;
+    `body`: what stands beside the action."""
+    beside: dict[str, Any] = {"id": file_id(path, scheme)}
+    if action.get("deletionVector") is not None:
+        descriptor = action["deletionVector"]
+        beside["deletionVectorFileId"] = file_id(
+            f"{descriptor['storageType']}{descriptor['pathOrInlineDv']}@{descriptor.get('offset')}", scheme
+        )
+        if vector is not None:
+            action = {**action, "deletionVector": {**descriptor, "storageType": "p", "pathOrInlineDv": _HOLE}}
+    inner = text({k: v for k, v in action.items() if k != "path"})
+    start = f'{{"file":{{"deltaSingleAction":{{"{kind}":{{"path":"'
+    tail = f"}},{text({**beside, **body})[1:-1]}"
+    rest = f'",{inner[1:]}'
+    if vector is None:
+        return path, None, start, None, rest + tail
+    before, after = rest.split(_WRITTEN_HOLE)
+    return path, vector, start, f'{before}"', f'"{after}{tail}'
+
+
+def rows_frame(rows: Sequence[Row]) -> pl.DataFrame:
+    """ROWS."""
+    return pl.DataFrame(rows, schema=ROWS, orient="row")
+
+
+def closing(expires: int, **more: object) -> str:
+    """What closes each line of an answer: `expires` in seconds since 1970, `more` what was asked for beside."""
+    return f",{text({**more, 'expirationTimestamp': expires * 1000})[1:-1]}}}}}\n"
+
+
+def written(rows: pl.DataFrame, url: Url, close: str) -> bytes:
+    """The lines of ROWS."""
+    if rows.is_empty():
+        return b""
+    urls = pl.Series("url", url(rows["path"].to_list()), dtype=pl.String)
+    parts: list[pl.Expr | pl.Series] = [pl.col("head"), urls]
+    vectors = rows["vector"]
+    if vectors.null_count() < rows.height:
+        found = iter(url(vectors.drop_nulls().to_list()))
+        signed = [None if v is None else next(found) for v in vectors]
+        parts += [pl.col("middle").fill_null(""), pl.Series("signed", signed, dtype=pl.String).fill_null("")]
+    lines = rows.select(pl.concat_str(*parts, pl.col("tail"), pl.lit(close)).alias("line")).to_series()
+    return "".join(lines.to_list()).encode(errors="surrogateescape")
+
+
+def quoted(path: str) -> str:
+    """A path in a URL: each segment percent-encoded once."""
+    return quote(path, safe="/=-_.~", errors="surrogateescape")

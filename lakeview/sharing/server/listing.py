@@ -1,0 +1,83 @@
+"""Listings: shares, schemas and tables, page by page in the configuration's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+from starlette.responses import Response
+
+from lakeview.sharing.protocol.messages import JSON, SchemaPage, ShareBody, SharePage, TablePage
+from lakeview.sharing.server.catalogue import schema_item, share_item, table_items
+from lakeview.sharing.server.context import Context
+from lakeview.sharing.server.refusals import bad_parameter
+from lakeview.sharing.server.requests import page_of
+
+T = TypeVar("T")
+Page = SharePage | SchemaPage | TablePage
+
+
+class _Next(msgspec.Struct, frozen=True, array_like=True):
+    """Where a listing goes on, and which listing of whom it was."""
+
+    listing: str
+    recipient: str
+    position: int
+
+
+async def shares(context: Context) -> Response:
+    """GET /shares."""
+    found = [share_item(s) for s in context.hub.catalogue.shares(context.caller.recipient)]
+    return _page(context, "shares", found, SharePage)
+
+
+async def share(context: Context) -> Response:
+    """GET /shares/{share}."""
+    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
+    context.entry.share = found.name
+    return json_response(ShareBody(share_item(found)))
+
+
+async def schemas(context: Context) -> Response:
+    """GET /shares/{share}/schemas."""
+    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
+    context.entry.share = found.name
+    items = [schema_item(found, c) for c in found.schemas]
+    return _page(context, f"schemas/{found.id}", items, SchemaPage)
+
+
+async def tables(context: Context) -> Response:
+    """GET /shares/{share}/schemas/{schema}/tables."""
+    names = context.request.path_params
+    found, schema = context.hub.catalogue.schema(context.caller.recipient, names["share"], names["schema"])
+    context.entry.share, context.entry.schema = found.name, schema.name
+    items = table_items(found, schema)
+    return _page(context, f"tables/{found.id}/{schema.name}", items, TablePage)
+
+
+async def all_tables(context: Context) -> Response:
+    """GET /shares/{share}/all-tables."""
+    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
+    context.entry.share = found.name
+    items = [item for schema in found.schemas for item in table_items(found, schema)]
+    return _page(context, f"all/{found.id}", items, TablePage)
+
+
+def _page(context: Context, listing: str, items: Sequence[T], page: Callable[[list[T], str | None], Page]) -> Response:
+    most, token = page_of(context.query)
+    who = context.caller.recipient.name
+    start = 0
+    if token is not None:
+        found = context.hub.sealer.open("page", token, _Next)
+        if found is None or found.listing != listing or found.recipient != who:
+            raise bad_parameter("invalid pageToken: it is none of this listing")
+        start = found.position
+    end = start + most
+    follows = context.hub.sealer.seal("page", _Next(listing, who, end)) if end < len(items) else None
+    return json_response(page(list(items[start:end]), follows))
+
+
+def json_response(body: object) -> Response:
+    """A body as JSON."""
+    return Response(msgspec.json.encode(body), headers={"Content-Type": JSON})

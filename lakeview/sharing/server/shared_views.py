@@ -1,0 +1,201 @@
+"""A view on a table to a table of its own: columns and rows chosen once for each version of the base, then shared.
+
+A share hands out whole files, so what is hidden must not be in them. The copy is a Delta table in the folder of views;
+its log says by an application's transaction which version of the base it holds, so file ids last as long as that does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.writer import Clock, system_clock
+from lakeview.discovery import create_table, open_table
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
+from lakeview.model.schema import Field, Schema
+from lakeview.model.table import Table
+from lakeview.predicates import predicate
+from lakeview.predicates.expressions import check_columns
+from lakeview.sharing.server.delta_lines import public_field
+from lakeview.sharing.server.delta_source import DeltaSource
+from lakeview.sharing.server.maintenance import remove_old
+from lakeview.sharing.server.refresh import latest_of
+from lakeview.sharing.server.settings import TableEntry, ViewEntry
+from lakeview.sharing.server.shared_version import SharedVersion
+from lakeview.sharing.server.source import ChangeBatch, ChangesWanted
+from lakeview.storage import Storage
+
+_APPLICATION = "lakeview-view"
+_ENGINE = "lakeview share"
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`")
+_CLOCK = re.compile(r"\b(?:current_(?:date|time|timestamp)\b|localtime(?:stamp)?\b|now\s*\()", re.IGNORECASE)
+"""Words that mean another moment each day: a copy would go on showing what its condition hides by then."""
+
+_TIDY_EVERY = 10
+"""After so many copies the old ones are looked at."""
+
+
+class ViewSource:
+    """A view on a table. Implements `lakeview.sharing.server.source.Source`; versions are the copy's own."""
+
+    def __init__(self, entry: TableEntry, base: Table, folder: str | None, clock: Clock = system_clock) -> None:
+        if entry.view is None or folder is None:
+            raise InvalidRequestError(
+                f"table {entry.name} is a view, and no folder for views is set",
+                fix="set views: to a folder of the server's own",
+                kind="bad-configuration",
+            )
+        where = entry.view.where
+        if where is not None and (word := _CLOCK.search(_QUOTED.sub("", where))):
+            raise InvalidRequestError(
+                f"view {entry.name} depends on the moment ({word[0]}), and is copied only when its table changes",
+                fix="compare with a fixed moment",
+                kind="bad-predicate",
+            )
+        self._view = entry.view
+        self._clock = clock
+        self._base = base
+        # another definition is another table: what it hides must not be reached through the versions of this one
+        words = repr((entry.view.columns, entry.view.where, base.address))
+        name = f"{entry.id}-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+        self._address = f"{folder.rstrip('/')}/{name}" if "://" in folder else str(Path(folder) / name)
+        self._copy = _opened(self._address)
+        self._shared: DeltaSource | None = None
+        self.refresh()
+
+    @property
+    def storage(self) -> Storage:
+        """Where the copy's files lie."""
+        return self._source.storage
+
+    @property
+    def _source(self) -> DeltaSource:
+        assert self._shared is not None
+        return self._shared
+
+    def refresh(self) -> int:
+        """Copy what is selected if the base has another version; the copy's latest version."""
+        version = latest_of(self._base)
+        if self._copy is not None and self._held() != version:
+            latest_of(self._copy)  # another process of this server may have copied it
+        if self._copy is None or self._held() != version:
+            self._copied(version)
+        if self._shared is None:
+            assert self._copy is not None
+            self._shared = DeltaSource(self._copy)
+        return self._shared.refresh()
+
+    def _held(self) -> int | None:
+        assert self._copy is not None
+        known = dict(self._copy.snapshot().transactions.select("app_id", "version").iter_rows())
+        return known.get(self._application(self._base.latest_version))
+
+    def _application(self, version: int) -> str:
+        """Under which name the copy says what it holds: a base that was deleted and made anew has another id."""
+        return f"{_APPLICATION}-{self._base.snapshot(version).id}"
+
+    def _copied(self, version: int) -> None:
+        """Make the copy of a version, unless another process of this server is first: what it copies will do."""
+        for last in (False, False, True):
+            try:
+                self._materialise(version)
+                break
+            except CommitConflictError:
+                if last:
+                    raise
+                self._copy = _opened(self._address)  # it may be there by now, with or without its rows
+                self._shared = None
+        assert self._copy is not None
+        self._copy.refresh()
+        if self._copy.latest_version % _TIDY_EVERY == 0:
+            remove_old(self._copy, self._clock)
+            self._copy, self._shared = _opened(self._address), None
+
+    def _materialise(self, version: int) -> None:
+        schema = self._base.snapshot(version).schema
+        wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected(schema, self._view)))
+        frame = self._selected_rows(version, schema, wanted.names)
+        if self._copy is None:
+            self._copy = create_table(self._address, wanted, engine=_ENGINE, clock=self._clock)
+        with self._copy.transaction(
+            "WRITE", parameters={"mode": "Overwrite"}, engine=_ENGINE, clock=self._clock
+        ) as txn:  # which begins with the latest version
+            if self._held() == version:
+                return
+            txn.remove()
+            if txn.schema != wanted:
+                txn.replace_schema(wanted)
+            txn.append(frame)
+            txn.set_transaction(self._application(version), version)
+
+    def _selected_rows(self, version: int, schema: Schema, columns: list[str]) -> pl.DataFrame:
+        rows = self._base.scan(version)
+        try:
+            if self._view.where is not None:
+                condition = predicate(self._view.where)
+                check_columns(condition, schema)
+                rows = rows.filter(condition)
+            return rows.select(columns).collect(engine="streaming")
+        except pl.exceptions.PolarsError as error:
+            raise InvalidRequestError(
+                f"the view's condition {self._view.where!r} cannot be evaluated: {str(error).splitlines()[0]}",
+                fix="compare columns with values of their own types",
+                kind="bad-predicate",
+            ) from error
+
+    # -- the copy's own answers
+
+    def at(self, version: int) -> SharedVersion:
+        """One version."""
+        return self._source.at(version)
+
+    def version_at(self, moment: datetime) -> int:
+        """The version that was the latest at a moment. Refusal outside the copy's life."""
+        return self._source.version_at(moment)
+
+    def first_from(self, moment: datetime, first: int) -> int:
+        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
+        return self._source.first_from(moment, first)
+
+    def require_since(self, moment: datetime, first: int) -> None:
+        """Refusal for a moment before the copy's first version."""
+        self._source.require_since(moment, first)
+
+    def require_shared(self, version: int, first: int, latest: int) -> None:
+        """Refusal outside of what is shared."""
+        self._source.require_shared(version, first, latest)
+
+    def require_files(self, version: int) -> None:
+        """Refusal if files of a past version are gone."""
+        self._source.require_files(version)
+
+    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
+        """Reader features that the changes of a range of the copy need."""
+        return self._source.needed_between(start, end, feed=feed)
+
+    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+        """The lines of a range of the copy's versions."""
+        return self._source.changes(wanted)
+
+
+def _opened(address: str) -> DeltaTable | None:
+    try:
+        found = open_table(address)
+    except NotATableError:
+        return None
+    return found if isinstance(found, DeltaTable) else None
+
+
+def _selected(schema: Schema, view: ViewEntry) -> list[Field]:
+    if view.columns is None:
+        return list(schema)
+    if missing := [c for c in view.columns if c not in schema]:
+        raise InvalidRequestError(f"the view names column {missing[0]}, which its table has not", kind="unknown-column")
+    return [schema[c] for c in view.columns]

@@ -1,0 +1,180 @@
+"""Paths to signed URLs, and facts to signed tokens; and back, if they are ours and not too old.
+
+Two keys, one for files and one for tokens, are kept in a file readable by its owner only and shared by all workers. One
+is replaced by `rotated`; what the one before it signed is accepted until it expires by itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import logging
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.private_files import rewrite_privately, write_privately
+
+T = TypeVar("T")
+_BYTES = 32
+_LOG = logging.getLogger("lakeview.sharing.server")
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A secret, and the short name under which signatures refer to it."""
+
+    id: str
+    secret: bytes
+
+    @staticmethod
+    def new() -> Key:
+        """A key of 256 random bits."""
+        return Key(secrets.token_hex(4), secrets.token_bytes(_BYTES))
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """The newest key of each kind first, then the one before it."""
+
+    files: list[Key]
+    tokens: list[Key]
+
+    @staticmethod
+    def new() -> Keys:
+        """Fresh keys."""
+        return Keys([Key.new()], [Key.new()])
+
+    def rotated(self) -> Keys:
+        """New keys; the present ones are still accepted, those before them no more."""
+        return Keys([Key.new(), *self.files[:1]], [Key.new(), *self.tokens[:1]])
+
+
+def load_keys(path: Path) -> Keys:
+    """The keys in a file; made there if it is absent, which several workers may try at once.
+
+    InvalidRequestError if it is no file of keys.
+    """
+    if not path.exists():
+        with suppress(FileExistsError):
+            write_privately(path, msgspec.json.encode(Keys.new()), exclusively=True)
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Keys)
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise _no_keys(path, str(error)) from error
+    if not found.files or not found.tokens or any(len(k.secret) < _BYTES for k in (*found.files, *found.tokens)):
+        raise _no_keys(path, "it holds too few or too short keys")
+    if os.name != "nt" and os.stat(path).st_mode & 0o077:
+        _LOG.warning(
+            "%s can be read by others than its owner: whoever reads it can sign URLs; rotate the keys", path.name
+        )
+    return found
+
+
+def save_keys(path: Path, keys: Keys) -> None:
+    """Replace the keys in a file."""
+    rewrite_privately(path, msgspec.json.encode(keys))
+
+
+def _no_keys(path: Path, why: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{path.name} is no file of signing keys: {why}",
+        fix="remove it: a new one is made, and URLs given so far end",
+        place=str(path),
+        kind="bad-configuration",
+    )
+
+
+# -- files
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a signed URL lets its bearer read: files of one table, until a moment (seconds since 1970)."""
+
+    table: str
+    recipient: str
+    expires: int
+
+
+class FileSigner:
+    """Signs and checks the URLs of files: HMAC-SHA256 over kind of method, table, expiry, recipient, key and path.
+
+    The query holds `sp=r`: clients built on the Delta kernel take an address without such a mark for a local file.
+    """
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self._keys = {key.id: key for key in keys}
+        self._newest = keys[0]
+
+    def queries(self, grant: Grant, paths: Sequence[str]) -> list[str]:
+        """The query of each path (as it stands, percent-decoded, relative to the table), in the same order."""
+        key = self._newest
+        start = _start(key, grant)
+        head = f"?sp=r&se={grant.expires}&rcp={grant.recipient}&kid={key.id}&sig="
+        found = []
+        for path in paths:  # the copied context makes it a microsecond each
+            mac = start.copy()
+            mac.update(path.encode())
+            found.append(head + mac.hexdigest())
+        return found
+
+    def allows(self, grant: Grant, key_id: str, signature: str, path: str) -> bool:
+        """Whether we signed this. The expiry is the caller's to compare with the clock."""
+        key = self._keys.get(key_id)
+        mac = _start(key or self._newest, grant)
+        mac.update(path.encode(errors="surrogateescape"))
+        same = hmac.compare_digest(mac.hexdigest().encode(), signature.encode(errors="replace"))
+        return same and key is not None
+
+
+def _start(key: Key, grant: Grant) -> hmac.HMAC:
+    # "read" is GET and HEAD; no part can hold a line's end, so no two grants read alike
+    text = f"read\n{grant.table}\n{grant.expires}\n{grant.recipient}\n{key.id}\n"
+    return hmac.new(key.secret, text.encode(), "sha256")
+
+
+# -- tokens
+
+
+class TokenSigner:
+    """Values to texts that only we can make, and back. `purpose` keeps one kind from passing for another."""
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self._keys = list(keys)
+
+    def seal(self, purpose: str, value: Any) -> str:
+        """A text for a URL or a JSON body."""
+        data = msgspec.msgpack.encode(value)
+        return base64.urlsafe_b64encode(_mac(self._keys[0], purpose, data) + data).decode().rstrip("=")
+
+    def open(self, purpose: str, text: str, kind: type[T]) -> T | None:
+        """The value sealed in a text; None if it is none of ours."""
+        try:
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        mac, data = raw[:_BYTES], raw[_BYTES:]
+        same = [hmac.compare_digest(_mac(key, purpose, data), mac) for key in self._keys]  # every one is compared
+        if True not in same:
+            return None
+        try:
+            return msgspec.msgpack.decode(data, type=kind)
+        except msgspec.DecodeError:
+            return None
+
+
+def _mac(key: Key, purpose: str, data: bytes) -> bytes:
+    return hmac.digest(key.secret, purpose.encode() + b"\n" + data, "sha256")
+
+
+def checksum(*parts: object) -> str:
+    """A short digest of a request's parameters, so that a token goes on with the request it was made for only."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]

@@ -1,0 +1,185 @@
+"""Bearer tokens to recipients: made, listed, rotated, revoked; only their hashes are kept.
+
+A token is 256 random bits behind a prefix that secret scanners know again; it is shown once, when it is made. The file
+is JSON, written whole and readable by its owner only; a server takes up its changes with the next request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.server.private_files import one_at_a_time, rewrite_privately
+
+Clock = Callable[[], datetime]
+
+PREFIX = "lvs_"
+_LIVE_TOKENS = 2
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+_NEVER = hashlib.sha256(b"").hexdigest()
+
+
+class Token(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What is known of a token. `id` names it in commands and in the audit log; moments are aware."""
+
+    id: str
+    recipient: str
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    created: _Moment
+    expires: _Moment | None = None
+    revoked: _Moment | None = None
+
+    def state(self, now: datetime) -> str:
+        """live, expired or revoked."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and now >= self.expires else "live"
+
+
+class _Book(msgspec.Struct, frozen=True):
+    version: Literal[1] = 1
+    tokens: list[Token] = msgspec.field(default_factory=list)
+
+
+def digest(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
+
+
+def find(token: str, known: Sequence[Token]) -> Token | None:
+    """The token that this text is. Every candidate is compared, each in constant time."""
+    given, found = digest(token), None
+    for candidate in known:
+        if hmac.compare_digest(candidate.sha256, given):
+            found = candidate
+    hmac.compare_digest(_NEVER, given)
+    return found
+
+
+class TokenFile:
+    """The file of tokens. Safe to use from several threads and processes: changes wait for each other."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int, int] | None = None
+        self._tokens: tuple[Token, ...] = ()
+        self._fault: str | None = None
+
+    def tokens(self) -> tuple[Token, ...]:
+        """All tokens, oldest first; the file is read again if it has changed.
+
+        InvalidRequestError if it is no file of tokens.
+        """
+        with self._lock:
+            return self._read()
+
+    def _read(self) -> tuple[Token, ...]:
+        try:
+            stat = os.stat(self._path)
+        except FileNotFoundError:
+            self._seen, self._tokens, self._fault = None, (), None
+            return ()
+        except OSError as error:
+            raise self._broken(str(error)) from error
+        seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        if seen != self._seen:
+            self._seen, self._fault = seen, None
+            try:
+                self._tokens = _told_apart(msgspec.json.decode(self._path.read_bytes(), type=_Book).tokens)
+            except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+                self._fault = str(error)
+        if self._fault is not None:
+            raise self._broken(self._fault)
+        return self._tokens
+
+    def _broken(self, why: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{self._path.name} is no file of tokens: {why}",
+            fix="restore it from a backup, or remove it and give every recipient a new token",
+            place=str(self._path),
+            kind="bad-configuration",
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[list[Token]]:
+        """The tokens as they are now, for a change that no other process interrupts."""
+        with self._lock, one_at_a_time(self._path):
+            yield list(self._read())
+
+    def create(self, recipient: str, life: timedelta | None = None) -> tuple[str, Token]:
+        """A new token, and what is kept of it. InvalidRequestError if the recipient has two live ones already."""
+        with self._alone() as known:
+            now = self._clock()
+            live = [t for t in known if t.recipient == recipient and t.state(now) == "live"]
+            if len(live) >= _LIVE_TOKENS:
+                raise InvalidRequestError(
+                    f"{recipient} has {len(live)} live tokens already: {', '.join(t.id for t in live)}",
+                    fix="revoke one of them first, or rotate",
+                    kind="too-many-tokens",
+                )
+            text, made = _new(recipient, now, life)
+            self._write([*known, made])
+            return text, made
+
+    def rotate(self, recipient: str, life: timedelta | None, overlap: timedelta) -> tuple[str, Token]:
+        """A new token; those the recipient has live on for `overlap` at most, and with none they end now for good."""
+        with self._alone() as known:
+            now = self._clock()
+            live = [t.id for t in known if t.recipient == recipient and t.state(now) == "live"]
+            # with two live tokens the older one ends now: a third must fit
+            ended = set(live if overlap <= timedelta() else live[: 1 - _LIVE_TOKENS])
+            text, made = _new(recipient, now, life)
+            self._write([*(_ending(t, now, now + overlap, ended) if t.id in live else t for t in known), made])
+            return text, made
+
+    def revoke(self, name: str) -> list[Token]:
+        """End a token by its id, or all of a recipient; those ended. InvalidRequestError if there is none."""
+        with self._alone() as known:
+            now = self._clock()
+            ended = {t.id: t for t in known if name in (t.id, t.recipient) and t.revoked is None}
+            if not ended:
+                raise InvalidRequestError(
+                    f"there is no token to revoke called {name}", fix="list the tokens", kind="unknown-token"
+                )
+            ended = {number: msgspec.structs.replace(t, revoked=now) for number, t in ended.items()}
+            self._write([ended.get(t.id, t) for t in known])
+            return list(ended.values())
+
+    def _write(self, tokens: Sequence[Token]) -> None:
+        data = msgspec.json.format(msgspec.json.encode(_Book(tokens=list(tokens))), indent=2)
+        rewrite_privately(self._path, data)
+        self._seen = None
+
+
+def _new(recipient: str, now: datetime, life: timedelta | None) -> tuple[str, Token]:
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text, Token(secrets.token_hex(6), recipient, digest(text), now, None if life is None else now + life)
+
+
+def _ending(token: Token, now: datetime, end: datetime, ended: Collection[str]) -> Token:
+    """A token that goes on until `end` at most, or not at all: what is revoked stays so if the clock goes back."""
+    if token.id in ended:
+        return msgspec.structs.replace(token, revoked=now)
+    return msgspec.structs.replace(token, expires=end if token.expires is None else min(token.expires, end))
+
+
+def _told_apart(tokens: list[Token]) -> tuple[Token, ...]:
+    """Tokens that are each there once. A copied entry would leave open whose a token is, or whether it was revoked."""
+    for what, values in (("id", [t.id for t in tokens]), ("sha256", [t.sha256 for t in tokens])):
+        if twice := [value for value, count in Counter(values).items() if count > 1]:
+            raise msgspec.ValidationError(f"two tokens have the {what} {twice[0][:16]}")
+    return tuple(tokens)

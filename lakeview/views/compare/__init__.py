@@ -1,0 +1,5 @@
+"""What differs between two versions: files, settings, statistics and rows."""
+
+from lakeview.views.compare import rows, statistics, versions
+
+__all__ = ["rows", "statistics", "versions"]

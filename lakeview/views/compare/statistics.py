@@ -1,0 +1,92 @@
+"""Statistics of two versions to what shifted in each column: null share and range, columns matched by field id."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.schema import leaf_name
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.schema.columns import schema_tree
+from lakeview.views.schema.diff import field_changes
+
+STATISTICS_SHIFT = pl.Schema(
+    {
+        "column": pl.String(),
+        "change": pl.String(),
+        "before": pl.Float64(),
+        "after": pl.Float64(),
+        "before_mark": pl.String(),
+        "after_mark": pl.String(),
+        "shift": pl.Float64(),
+        "min_before": pl.String(),
+        "min_after": pl.String(),
+        "max_before": pl.String(),
+        "max_after": pl.String(),
+        "range_is": pl.String(),
+    }
+)
+"""One row a leaf column of the later version, largest shift first. `change`: new, shifted (null share, by 0.1 % or
+more), range (min or max alone), same or unknown; `before` and `after` null shares with their marks (see SCHEMA_TREE);
+`range_is` the weaker of both sides: exact, bound or partial."""
+
+LEAST_SHIFT = 0.001
+_STRENGTH = ("exact", "bound", "partial")
+
+
+def statistics_shift(
+    before: Snapshot, after: Snapshot, statistics_before: pl.DataFrame, statistics_after: pl.DataFrame
+) -> pl.DataFrame:
+    """STATISTICS_SHIFT of two snapshots with their STATISTICS; columns that neither side tells of are left out."""
+    old, new = (
+        schema_tree(s.schema, told, s.num_records, files=s.files).filter("leaf")
+        for s, told in ((before, statistics_before), (after, statistics_after))
+    )
+    names = {
+        leaf_name(change.path): leaf_name(change.before_path)
+        for change in field_changes(before.schema, after.schema)
+        if change.path is not None and change.before_path is not None
+    }
+    was = new["path"].replace_strict(names, default=None, return_dtype=pl.String)
+    sides = ("null_share", "null_share_mark", "min_text", "max_text", "range_is")
+    joined = new.with_columns(was=was).join(
+        old.select(pl.col("path").alias("was"), *(pl.col(n).alias(f"{n}_before") for n in sides)),
+        on="was",
+        how="left",
+        maintain_order="left",
+    )
+    shift = pl.col("null_share") - pl.col("null_share_before")
+    moved = [pl.col(n).ne_missing(pl.col(f"{n}_before")) for n in ("min_text", "max_text")]
+    known = pl.col("null_share").is_not_null() & pl.col("null_share_before").is_not_null()
+    change = (
+        pl.when(pl.col("was").is_null())
+        .then(pl.lit("new"))
+        .when(known & (shift.abs() >= LEAST_SHIFT))
+        .then(pl.lit("shifted"))
+        .when(pl.any_horizontal(moved) & pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null())
+        .then(pl.lit("range"))
+        .when(known)
+        .then(pl.lit("same"))
+        .otherwise(pl.lit("unknown"))
+    )
+    weaker = pl.coalesce(
+        pl.when((pl.col("range_is") == name) | (pl.col("range_is_before") == name)).then(pl.lit(name))
+        for name in reversed(_STRENGTH)
+    )
+    rows = joined.select(
+        pl.col("path").alias("column"),
+        change.alias("change"),
+        before="null_share_before",
+        after="null_share",
+        before_mark="null_share_mark_before",
+        after_mark="null_share_mark",
+        shift=shift,
+        min_before="min_text_before",
+        min_after="min_text",
+        max_before="max_text_before",
+        max_after="max_text",
+        range_is=weaker,
+    )
+    told = rows.filter(pl.any_horizontal(pl.col("before", "after", "min_before", "min_after").is_not_null()))
+    order = pl.col("change").replace_strict({"new": 0, "shifted": 0, "range": 1}, default=2, return_dtype=pl.Int8)
+    size = pl.coalesce(pl.col("shift").abs(), "after").fill_null(0.0)
+    return told.sort(order, -size, maintain_order=True).cast(STATISTICS_SHIFT)

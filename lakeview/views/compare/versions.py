@@ -1,0 +1,264 @@
+"""Two snapshots to what lies between them: files by partition, settings, a sentence for a ticket, and good bases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.model.frames import live_records
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.schema.diff import diff_schemas
+from lakeview.views.sums import total
+from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
+
+PARTITION_DIFF = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "files_added": pl.Int64(),
+        "files_removed": pl.Int64(),
+        "files_redeleted": pl.Int64(),
+        "bytes_added": pl.Int64(),
+        "bytes_removed": pl.Int64(),
+        "records_added": pl.Int64(),
+        "records_removed": pl.Int64(),
+    }
+)
+"""One row a partition, in order, those without a difference too; one row "all files" for a table without partitions.
+`files_redeleted`: files in both with other deleted rows; `bytes` and `records` of added and removed files, null when
+unknown."""
+
+SETTINGS_DIFF = pl.Schema({"name": pl.String(), "change": pl.String(), "before": pl.String(), "after": pl.String()})
+"""One row a property, protocol version or table feature: added, dropped, changed or same, changes first."""
+
+UNPARTITIONED = "all files"
+
+BEFORE_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """What happened to the files as a whole; `rows` the difference of live rows, None where a side is unknown, as bytes
+    are where the log does not tell a file's."""
+
+    added: int
+    removed: int
+    redeleted: int
+    same: int
+    bytes_added: int | None
+    bytes_removed: int | None
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseChoice:
+    """A version worth comparing with, and why."""
+
+    label: str
+    version: int
+
+
+def file_difference(before: Snapshot, after: Snapshot) -> FileDifference:
+    """The files of two snapshots, by path and deletion vector."""
+    by_partition = partition_difference(before, after)
+    totals = by_partition.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
+    rows = (
+        None
+        if None in (before.num_records, after.num_records)
+        else (after.num_records or 0) - (before.num_records or 0)
+    )
+    added, removed, redeleted = totals["files_added"], totals["files_removed"], totals["files_redeleted"]
+    same = after.num_files - added - redeleted
+    return FileDifference(added, removed, redeleted, same, totals["bytes_added"], totals["bytes_removed"], rows)
+
+
+def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
+    """PARTITION_DIFF, partitions of either side in the order of the later one's, then those that are gone."""
+    old, new = _files(before), _files(after)
+    both = new.join(old.select("path", old_vector="deletion_vector", there=pl.lit(value=True)), on="path", how="left")
+    touched = both.filter("there").filter(~pl.col("deletion_vector").eq_missing(pl.col("old_vector")))
+    added, removed = new.join(old, on="path", how="anti"), old.join(new, on="path", how="anti")
+    every = pl.concat([new.select("partition_text"), old.select("partition_text")]).unique(maintain_order=True)
+    parts = [_sums(added, "added"), _sums(removed, "removed")]
+    counts = touched.group_by("partition_text").agg(files_redeleted=pl.len().cast(pl.Int64))
+    found = every
+    for part in (*parts, counts):
+        found = found.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
+    # nothing added is no row; where something was, null says that its bytes or rows are unknown
+    for way in ("added", "removed"):
+        none = pl.col(f"files_{way}").is_null()
+        sums = (f"bytes_{way}", f"records_{way}")
+        found = found.with_columns(pl.when(none).then(0).otherwise(name).alias(name) for name in sums)
+    known = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
+    return found.with_columns(pl.col(known).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
+
+
+def _files(snapshot: Snapshot) -> pl.DataFrame:
+    files = snapshot.files
+    order = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
+    return order.select(
+        "path",
+        "deletion_vector",
+        "size",
+        live=live_records(),
+        partition_text=pl.col("partition_text").fill_null(UNPARTITIONED),
+    )
+
+
+def _sums(files: pl.DataFrame, way: str) -> pl.DataFrame:
+    return files.group_by("partition_text").agg(
+        pl.len().cast(pl.Int64).alias(f"files_{way}"),
+        total("size").alias(f"bytes_{way}"),
+        total("live").alias(f"records_{way}"),
+    )
+
+
+def settings_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
+    """SETTINGS_DIFF of properties and protocol."""
+    old, new = _settings(before), _settings(after)
+    rows = []
+    for name in sorted(old.keys() | new.keys()):
+        a, b = old.get(name), new.get(name)
+        change = "same" if a == b else "added" if a is None else "dropped" if b is None else "changed"
+        rows.append((name, change, a, b))
+    rows.sort(key=lambda row: row[1] == "same")
+    return pl.DataFrame(rows, schema=SETTINGS_DIFF, orient="row")
+
+
+def _settings(snapshot: Snapshot) -> Mapping[str, str]:
+    protocol = snapshot.protocol
+    numbers = {
+        "reader version": protocol.min_reader_version,
+        "writer version": protocol.min_writer_version,
+        "format version": protocol.format_version,
+    }
+    told = {name: str(number) for name, number in numbers.items() if number is not None}
+    for feature in sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())}):
+        needed = "to read and write" if feature in (protocol.reader_features or ()) else "to write"
+        told[f"feature {feature}"] = needed
+    told |= {"partitioned by": ", ".join(snapshot.partition_columns)} if snapshot.partition_columns else {}
+    return told | snapshot.properties
+
+
+def sentence(before: Snapshot, after: Snapshot, timeline: pl.DataFrame | None = None) -> str:
+    """What changed in one sentence of plain text, for a ticket: rows, columns, files, settings, and by whom."""
+    difference = file_difference(before, after)
+    parts = [_rows(difference), *_columns(before, after), *_file_words(difference)]
+    changed = settings_difference(before, after).filter(pl.col("change") != "same").height
+    if changed:
+        parts.append(f"{counted(changed, 'setting')} changed")
+    table = after.name or after.location.rstrip("/").rpartition("/")[2]
+    sides = [f"{format_version(s.version)} ({format_date(s.timestamp)})" for s in (before, after)]
+    by = "" if timeline is None else _by(timeline, before.version, after.version)
+    return f"{table} from {sides[0]} to {sides[1]}: {', '.join(parts)}{by}."
+
+
+def _rows(difference: FileDifference) -> str:
+    if difference.rows is None:
+        return "an unknown number of rows"
+    return "as many rows" if difference.rows == 0 else f"{format_change(difference.rows)} rows"
+
+
+def _columns(before: Snapshot, after: Snapshot) -> list[str]:
+    changes = diff_schemas(before.schema, after.schema).group_by("change", maintain_order=True).len()
+    words = {"added": "added", "dropped": "dropped", "renamed": "renamed", "type": "with another type"}
+    told = [f"{counted(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words]
+    return told or ["the same columns"]
+
+
+def _file_words(difference: FileDifference) -> list[str]:
+    if not (difference.added or difference.removed or difference.redeleted):
+        return ["the same files"]
+    told = [
+        f"{counted(difference.added, 'file')} written ({format_bytes(difference.bytes_added)})",
+        f"{difference.removed:,} removed ({format_bytes(difference.bytes_removed)})",
+    ]
+    return [*told, f"{difference.redeleted:,} with other deleted rows"] if difference.redeleted else told
+
+
+def _by(timeline: pl.DataFrame, first: int, last: int) -> str:
+    between = commits_between(timeline, first, last)
+    if between.is_empty():
+        return ""
+    writers = between["writer"].drop_nulls().unique(maintain_order=True).to_list()
+    more = f" and {len(writers) - 3} more" if len(writers) > 3 else ""
+    who = f" by {', '.join(writers[:3])}{more}" if writers else ""
+    bad = between.filter("suspicious")["version"].to_list()
+    odd = f"; {', '.join(format_version(v) for v in bad[:3])} stood out" if bad else ""
+    return f"; in {counted(between.height, 'commit')}{who}{odd}"
+
+
+def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
+    """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is not told,
+    or lies aside of the line told: of two branches no commits lead from one to the other."""
+    places = [timeline["version"].index_of(version) for version in (first, last)]
+    if None in places or "aside" in (timeline["lane"][place] for place in places if place is not None):
+        return timeline.clear()
+    low, high = sorted(place for place in places if place is not None)
+    return timeline.slice(low + 1, high - low).filter(pl.col("lane") != "aside")
+
+
+def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
+    """Versions worth comparing one with: the one before, a day and a week before, before the last schema change and
+    before the last load that stands out. Each version once."""
+    place = timeline["version"].index_of(version)
+    if not place:
+        return []
+    earlier = timeline.head(place).filter(pl.col("lane") != "aside")
+    upto = timeline.head(place + 1).with_row_index("place")
+    found: dict[int, str] = {}
+
+    def offer(label: str, rows: pl.DataFrame) -> None:
+        for other in rows["version"].tail(1):
+            found.setdefault(int(other), label)
+
+    offer("the version before", earlier)
+    moment = timeline["timestamp"][place]
+    if isinstance(moment, datetime):
+        offer("a day before", earlier.filter(pl.col("timestamp") <= moment - BEFORE_DAY))
+        offer("a week before", earlier.filter(pl.col("timestamp") <= moment - 7 * BEFORE_DAY))
+    for label, marked in (
+        ("before the last schema change", "schema_changed"),
+        ("before the last odd load", "suspicious"),
+    ):
+        last = upto.filter(marked)["place"].max()
+        if isinstance(last, int) and last > 0:
+            offer(label, timeline.slice(last - 1, 1))
+    return [BaseChoice(label, other) for other, label in found.items()]
+
+
+def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, str | None]]:
+    """Label, value now and what changed, for rows, bytes, files, columns and partitions; None without a change."""
+    difference = file_difference(before, after)
+    schema = diff_schemas(before.schema, after.schema)["change"].to_list()
+    kinds = {name: schema.count(name) for name in ("added", "dropped", "renamed")}
+    columns = ", ".join(f"{count} {name}" for name, count in kinds.items() if count)
+    sizes = after.size_bytes, before.size_bytes
+    grown = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
+    tiles = [
+        ("Rows", format_count(after.num_records), _changed(difference.rows, format_count(before.num_records))),
+        (
+            "Live bytes",
+            format_bytes(after.size_bytes),
+            _changed(grown, format_bytes(before.size_bytes), bytes_=True),
+        ),
+        (
+            "Files",
+            format_count(after.num_files),
+            _changed(after.num_files - before.num_files, format_count(before.num_files)),
+        ),
+        ("Columns", str(len(after.schema)), columns or (f"{len(schema)} changed" if schema else None)),
+    ]
+    if after.partition_columns:
+        sides = [s.files["partition_text"].n_unique() for s in (before, after)]
+        touched = partition_difference(before, after).filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
+        tiles.append(("Partitions", format_count(sides[1]), f"{touched:,} touched" if touched else None))
+    return tiles
+
+
+def _changed(difference: int | None, before: str, *, bytes_: bool = False) -> str | None:
+    if difference is None:
+        return f"from {before}"
+    return f"{format_change(difference, bytes_=bytes_)} from {before}" if difference else None

@@ -1,0 +1,135 @@
+"""What a table asks for and the engine rules to a matrix: who can read it, who can write it, which feature is to blame.
+
+Rules that say nothing give unknown, never yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.engines.rules import Engine, Side, Told, all_words, engines, format_words
+from lakeview.views.units import version_label
+
+COMPATIBILITY = pl.Schema(
+    {
+        "engine": pl.String(),
+        "version": pl.String(),
+        "read": pl.String(),
+        "write": pl.String(),
+        "blame": pl.String(),
+        "since": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "writer": pl.String(),
+        "recorded_in": pl.String(),
+        "because": pl.String(),
+        "checked": pl.Date(),
+        "sources": pl.String(),
+    }
+)
+"""One row an engine. `read`, `write`: yes, no or unknown; `write` is never for one that writes no table. `blame`: the
+first feature behind the worse of the two answers, with the commit that turned it on, its moment and writer, or the
+metadata file, as in NEEDS; `because`: all of them in words. `sources`: who says so of what this table asks for, the
+source of the blame first, joined by lines; all of the engine's where no source was needed. `checked`: when the oldest
+of them was read."""
+
+Asked = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """One side's answer, the needs it is owed to, and the sources that were followed."""
+
+    answer: str
+    blamed: tuple[Asked, ...]
+    told: tuple[Told, ...]
+
+
+def rules_date() -> date:
+    """When the rules were last gone over."""
+    return max(told.checked for name in all_words() for engine in engines(name) for told in engine.told)
+
+
+def compatibility(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
+    """COMPATIBILITY from NEEDS, in the order of the rules; empty for a format that they do not know."""
+    asked = list(needed.iter_rows(named=True))
+    rows = [_row(engine, asked) for engine in engines(table_format)]
+    return pl.DataFrame(rows, schema=COMPATIBILITY, orient="row")
+
+
+def recipients(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
+    """COMPATIBILITY of the recipients a table of this format has once it is shared, from their NEEDS (`shared_needs`);
+    empty for a format that nobody shares as it is."""
+    words = format_words(table_format)
+    shared_as = None if words is None else words.shared_as
+    return compatibility(needed, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
+
+
+def turned_on(*, brief: bool = False) -> pl.Expr:
+    """What turned the blamed feature on, in words, of COMPATIBILITY or NEEDS: `v9, li` or `v3.metadata.json`, with the
+    day; `unknown` where the history that would tell is gone. `brief`: without writer and day."""
+    day = pl.col("timestamp").dt.date().cast(pl.String)
+    more = [] if brief else [pl.col("writer"), day]
+    commit = pl.concat_str(version_label("since"), *more, separator=", ", ignore_nulls=True)
+    file = pl.concat_str("recorded_in", *more[1:], separator=", ", ignore_nulls=True)
+    return (
+        pl.when(pl.col("since").is_not_null())
+        .then(commit)
+        .when(pl.col("recorded_in").is_not_null())
+        .then(file)
+        .otherwise(pl.lit("unknown"))
+    )
+
+
+def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
+    spared = [n for n in asked if n["used"] or not engine.spares_unused]
+    read = _side(engine, "read", [n for n in spared if n["reading"]])
+    write = _side(engine, "write", spared)
+    if engine.read_only:
+        write = _Verdict("never", (), ())
+    elif read.answer == "no" or (read.answer == "unknown" and write.answer == "yes"):
+        write = read  # who cannot read a table cannot write it either
+    parts = []
+    if read.blamed:
+        parts.append(_said("read", read))
+    if write.blamed and write is not read:
+        parts.append(_said("write", write))
+    if engine.note is not None:
+        parts.append(engine.note)
+    worse = write if write.answer == "no" and read.answer != "no" else read
+    blamed = worse.blamed or write.blamed
+    first: Asked = blamed[0] if blamed else {}
+    told = list(dict.fromkeys((*worse.told, *read.told, *write.told))) or list(engine.told)
+    return {
+        "engine": engine.name,
+        "version": engine.version,
+        "read": read.answer,
+        "write": write.answer,
+        "blame": first.get("feature"),
+        **{name: first.get(name) for name in ("since", "timestamp", "writer", "recorded_in")},
+        "because": "; ".join(parts) or None,
+        "checked": min(t.checked for t in told),
+        "sources": "\n".join(dict.fromkeys(t.source for t in told)),
+    }
+
+
+def _side(engine: Engine, side: Side, asked: Sequence[Asked]) -> _Verdict:
+    found = [(need, *engine.verdict(side, str(need["feature"]))) for need in asked]
+    refused = tuple(need for need, can, _ in found if can is False)
+    if refused:
+        return _Verdict("no", refused, _sources(told for _, can, told in found if can is False))
+    untold = tuple(need for need, can, _ in found if can is None)
+    return _Verdict("unknown" if untold else "yes", untold, _sources(told for _, _, told in found))
+
+
+def _sources(told: Iterable[Told | None]) -> tuple[Told, ...]:
+    return tuple(dict.fromkeys(t for t in told if t is not None))
+
+
+def _said(side: Side, verdict: _Verdict) -> str:
+    names = ", ".join(str(need["feature"]) for need in verdict.blamed)
+    return f"does not {side} {names}" if verdict.answer == "no" else f"unknown whether it {side}s {names}"

@@ -1,0 +1,115 @@
+"""How one file is laid out inside to what its columns and row groups take."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import formatted
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import PhysicalFile
+from lakeview.views.units import format_bytes, format_moment, format_version
+
+COLUMN_CHUNKS = pl.Schema(
+    {
+        "column": pl.String(),
+        "stored_as": pl.String(),
+        "type": pl.String(),
+        "codec": pl.String(),
+        "encodings": pl.String(),
+        "compressed": pl.Int64(),
+        "uncompressed": pl.Int64(),
+        "share": pl.Float64(),
+        "ratio": pl.Float64(),
+        "per_value": pl.Float64(),
+        "null_count": pl.Int64(),
+        "dictionary": pl.Boolean(),
+        "page_index": pl.Boolean(),
+        "bloom_filter": pl.Boolean(),
+    }
+)
+"""One row a column of one file, the largest first. `type`: how its values are stored, and what they mean; `codec` and
+`encodings` of all its chunks, joined by commas; sizes in bytes, `share` of the bytes of all columns, `ratio` of bytes
+before to after compression, `per_value`: compressed bytes a value; `null_count` null where a chunk does not count;
+`dictionary`, `page_index`, `bloom_filter`: whether every chunk has one."""
+
+ROW_GROUPS = pl.Schema(
+    {
+        "row_group": pl.Int64(),
+        "records": pl.Int64(),
+        "compressed": pl.Int64(),
+        "uncompressed": pl.Int64(),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+    }
+)
+"""One row a row group, in order; sizes in bytes; the range is that of one chosen column, null where it is not told."""
+
+
+def column_chunks(found: PhysicalFile) -> pl.DataFrame:
+    """COLUMN_CHUNKS of a file."""
+
+    def joined(name: str) -> pl.Expr:
+        return pl.col(name).str.split(", ").explode(empty_as_null=True, keep_nulls=True).unique().sort().str.join(", ")
+
+    type_ = (
+        pl.when(pl.col("logical_type").is_null())
+        .then("physical_type")
+        .otherwise(formatted("{} ({})", "logical_type", "physical_type"))
+    )
+    every = ("dictionary", "page_index", "bloom_filter")
+    grouped = found.chunks.group_by("column", "stored_as", maintain_order=True).agg(
+        type_.first().alias("type"),
+        joined("codec").alias("codec"),
+        joined("encodings").alias("encodings"),
+        pl.col("compressed", "uncompressed", "values").sum(),
+        pl.when(pl.col("null_count").is_not_null().all()).then(pl.col("null_count").sum()).alias("null_count"),
+        pl.col(every).all(),
+    )
+    size = pl.col("compressed")
+    return (
+        grouped.with_columns(
+            share=pl.when(size.sum() > 0).then(size / size.sum()),
+            ratio=pl.when(size > 0).then(pl.col("uncompressed") / size),
+            per_value=pl.when(pl.col("values") > 0).then(size / pl.col("values")),
+        )
+        .sort("compressed", descending=True, maintain_order=True)
+        .select(COLUMN_CHUNKS.names())
+        .cast(COLUMN_CHUNKS)
+    )
+
+
+def row_groups(found: PhysicalFile, column: str | None = None) -> pl.DataFrame:
+    """ROW_GROUPS of a file, with the range of a column named as in PHYSICAL."""
+    own = pl.col("column") == (column if column is not None else "")
+    return (
+        found.chunks.group_by("row_group")
+        .agg(
+            pl.col("group_records").first().alias("records"),
+            pl.col("compressed", "uncompressed").sum(),
+            pl.col("min_text", "max_text").filter(own).first(),
+        )
+        .sort("row_group")
+        .select(ROW_GROUPS.names())
+        .cast(ROW_GROUPS)
+    )
+
+
+def logged_facts(snapshot: Snapshot, lifetimes: pl.DataFrame, path: str) -> dict[str, str | None]:
+    """What the log says of one file of a snapshot, names to text; None is unknown, {} for a file it has not."""
+    found = snapshot.files.filter(pl.col("path") == path)
+    if found.is_empty():
+        other = snapshot.delete_files.filter(pl.col("path") == path)
+        return {"size": format_bytes(other["size"][0])} if other.height else {}
+    file = found.row(0, named=True)
+    stays = lifetimes.filter(pl.col("path") == path)["added"].drop_nulls()
+    known = {
+        "partition": file["partition_text"],
+        "size": format_bytes(file["size"]),
+        "rows, by the log": None if file["records"] is None else f"{file['records']:,}",
+        "rows deleted": None if file["deleted_records"] is None else f"{file['deleted_records']:,}",
+        "added by": None if stays.is_empty() else format_version(int(stays[0])),
+        "modified, UTC": None if file["modified"] is None else format_moment(file["modified"]),
+    }
+    if file["partition_text"] is None:
+        del known["partition"]
+    return known

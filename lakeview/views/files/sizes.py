@@ -1,0 +1,232 @@
+"""Live files to how they lie: a histogram of sizes in doubling bins, a few figures, and one page of a listing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import takewhile
+
+import polars as pl
+
+from lakeview.model.addresses import is_absolute
+from lakeview.model.frames import live_records
+from lakeview.views.schema.columns import value_text
+from lakeview.views.sums import at_least, total
+from lakeview.views.units import BYTE_UNITS, EN_DASH
+
+MIB = 1 << 20
+SMALL_FILE_BYTES = MIB
+"""Below this a file costs a request and hardly a byte."""
+
+TARGET_LOW, TARGET_HIGH = 64 * MIB, 256 * MIB
+"""The sizes that readers do best with."""
+
+FILE_SIZES = pl.Schema(
+    {
+        "bin_low": pl.Int64(),
+        "bin_high": pl.Int64(),
+        "label": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "small": pl.Boolean(),
+        "target": pl.Boolean(),
+    }
+)
+"""One row a bin of sizes from `bin_low` up to below `bin_high` bytes (each twice the last), empty ones included; the
+first reaches down to 0; files of unknown size are in none. `small`: below SMALL_FILE_BYTES; `target`: between
+TARGET_LOW and TARGET_HIGH."""
+
+FILE_PAGE = pl.Schema(
+    {
+        "path": pl.String(),
+        "partition_text": pl.String(),
+        "size": pl.Int64(),
+        "records": pl.Int64(),
+        "deleted_records": pl.Int64(),
+        "added": pl.Int64(),
+        "null_count": pl.Int64(),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+    }
+)
+"""One row a file. `added`: the version that added it, null unknown; the last three of one chosen column, null without
+statistics."""
+
+LOWEST_BIN = 16  # 64 KiB
+HIGHEST_BIN = 33  # 8 GiB and more
+TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """Figures of the live files of one version; None where nothing is known. Sizes in bytes.
+
+    `files_without_size` are recorded with one that no file has: of the others are `median_size`, `p95_size` and the
+    small files. `files_without_records` do not tell their rows; of `files_perhaps_with_deletes` nobody tells whether
+    rows are deleted; `least_bytes` and `least_records` (live rows) are those of the files that tell them;
+    `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
+    """
+
+    files: int
+    files_without_size: int
+    bytes: int | None
+    least_bytes: int | None
+    least_records: int | None
+    median_size: int | None
+    p95_size: int | None
+    median_records: int | None
+    p95_records: int | None
+    files_without_records: int
+    files_with_deletes: int
+    files_perhaps_with_deletes: int
+    deleted_records: int | None
+    small_files: int
+    small_bytes: int | None
+    ideal_files: int | None
+
+    @property
+    def with_records_share(self) -> float | None:
+        """The share of files that tell how many rows they hold."""
+        return None if self.files == 0 else 1 - self.files_without_records / self.files
+
+
+def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
+    """FILE_SIZES of FILES; the bins always reach the target sizes, so that the distance to them shows."""
+    # log2 is exact for powers of two up to 2**53, so that a file of 64 MiB opens its bin
+    place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(LOWEST_BIN - 1, HIGHEST_BIN).alias("place")
+    found = files.drop_nulls("size").group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
+    highest = found["place"].max()
+    top = max(TARGET_BIN, highest if isinstance(highest, int) else 0)
+    rows = []
+    for p in range(LOWEST_BIN - 1, top + 1):
+        low, high = 0 if p < LOWEST_BIN else 1 << p, 1 << (p + 1)
+        last = p == HIGHEST_BIN
+        label = (
+            f"<{_size(high)}" if low == 0 else f"\N{GREATER-THAN OR EQUAL TO}{_size(low)}" if last else _span(low, high)
+        )
+        rows.append((p, low, high, label, high <= SMALL_FILE_BYTES, low >= TARGET_LOW and high <= TARGET_HIGH))
+    schema = {"place": pl.Int64(), **{n: FILE_SIZES[n] for n in ("bin_low", "bin_high", "label", "small", "target")}}
+    bins = pl.DataFrame(rows, schema=schema, orient="row")
+    return (
+        bins.join(found, on="place", how="left", maintain_order="left")
+        .with_columns(bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"))
+        .with_columns(pl.col("files").fill_null(0))
+        .select(FILE_SIZES.names())
+        .cast(FILE_SIZES)
+    )
+
+
+def files_in_bin(files: pl.DataFrame, bins: pl.DataFrame, label: str) -> pl.DataFrame:
+    """The FILES that fall in the bin of FILE_SIZES with this label; none for a label that no bin has."""
+    ends = bins.filter(pl.col("label") == label).select("bin_low", "bin_high").rows()
+    if not ends:
+        return files.clear()
+    low, high = ends[0]
+    last = high == bins["bin_high"].max()  # the last one has no end
+    return files.filter((pl.col("size") >= low) & (pl.lit(last) | (pl.col("size") < high)))
+
+
+def file_facts(files: pl.DataFrame) -> FileFacts:
+    """The figures of FILES."""
+    small = pl.col("size") < SMALL_FILE_BYTES
+    sums = files.select(
+        files=pl.len(),
+        files_without_size=pl.col("size").null_count(),
+        bytes=total("size"),
+        least_bytes=at_least("size"),
+        least_records=live_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False),
+        median_size=pl.col("size").quantile(0.5, "nearest"),
+        p95_size=pl.col("size").quantile(0.95, "nearest"),
+        median_records=pl.col("records").quantile(0.5, "nearest"),
+        p95_records=pl.col("records").quantile(0.95, "nearest"),
+        files_without_records=pl.col("records").is_null().sum(),
+        files_with_deletes=(pl.col("deletion_vector").is_not_null() | (pl.col("deleted_records") > 0)).sum(),
+        files_perhaps_with_deletes=(pl.col("deletion_vector").is_null() & pl.col("deleted_records").is_null()).sum(),
+        deleted_records=pl.when(pl.col("deleted_records").is_null().any())
+        .then(None)
+        .otherwise(pl.col("deleted_records").sum()),
+        small_files=small.sum(),
+        small_bytes=pl.when(pl.col("size").is_not_null().all()).then(pl.col("size").filter(small).sum()),
+    ).row(0, named=True)
+    ideal = files.group_by("partition_text").agg(bytes=total("size"))["bytes"]
+    ideal_files = None if ideal.has_nulls() else sum(max(1, math.ceil(b / TARGET_HIGH)) for b in ideal.to_list())
+    whole = {name: None if value is None else int(value) for name, value in sums.items()}
+    return FileFacts(**whole, ideal_files=ideal_files)  # type: ignore[arg-type]  # counts and sums are never null
+
+
+def file_page(
+    files: pl.DataFrame,
+    sort: str = "size",
+    descending: bool = False,
+    offset: int = 0,
+    limit: int = 100,
+    *,
+    partition: str | None = None,
+    lifetimes: pl.DataFrame | None = None,
+    statistics: pl.DataFrame | None = None,
+    column: str | None = None,
+) -> pl.DataFrame:
+    """FILE_PAGE: `limit` files from `offset` on, by a column of FILES (ties by path), nulls last.
+
+    `partition` keeps one `partition_text`; LIFETIMES bring `added`; STATISTICS with a `column` bring its range.
+    """
+    chosen = files if partition is None else files.filter(pl.col("partition_text") == partition)
+    keys = ["path", "deletion_vector"]
+    page = (
+        chosen.lazy()
+        .select("path", "partition_text", "size", "records", "deleted_records", "deletion_vector", sort_key=sort)
+        .sort("sort_key", "path", descending=[descending, False], nulls_last=True)
+        .slice(offset, limit)
+        .drop("sort_key")
+        .collect()
+    )
+    if lifetimes is None:
+        page = page.with_columns(added=pl.lit(None, dtype=pl.Int64))
+    else:
+        shown = pl.col("removed").is_null() & pl.col("path").is_in(page["path"].implode())
+        alive = lifetimes.filter(shown).select(*keys, "added").unique(keys, keep="last")
+        page = page.join(alive, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return _with_range(page, statistics, column).select(FILE_PAGE.names()).cast(FILE_PAGE)
+
+
+def common_folder(paths: pl.Series) -> str:
+    """The folder, with its last slash, that absolute paths share; "" where they share none or one is relative (to the
+    table's own folder): what a listing may leave out to show where its files differ."""
+    first, last = paths.min(), paths.max()  # what the least and the greatest share, all share
+    if not isinstance(first, str) or not isinstance(last, str) or not (is_absolute(first) and is_absolute(last)):
+        return ""
+    pairs = zip(first.split("/")[:-1], last.split("/")[:-1], strict=False)
+    folder = "".join(f"{name}/" for name, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return "" if folder.endswith("//") else folder  # of a scheme alone
+
+
+def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str | None) -> pl.DataFrame:
+    names = ("null_count", "min_text", "max_text")
+    if statistics is None or column is None or column not in statistics.columns:
+        return page.with_columns(pl.lit(None, dtype=FILE_PAGE[n]).alias(n) for n in names)
+    said = pl.DataFrame(
+        {"path": statistics["_path"], "deletion_vector": statistics["_deletion_vector"], "said": statistics[column]}
+    ).filter(pl.col("path").is_in(page["path"].implode()))
+    page = page.join(said, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
+    # one page of files: a row at a time is fine here
+    told = [row or {} for row in page["said"].to_list()]
+    return page.with_columns(
+        pl.Series("null_count", [t.get("null_count") for t in told], dtype=pl.Int64),
+        pl.Series("min_text", [value_text(t.get("min")) for t in told], dtype=pl.String),
+        pl.Series("max_text", [value_text(t.get("max")) for t in told], dtype=pl.String),
+    )
+
+
+def _span(low: int, high: int) -> str:
+    (a, unit_a), (b, unit_b) = _scaled(low), _scaled(high)
+    return f"{a}{EN_DASH}{b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a}{EN_DASH}{b} {unit_b}"
+
+
+def _size(value: int) -> str:
+    number, unit = _scaled(value)
+    return f"{number} {unit}"
+
+
+def _scaled(value: int) -> tuple[int, str]:
+    place = (value.bit_length() - 1) // 10
+    return value >> (10 * place), BYTE_UNITS[place]

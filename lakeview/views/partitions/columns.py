@@ -1,0 +1,75 @@
+"""Statistics of one version to what each partition holds in one column: rows, null share, range."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.schema import leaf_name
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.schema.columns import schema_tree
+
+PARTITION_COLUMN = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "files": pl.Int64(),
+        "records": pl.Int64(),
+        "null_share": pl.Float64(),
+        "mark": pl.String(),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+        "range_is": pl.String(),
+        "unusual": pl.Boolean(),
+    }
+)
+"""One row a partition, in order. `records` live, null when a file does not tell; the others as in SCHEMA_TREE;
+`unusual`: a null share far from the median of the partitions."""
+
+MOST_PARTITIONS = 1_000
+UNUSUAL_SHARE = 0.05
+UNUSUAL_SPREADS = 6.0
+
+
+def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) -> pl.DataFrame:
+    """PARTITION_COLUMN of a leaf column named as in STATISTICS; the MOST_PARTITIONS with the most rows, empty for a
+    table without partitions."""
+    files = snapshot.files
+    known = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
+    if not snapshot.partition_columns or column not in statistics.columns or column not in known:
+        return pl.DataFrame(schema=PARTITION_COLUMN)
+    ordered = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
+    # a column of the table may be called path too
+    keys = statistics.select(path="_path", deletion_vector="_deletion_vector").with_row_index("place")
+    bounds = statistics[column]
+    rows = []
+    parts = ordered.partition_by("partition_text", maintain_order=True)
+    largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:MOST_PARTITIONS]
+    chosen = {part["partition_text"][0] for part in largest}
+    for part in parts:
+        name = part["partition_text"][0]
+        if name not in chosen:
+            continue
+        own = keys.join(
+            part.select("path", "deletion_vector"), on=["path", "deletion_vector"], how="semi", nulls_equal=True
+        )
+        told = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
+        told = told.with_columns(bounds[own["place"].to_list()])
+        live = part["records"] - part["deleted_records"]
+        tree = schema_tree(snapshot.schema, told, None, files=part.drop("partition", strict=False))
+        said = tree.row(by_predicate=pl.col("path") == column, named=True)
+        rows.append(
+            (
+                name,
+                part.height,
+                None if live.has_nulls() else int(live.sum()),
+                said["null_share"],
+                said["null_share_mark"],
+                said["min_text"],
+                said["max_text"],
+                said["range_is"],
+            )
+        )
+    names = PARTITION_COLUMN.names()[:-1]
+    found = pl.DataFrame(rows, schema={n: PARTITION_COLUMN[n] for n in names}, orient="row")
+    distance = (pl.col("null_share") - pl.col("null_share").median()).abs()
+    far = (distance > UNUSUAL_SHARE) & (distance > UNUSUAL_SPREADS * distance.median())
+    return found.with_columns(unusual=far.fill_null(value=False)).cast(PARTITION_COLUMN)

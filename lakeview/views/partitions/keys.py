@@ -1,0 +1,149 @@
+"""Partition texts to their keys, and to a sequence in time where one key is a year, a month, a day or an hour.
+
+Keys are told by their text, as a reader writes it for people (`month=2013-05/id_bucket=bucket 3 of 16`): so the months
+that a table derives from a timestamp read as months, whatever number stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+import polars as pl
+
+from lakeview.model.snapshot import Snapshot
+
+Grain = Literal["year", "month", "day", "hour"]
+Kind = Literal["none", "time", "one", "pair", "many"]
+
+KEYED = "key_{}"
+"""The columns of `partition_keys`: the user's names may be any."""
+
+MOST_STEPS = 4_000
+"""A sequence of more steps than this is told as single partitions, without its gaps."""
+
+_FORMATS: tuple[tuple[Grain, str, str], ...] = (
+    ("year", r"^(19|20)\d\d$", "%Y"),
+    ("month", r"^\d{4}-\d\d$", "%Y-%m"),
+    ("month", r"^(19|20)\d{4}$", "%Y%m"),
+    ("day", r"^\d{4}-\d\d-\d\d$", "%Y-%m-%d"),
+    ("day", r"^(19|20)\d{6}$", "%Y%m%d"),
+    ("hour", r"^\d{4}-\d\d-\d\d-\d\d$", "%Y-%m-%d-%H"),
+)
+_BUCKET = r"^bucket (\d{1,9}) of (\d{1,10})$"
+_STEPS: dict[Grain, str] = {"year": "1y", "month": "1mo", "day": "1d", "hour": "1h"}
+_ROUGHLY: dict[Grain, timedelta] = {
+    "year": timedelta(days=365),
+    "month": timedelta(days=30),
+    "day": timedelta(days=1),
+    "hour": timedelta(hours=1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeKey:
+    """How a key's texts are moments: one for each `grain`, written as `format` says."""
+
+    grain: Grain
+    format: str
+
+    def moments(self, texts: pl.Series) -> pl.Series:
+        """The texts as moments without a zone; null where one is none."""
+        padded = texts + {"%Y": "-01-01", "%Y-%m": "-01", "%Y%m": "01"}.get(self.format, "")
+        shape = {"%Y": "%Y-%m-%d", "%Y-%m": "%Y-%m-%d", "%Y%m": "%Y%m%d"}.get(self.format, self.format)
+        if self.grain == "hour":
+            return (padded + ":00").str.to_datetime(f"{shape}:%M", strict=False)
+        return padded.str.to_date(shape, strict=False).cast(pl.Datetime("us"))
+
+    def text(self, moment: datetime) -> str:
+        """A moment as the key writes it."""
+        return moment.strftime(self.format).zfill(4 if self.grain == "year" else 0)
+
+    def after(self, moment: datetime) -> datetime:
+        """The step after one."""
+        found = pl.Series([moment]).dt.offset_by(_STEPS[self.grain])[0]
+        assert isinstance(found, datetime), "a step from a moment is a moment"
+        return found
+
+    def steps(self, first: datetime, last: datetime) -> pl.Series:
+        """Every step from one moment to another, both included; none where they would be more than MOST_STEPS."""
+        if (last - first) / _ROUGHLY[self.grain] > MOST_STEPS:
+            return pl.Series([], dtype=pl.Datetime("us"))
+        return pl.datetime_range(first, last, _STEPS[self.grain], eager=True, time_unit="us")
+
+
+def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """One column of text a key (`key_0`, `key_1`, ...) from partition texts; null where a text has not these keys."""
+    columns = [KEYED.format(i) for i in range(len(names))]
+    if not names:
+        return pl.DataFrame(height=texts.len())
+    parts = [f"{pl.escape_regex(name)}=(?P<{column}>.*{'' if i == len(names) - 1 else '?'})"
+             for i, (name, column) in enumerate(zip(names, columns, strict=True))]  # fmt: skip
+    return texts.str.extract_groups(f"(?s)^{'/'.join(parts)}$").struct.unnest().select(columns)
+
+
+def partition_kind(snapshot: Snapshot) -> Kind:
+    """What picture its partitions make: none, one key of time, one other key, a pair of keys, or many."""
+    names = snapshot.partition_columns
+    if not names:
+        return "none"
+    if len(names) == 1:
+        texts = snapshot.files["partition_text"].drop_nulls().unique()
+        return "time" if time_key(partition_keys(texts, names).to_series(0)) is not None else "one"
+    return "pair" if len(names) == 2 else "many"
+
+
+def time_key(texts: pl.Series) -> TimeKey | None:
+    """How these texts of one key are moments; None where one of them is none. Nulls are left out."""
+    known = texts.drop_nulls().unique()
+    known = known.filter(known != "null")
+    if not known.len():
+        return None
+    for grain, pattern, written in _FORMATS:
+        if known.str.contains(pattern).all():
+            key = TimeKey(grain, written)
+            return None if key.moments(known).null_count() else key
+    return None
+
+
+def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
+    """Texts of one key as consecutive whole numbers, and back to text; None where they are no sequence."""
+    known = texts.drop_nulls().unique()
+    known = known.filter(known != "null")
+    if not known.len():
+        return None
+    key = time_key(known)
+    if key is not None:
+        moments = key.moments(known).sort()
+        steps = key.steps(moments[0], moments[-1])
+        if not steps.len():
+            return None
+        places = {moment: place for place, moment in enumerate(steps.to_list())}
+        names = [key.text(moment) for moment in steps.to_list()]
+        return [places[moment] for moment in moments.to_list()], names.__getitem__
+    if known.str.contains(r"^(0|-?[1-9]\d{0,17})$").all():
+        return known.cast(pl.Int64).sort().to_list(), str
+    widths = known.str.len_chars().unique()
+    if widths.len() == 1 and known.str.contains(r"^\d{2,18}$").all():
+        width = int(widths[0])
+        return known.cast(pl.Int64).sort().to_list(), lambda number: f"{number:0{width}}"  # 00 to 23
+    buckets = known.str.extract_groups(_BUCKET).struct.unnest()
+    if not buckets["1"].has_nulls() and buckets["2"].n_unique() == 1:
+        of = buckets["2"][0]
+        return buckets["1"].cast(pl.Int64).sort().to_list(), lambda number: f"bucket {number} of {of}"
+    return None
+
+
+def whole_sequence(texts: pl.Series) -> list[str]:
+    """Every text from the first to the last of a sequence, missing ones included, in order; none where the texts are no
+    sequence, where more than half of it is missing (then it is none), and where it has more than MOST_STEPS."""
+    found = sequence(texts)
+    if found is None:
+        return []
+    numbers, text = found
+    first, last = numbers[0], numbers[-1]
+    if last - first + 1 > min(2 * len(numbers), MOST_STEPS):
+        return []
+    return [text(number) for number in range(first, last + 1)]

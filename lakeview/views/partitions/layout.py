@@ -1,0 +1,244 @@
+"""PARTITION_SIZES to what a picture of the partitions needs: a sequence in time with its gaps, a grid of two keys, or
+rectangles for more; and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.model.frames import formatted
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.partitions.keys import Grain, partition_keys, time_key, whole_sequence
+from lakeview.views.partitions.sizes import LATE_TIMES, PARTITION_SIZES
+
+TIME_PARTITIONS = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "label": pl.String(),
+        "start": pl.Datetime("us"),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "missing": pl.Boolean(),
+    }
+)
+"""One row a step in time from the first partition to the last, in order. `label`: its key alone; `missing`: there is no
+such partition, and files, bytes and records are 0; `bytes` and `records` null where a file does not tell."""
+
+PARTITION_CELLS = pl.Schema(
+    {
+        "x": pl.String(),
+        "y": pl.String(),
+        "partition_text": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+    }
+)
+"""One row a pair of key values that has files; in the order of the partitions. `x`: the key with more values."""
+
+PARTITION_RECTS = pl.Schema(
+    {
+        "group": pl.String(),
+        "partition_text": pl.String(),
+        "label": pl.String(),
+        "partitions": pl.Int64(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "x0": pl.Float64(),
+        "y0": pl.Float64(),
+        "x1": pl.Float64(),
+        "y1": pl.Float64(),
+    }
+)
+"""One row a partition, as a rectangle in the unit square whose area is its share of the bytes, beside those of the same
+first key (`group`). Small ones are one rectangle together: `partitions` of them, and no `partition_text`."""
+
+MOST_ACROSS, MOST_DOWN = 60, 60
+MOST_RECTS = 1_200
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The partition that comes next: its text, when it is due by the usual step between partitions, and how long it is
+    overdue, None where it is not."""
+
+    partition: str
+    due: datetime
+    overdue: timedelta | None
+
+
+def time_partitions(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[Grain, pl.DataFrame] | None:
+    """The grain and TIME_PARTITIONS of a table with one key of time; None for others, and for endless sequences."""
+    names = snapshot.partition_columns
+    if len(names) != 1 or sizes.is_empty():
+        return None
+    texts = partition_keys(sizes["partition_text"], names).to_series(0)
+    key = time_key(texts)
+    if key is None:
+        return None
+    told = sizes.with_columns(label=texts, start=key.moments(texts)).drop_nulls("start")
+    starts = told["start"].sort()
+    steps = key.steps(starts[0], starts[-1])
+    if not steps.len():
+        return None
+    labels = pl.Series([key.text(moment) for moment in steps.to_list()], dtype=pl.String)
+    every = pl.DataFrame({"start": steps, "label": labels})
+    joined = every.join(told.drop("label"), on="start", how="left", maintain_order="left")
+    found = joined.with_columns(
+        missing=pl.col("partition_text").is_null(),
+        partition_text=pl.coalesce("partition_text", formatted("{}={}", pl.lit(names[0]), "label")),
+        records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
+        bytes=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("bytes"),
+    ).with_columns(pl.col("files").fill_null(0))
+    return key.grain, found.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
+
+
+def number_steps(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame | None:
+    """`partition_text` of every step from the first partition to the last, of a table with one key of whole numbers or
+    buckets; None for others, and where more than half of the steps is missing."""
+    names = snapshot.partition_columns
+    if len(names) != 1 or sizes.is_empty():
+        return None
+    every = whole_sequence(partition_keys(sizes["partition_text"], names).to_series(0))
+    return pl.DataFrame({"partition_text": [f"{names[0]}={text}" for text in every]}) if every else None
+
+
+def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """PARTITION_SIZES with a row of no files for each missing one of TIME_PARTITIONS or `number_steps`, in their order;
+    partitions that are no step come last."""
+    every = steps.select("partition_text")
+    joined = every.join(sizes, on="partition_text", how="left", maintain_order="left")
+    rest = sizes.join(every, on="partition_text", how="anti", nulls_equal=True, maintain_order="left")
+    filled = joined.with_columns(
+        records=pl.when(pl.col("files").is_null()).then(0).otherwise("records"),
+        bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"),
+        share=pl.when(pl.col("files").is_null()).then(0.0).otherwise("share"),
+        files=pl.col("files").fill_null(0),
+    )
+    return pl.concat([filled.select(PARTITION_SIZES.names()).cast(PARTITION_SIZES), rest])
+
+
+def expected_partition(
+    snapshot: Snapshot, sizes: pl.DataFrame, arrivals: pl.DataFrame, now: datetime
+) -> Expected | None:
+    """The next partition in time, from PARTITION_ARRIVALS; None without a key of time, or too few to tell a step.
+
+    It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
+    """
+    names = snapshot.partition_columns
+    written = arrivals["first_written"].drop_nulls().sort()
+    if len(names) != 1 or written.len() < 3:
+        return None
+    texts = partition_keys(sizes["partition_text"], names).to_series(0)
+    key = time_key(texts)
+    if key is None:
+        return None
+    steps = written.diff().drop_nulls()
+    usual: object = steps.filter(steps > timedelta()).quantile(0.5, "nearest")  # typed as a number, and a duration here
+    last: object = key.moments(texts).max()
+    if not isinstance(usual, timedelta) or not isinstance(last, datetime):
+        return None
+    due = written[-1] + usual
+    late = now - due
+    overdue = late if late > usual * (LATE_TIMES - 1) else None
+    return Expected(f"{names[0]}={key.text(key.after(last))}", due, overdue)
+
+
+def half_of_the_bytes(sizes: pl.DataFrame) -> int:
+    """How many of the largest partitions hold half of the bytes; 0 where there are none or they are unknown."""
+    if sizes["bytes"].has_nulls():
+        return 0
+    shares = sizes["bytes"].sort(descending=True).cum_sum()
+    return 0 if not shares.len() or not shares[-1] else int((shares < shares[-1] / 2).sum()) + 1
+
+
+def partition_cells(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
+    """PARTITION_CELLS of a table with two keys: of each the values with most bytes, MOST_ACROSS and MOST_DOWN of them.
+
+    Partitions without both keys, as from before the partitioning changed, are left out.
+    """
+    names = snapshot.partition_columns
+    if len(names) != 2:
+        return pl.DataFrame(schema=PARTITION_CELLS)
+    keys = partition_keys(sizes["partition_text"], names)
+    cells = sizes.select("partition_text", "files", "bytes", "records").hstack(keys).drop_nulls(["key_0", "key_1"])
+    across, down = ("key_0", "key_1") if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else ("key_1", "key_0")
+    for name, most in ((across, MOST_ACROSS), (down, MOST_DOWN)):
+        largest = (
+            cells.group_by(name).agg(pl.col("bytes").sum()).sort("bytes", descending=True, nulls_last=True).head(most)
+        )
+        cells = cells.filter(pl.col(name).is_in(largest[name].implode()))
+    return cells.rename({across: "x", down: "y"}).select(PARTITION_CELLS.names()).cast(PARTITION_CELLS)
+
+
+def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5) -> pl.DataFrame:
+    """PARTITION_RECTS of partitions that have bytes; `ratio`: width to height of the picture.
+
+    Values of the first key are laid out in rows, the partitions of each in rows inside its rectangle, largest first,
+    with as many rows as make them nearly square.
+    """
+    names = snapshot.partition_columns
+    keys = partition_keys(sizes["partition_text"], names)
+    if not names or sizes.is_empty():
+        return pl.DataFrame(schema=PARTITION_RECTS)
+    whole = sizes["partition_text"].fill_null("unknown")
+    rest = (
+        pl.concat_str([pl.col(f"key_{i}") for i in range(1, len(names))], separator=" / ") if len(names) > 1 else None
+    )
+    told = sizes.select("partition_text", "files", "bytes").with_columns(
+        group=keys["key_0"].fill_null("other"),
+        label=whole if rest is None else keys.select(rest.alias("label")).to_series().fill_null(whole),
+        partitions=pl.lit(1, pl.Int64),
+    )
+    leaves = _gathered(told.filter(pl.col("bytes") > 0))
+    groups = leaves.group_by("group").agg(pl.col("bytes").sum())
+    unit = groups.with_columns(px0=0.0, py0=0.0, px1=1.0, py1=1.0, parent=pl.lit(""))
+    outer = _rows(unit, ratio).select("group", px0="x0", py0="y0", px1="x1", py1="y1")
+    inside = leaves.join(outer, on="group").with_columns(parent="group")
+    return _rows(inside, ratio).sort("group", "y0", "x0").select(PARTITION_RECTS.names()).cast(PARTITION_RECTS)
+
+
+def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
+    """The MOST_RECTS largest, and for each group one for the others."""
+    ordered = leaves.sort("bytes", descending=True)
+    small = ordered.slice(MOST_RECTS)
+    if small.is_empty():
+        return ordered
+    # of very many groups the small ones are one group together
+    kept = set(ordered.head(MOST_RECTS)["group"].to_list())
+    others = (
+        small.with_columns(group=pl.when(pl.col("group").is_in(list(kept))).then("group").otherwise(pl.lit("other")))
+        .group_by("group")
+        .agg(pl.col("files", "bytes", "partitions").sum())
+        .with_columns(label=formatted("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
+    )
+    return pl.concat([ordered.head(MOST_RECTS), others.select(ordered.columns)])
+
+
+def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:
+    """Items with `bytes` inside the rectangles `px0, py0, px1, py1` of their `parent`, as rows of rectangles."""
+    width, height = pl.col("px1") - pl.col("px0"), pl.col("py1") - pl.col("py0")
+    total = pl.col("bytes").sum().over("parent")
+    before = (pl.col("bytes").cum_sum() - pl.col("bytes")).over("parent")
+    shape = (width * ratio / height).clip(1e-3, 1e3)
+    many = (pl.len().over("parent") / shape).sqrt().round().clip(1, None)
+    middle = (pl.col("before") + pl.col("bytes") / 2) / pl.col("total")
+    return (
+        items.sort("parent", "bytes", descending=[False, True], maintain_order=True)
+        .with_columns(total=total, before=before, many=many)
+        .with_columns(row=(middle * pl.col("many")).floor().clip(0, pl.col("many") - 1))
+        .with_columns(
+            row_bytes=pl.col("bytes").sum().over("parent", "row"),
+            row_before=pl.col("before").min().over("parent", "row"),
+        )
+        .with_columns(
+            y0=pl.col("py0") + height * pl.col("row_before") / pl.col("total"),
+            y1=pl.col("py0") + height * (pl.col("row_before") + pl.col("row_bytes")) / pl.col("total"),
+            x0=pl.col("px0") + width * (pl.col("before") - pl.col("row_before")) / pl.col("row_bytes"),
+            x1=pl.col("px0")
+            + width * (pl.col("before") + pl.col("bytes") - pl.col("row_before")) / pl.col("row_bytes"),
+        )
+    )

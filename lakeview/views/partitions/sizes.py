@@ -1,0 +1,381 @@
+"""Live files to partitions: how much each holds, how even they are, which are missing, when each was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS, formatted, live_records
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.partitions.keys import partition_keys, whole_sequence
+from lakeview.views.sums import total, total_of
+from lakeview.views.timeline.lifetimes import continued
+from lakeview.views.timeline.loads import elapsed
+from lakeview.views.units import version_label
+
+PARTITION_SIZES = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "median_size": pl.Int64(),
+        "share": pl.Float64(),
+    }
+)
+"""One row a partition, in the order of its typed values (nulls last). `records`: live rows, null when a file does not
+tell, as `bytes`; `median_size` of its files, bytes; `share` of the table's bytes."""
+
+PARTITION_WRITES = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "timestamp": UTC_MILLIS,
+        "until": UTC_MILLIS,
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "first_version": pl.Int64(),
+        "last_version": pl.Int64(),
+        "suspicious": pl.Boolean(),
+        "note": pl.String(),
+    }
+)
+"""One row a partition and span of time in which commits that changed data added files to it. `bytes` and `records`
+written, null when a file does not tell; `suspicious`: one of the commits stands out (with a TIMELINE only), `note`
+names it."""
+
+PARTITION_ARRIVALS = pl.Schema(
+    {
+        "partition_text": pl.String(),
+        "first_version": pl.Int64(),
+        "first_written": UTC_MILLIS,
+        "last_written": UTC_MILLIS,
+        "lag": pl.Duration("ms"),
+        "late": pl.Boolean(),
+        "note": pl.String(),
+    }
+)
+"""One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
+came before them all."""
+
+PARTITION_HISTORY = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "operation": pl.String(),
+        "writer": pl.String(),
+        "files_added": pl.Int64(),
+        "files_removed": pl.Int64(),
+        "bytes_added": pl.Int64(),
+        "bytes_removed": pl.Int64(),
+        "records_added": pl.Int64(),
+        "records_removed": pl.Int64(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+    }
+)
+"""One row a commit that added files to a partition or took some, oldest first; the last three are what it held then.
+Bytes and records are null where a file does not tell, and from there on."""
+
+LATE_TIMES = 1.5
+"""A partition is late when it came after a later one by this many usual steps between partitions."""
+
+SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
+SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
+MOST_SPANS = 28
+MOST_MISSING = 1000
+
+
+OUT_OF_ORDER_SHARE = 0.25
+"""Where more partitions than this share come after later ones, they are no sequence in time, and none is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How uneven partitions are: the largest against the median, in bytes and in files. Ratios None without bytes;
+    everything about bytes is None where those of one partition are unknown."""
+
+    partitions: int
+    largest: str | None
+    largest_bytes: int | None
+    median_bytes: int | None
+    bytes_ratio: float | None
+    most_files: str | None
+    most_files_count: int
+    median_files: int
+    files_ratio: float | None
+
+
+def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
+    """PARTITION_SIZES of a snapshot; empty when it is not partitioned."""
+    files = snapshot.files
+    if not snapshot.partition_columns:
+        return pl.DataFrame(schema=PARTITION_SIZES)
+    typed = _typed_values(files)
+    live = live_records()
+    grouped = (
+        files.select("partition_text", "size", live.alias("live"))
+        .hstack(typed)
+        .group_by("partition_text")
+        .agg(
+            files=pl.len().cast(pl.Int64),
+            bytes=total("size"),
+            records=total("live"),
+            median_size=pl.col("size").quantile(0.5, "nearest").cast(pl.Int64),
+            **{name: pl.col(name).first() for name in typed.columns},
+        )
+    )
+    return (
+        grouped.sort(*typed.columns, "partition_text", nulls_last=True)
+        .with_columns(share=pl.when(total("bytes") > 0).then(pl.col("bytes") / total("bytes")))
+        .select(PARTITION_SIZES.names())
+        .cast(PARTITION_SIZES)
+    )
+
+
+def partition_skew(sizes: pl.DataFrame) -> Skew:
+    """Skew of PARTITION_SIZES."""
+    if sizes.is_empty():
+        return Skew(0, None, 0, 0, None, None, 0, 0, None)
+    largest: dict[str, Any] = {"partition_text": None, "bytes": None}
+    if known := not sizes["bytes"].has_nulls():
+        largest = sizes.sort("bytes", descending=True).row(0, named=True)
+    most = sizes.sort("files", descending=True).row(0, named=True)
+    medians = sizes.select(pl.col("bytes", "files").quantile(0.5, "nearest")).row(0, named=True)
+    median_bytes, median_files = int(medians["bytes"]) if known else None, int(medians["files"])
+    return Skew(
+        sizes.height,
+        largest["partition_text"],
+        largest["bytes"],
+        median_bytes,
+        largest["bytes"] / median_bytes if median_bytes else None,
+        most["partition_text"],
+        most["files"],
+        median_files,
+        most["files"] / median_files if median_files else None,
+    )
+
+
+def missing_partitions(snapshot: Snapshot) -> list[str]:
+    """Partitions that are missing between two that are there, of one key of numbers, buckets, years, ... or hours.
+
+    Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
+    sequence is: then it is none. At most MOST_MISSING.
+    """
+    if len(snapshot.partition_columns) != 1 or snapshot.files.is_empty():
+        return []
+    name = snapshot.partition_columns[0]
+    texts = partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0)
+    there = set(texts.drop_nulls())
+    gone = [text for text in whole_sequence(texts) if text not in there]
+    return [f"{name}={text}" for text in gone[:MOST_MISSING]]
+
+
+def partition_writes(
+    files: pl.DataFrame,
+    lifetimes: pl.DataFrame,
+    commits: pl.DataFrame,
+    *,
+    partitions: Sequence[str] | None = None,
+    limit: int = 2000,
+) -> pl.DataFrame:
+    """PARTITION_WRITES from FILES (live), LIFETIMES and COMMITS or TIMELINE; at most `limit` rows.
+
+    A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
+    Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
+    """
+    written = _written(files, lifetimes, commits)
+    if partitions is not None:
+        written = written.filter(pl.col("partition_text").is_in(list(partitions)))
+    if written.is_empty():
+        return pl.DataFrame(schema=PARTITION_WRITES)
+    span = _span(written["timestamp"])
+    start = pl.col("timestamp").dt.truncate(span)
+    order = pl.DataFrame({"partition_text": list(partitions or written["partition_text"].unique().sort())})
+    return (
+        written.sort("written")
+        .group_by("partition_text", start.alias("timestamp"))
+        .agg(
+            files=pl.col("files").sum(),
+            bytes=total("bytes"),
+            records=total("records"),
+            first_version=pl.col("version").first(),
+            last_version=pl.col("version").last(),
+            suspicious=pl.col("suspicious").any(),
+            note=pl.col("note").drop_nulls().first(),
+        )
+        .with_columns(until=pl.col("timestamp").dt.offset_by(span))
+        .join(order.with_row_index("order"), on="partition_text")
+        .sort("order", "timestamp")
+        .head(limit)
+        .select(PARTITION_WRITES.names())
+        .cast(PARTITION_WRITES)
+    )
+
+
+def partition_arrivals(
+    sizes: pl.DataFrame, files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
+) -> pl.DataFrame:
+    """PARTITION_ARRIVALS in the order of PARTITION_SIZES: which partition was first written after later ones."""
+    written = (
+        _written(files, lifetimes, commits)
+        .sort("written")
+        .group_by("partition_text")
+        .agg(
+            first_version=pl.col("version").first(),
+            first_written=pl.col("timestamp").min(),
+            last_written=pl.col("timestamp").max(),
+        )
+    )
+    ordered = sizes.select("partition_text").join(written, on="partition_text", how="left", maintain_order="left")
+    # the earliest among the later ones, seen from each partition
+    later_first = pl.col("first_written").cum_min(reverse=True).shift(-1)
+    lag = pl.col("first_written") - later_first
+    steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
+    usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
+    late = (pl.col("lag") > usual * LATE_TIMES).fill_null(False)
+    in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
+    return (
+        ordered.with_columns(lag=pl.when(lag > 0).then(lag))
+        .with_columns(late=late & in_time)
+        .with_columns(note=pl.when("late").then(formatted("{} late", elapsed(pl.col("lag")))))
+        .select(PARTITION_ARRIVALS.names())
+        .cast(PARTITION_ARRIVALS)
+    )
+
+
+def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """`partition_text, version, written (order), timestamp, files, bytes, records, suspicious, note`: one row a
+    partition and commit that changed data and added files to it."""
+    judged = "suspicious" in commits.columns
+    suspicious = pl.col("suspicious") if judged else pl.lit(value=False).alias("suspicious")
+    note = (
+        pl.when("suspicious").then(formatted("{}, {}", "label", version_label("version")))
+        if judged
+        else pl.lit(None, pl.String)
+    )
+    order = pl.col("position") if "position" in commits.columns else pl.int_range(pl.len())
+    loads = commits.filter("data_change").select(
+        "version", order.alias("written"), "timestamp", suspicious, note.alias("note")
+    )
+    # a file that stays on with other deleted rows was not written again
+    new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
+    return (
+        _placed(files, lifetimes, new)
+        .drop_nulls("partition_text")
+        .group_by("partition_text", version="added")
+        .agg(files=pl.len(), bytes=total("size"), records=total("records"))
+        .join(loads.drop_nulls("timestamp"), on="version")
+    )
+
+
+def _placed(files: pl.DataFrame, lifetimes: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+    """The wanted LIFETIMES with the partition of each file as `partition_text`, null where nothing tells it."""
+    if lifetimes["path"].equals(files["path"]):  # as a rule where nothing was removed; else texts are compared
+        return lifetimes.hstack([files["partition_text"]]).filter(wanted)
+    stays = lifetimes.filter(wanted)
+    known = files.select("path", "partition_text")
+    named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
+    placed = stays.join(named, on="path")
+    gone = stays.join(named, on="path", how="anti")
+    return placed if gone.is_empty() else pl.concat([placed, _by_folder(gone, known.drop_nulls())])
+
+
+def _by_folder(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
+    folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
+    folders = (
+        known.group_by(folder)
+        .agg(pl.col("partition_text").first(), partitions=pl.col("partition_text").n_unique())
+        .filter(pl.col("partitions") == 1)
+        .select("folder", "partition_text")
+    )
+    return gone.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
+
+
+def _typed_values(files: pl.DataFrame) -> pl.DataFrame:
+    """The typed partition values as columns `key_0`, `key_1`, ...: the user's names may be any."""
+    if "partition" not in files.columns:
+        return files.select(key_0=pl.col("partition_text"))
+    values = files["partition"].struct.unnest()
+    values.columns = [f"key_{i}" for i in range(values.width)]
+    return values
+
+
+def _median(values: pl.Series) -> float:
+    found = values.quantile(0.5, "nearest")
+    return 0.0 if found is None else float(found)
+
+
+def _span(moments: pl.Series) -> str:
+    first, last = moments.sort().to_list()[0], moments.sort().to_list()[-1]
+    for span, length in zip(SPANS, SPAN_LENGTHS, strict=True):
+        if (last - first) / length <= MOST_SPANS:
+            return span
+    return SPANS[-1]
+
+
+def partition_history(
+    files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame, partition: str
+) -> pl.DataFrame:
+    """PARTITION_HISTORY of one partition, from FILES (live), LIFETIMES and COMMITS or TIMELINE, oldest first.
+
+    What was there before the first commit told is counted from the start. Files that are gone belong to a partition as
+    in `partition_writes`; those of no known one are left out.
+    """
+    known = files.drop_nulls("partition_text").select("path", "partition_text")
+    there = known.filter(pl.col("partition_text") == partition)["path"]
+    own = lifetimes.filter(pl.col("path").is_in(there.implode()))
+    gone = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
+    if not gone.is_empty():
+        placed = _by_folder(gone, known)
+        own = pl.concat([own, placed.filter(pl.col("partition_text") == partition).select(own.columns)])
+    order = "position" if "position" in commits.columns else "version"
+    line = commits.sort(order) if order == "position" else commits
+    writer = "writer" if "writer" in line.columns else "user"
+    told = line.select("version", "timestamp", "operation", pl.col(writer).alias("writer"))
+    added, removed = _flows(own, "added"), _flows(own, "removed")
+    flows = told.join(added, on="version", how="left", maintain_order="left").join(
+        removed, on="version", how="left", maintain_order="left"
+    )
+    touched = pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
+    first = own.filter(pl.col("added").is_null())
+    state = []
+    whole_of = {"files": first.height, "bytes": total_of(first["size"]), "records": total_of(first["records"])}
+    for name, whole in whole_of.items():
+        change = pl.col(f"{name}_added").fill_null(0) - pl.col(f"{name}_removed").fill_null(0)
+        unknown = (pl.col("files_added").is_not_null() & pl.col(f"{name}_added").is_null()) | (
+            pl.col("files_removed").is_not_null() & pl.col(f"{name}_removed").is_null()
+        )
+        known_so_far = pl.lit(whole is not None) & ~unknown.cum_max()
+        value = change.cast(pl.Int128).cum_sum() + (whole or 0)
+        state.append(pl.when(known_so_far).then(value).cast(pl.Int64, strict=False).alias(name))
+    zero = [
+        pl.when(pl.col("files_" + n.split("_")[1]).is_null()).then(0).otherwise(n).alias(n)
+        for n in ("bytes_added", "bytes_removed", "records_added", "records_removed")
+    ]
+    return (
+        flows.with_columns(state)
+        .filter(touched)
+        .with_columns(zero)
+        .with_columns(pl.col("files_added", "files_removed").fill_null(0))
+        .select(PARTITION_HISTORY.names())
+        .cast(PARTITION_HISTORY)
+    )
+
+
+def _flows(own: pl.DataFrame, way: str) -> pl.DataFrame:
+    return (
+        own.drop_nulls(way)
+        .group_by(pl.col(way).alias("version"))
+        .agg(
+            pl.len().cast(pl.Int64).alias(f"files_{way}"),
+            total("size").alias(f"bytes_{way}"),
+            total("records").alias(f"records_{way}"),
+        )
+    )

@@ -1,0 +1,252 @@
+"""Ranges of values by file to how well the files are told apart by a column: how many of them hold any one value.
+
+The fewer files a value may lie in, the fewer a filter on it reads. Places are counted where files begin and end, so
+that the figure needs no data: all it takes is the least and the greatest value of each file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
+from lakeview.views.quality.column_states import by_place
+from lakeview.views.schema.columns import counts_of, spread_evenly, value_text
+
+CLUSTERING = pl.Schema(
+    {
+        "column": pl.String(),
+        "type": pl.String(),
+        "files": pl.Int64(),
+        "ranged": pl.Int64(),
+        "all_null": pl.Int64(),
+        "unknown": pl.Int64(),
+        "coverage": pl.Float64(),
+        "null_coverage": pl.Float64(),
+        "exact": pl.Boolean(),
+        "depth": pl.Float64(),
+        "most": pl.Int64(),
+        "reads": pl.Float64(),
+        "reads_share": pl.Float64(),
+    }
+)
+"""One row a leaf column that may have ranges. Of `files`, `ranged` tell their min and max, in `all_null` every value is
+null, `unknown` tell nothing; `coverage` is the share of those that tell, `null_coverage` of those that count nulls.
+`exact`: every range is of values that occur, else they may be wider. `depth`: how many ranges hold a value, the mean of
+all places where a range begins or ends, `most` the greatest; `reads`: files that a filter for one value opens, those
+that tell nothing among them; `reads_share` of all files. Null where no file has a range."""
+
+DEPTHS = pl.Schema({"place": pl.Int64(), "value_text": pl.String(), "depth": pl.Int64(), "reads": pl.Int64()})
+"""One row a place among the values of a column, in their order: how many ranges hold it, and how many files a filter
+for it opens."""
+
+CLUSTERING_COURSE = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "files": pl.Int64(),
+        "coverage": pl.Float64(),
+        "depth": pl.Float64(),
+        "reads": pl.Float64(),
+        "reads_share": pl.Float64(),
+    }
+)
+"""One row a version looked at, oldest first; the figures as in CLUSTERING."""
+
+MOST_PLACES = 240
+MOST_MEASURED = 100_000
+"""Of more files than this so many places are looked at, evenly spread: `depth` and `most` are then of those."""
+
+MOST_VERSIONS = 40
+MOST_RANGES = 6_000_000
+"""So many files, over all versions looked at, are held against each other: a few seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Depth:
+    """How many ranges hold a place where one begins or ends: the mean of all of them, and the most."""
+
+    mean: float | None
+    most: int | None
+
+
+def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """CLUSTERING from STATISTICS and FILES of one version, in the order of the schema."""
+    records = counts_of(statistics, files)["records"]
+    rows = []
+    for path, field in schema.leaves():
+        name = leaf_name(path)
+        if name not in statistics.columns or isinstance(field.type, ArrayType | MapType):
+            continue
+        said = _told(statistics[name])
+        rows.append((name, str(field.type), *_measured(said, records)))
+    return pl.DataFrame(rows, schema=CLUSTERING, orient="row")
+
+
+def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) -> pl.DataFrame:
+    """DEPTHS of one column of STATISTICS, at MOST_PLACES of the places where its ranges begin and end."""
+    if column not in statistics.columns:
+        return pl.DataFrame(schema=DEPTHS)
+    said = _told(statistics[column])
+    records = counts_of(statistics, files)["records"]
+    ranged = _ranged(said)
+    unknown = said.height - ranged.height - _all_null(said, records)
+    if ranged.is_empty():
+        return pl.DataFrame(schema=DEPTHS)
+    values = pl.concat([ranged["min"], ranged["max"]])
+    codes = _codes(ranged)
+    places = pl.DataFrame(
+        {"code": pl.concat([codes["low"], codes["high"]]), "row": pl.int_range(values.len(), eager=True)}
+    )
+    ordered = places.unique("code", keep="first").sort("code")
+    chosen = ordered[spread_evenly(range(ordered.height), MOST_PLACES)]
+    ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
+    depth = _depth_at(ends, chosen["code"])
+    texts = pl.Series([value_text(v) for v in values.gather(chosen["row"]).to_list()], dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "place": pl.int_range(chosen.height, eager=True),
+            "value_text": texts,
+            "depth": depth,
+            "reads": depth + unknown,
+        }
+    ).cast(DEPTHS)
+
+
+def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: str) -> pl.DataFrame:
+    """CLUSTERING_COURSE of a column from LIFETIMES with its `statistics`, and COMMITS or TIMELINE, oldest first.
+
+    Of many versions some are looked at, evenly spread, the first and last among them: MOST_VERSIONS, fewer where so
+    many files are live that it would take long. The numbers of versions may be in any order: the rows' order counts.
+    """
+    if "statistics" not in lifetimes.columns or commits.is_empty() or lifetimes.is_empty():
+        return pl.DataFrame(schema=CLUSTERING_COURSE)
+    # of a shared table it is not told since when its files are part of it: then they tell of one version only
+    if commits.height > 1 and lifetimes["added"].null_count() == lifetimes.height:
+        return pl.DataFrame(schema=CLUSTERING_COURSE)
+    stays = by_place(lifetimes, commits["version"]).with_columns(pl.col("added").fill_null(0))
+    if column not in stays["statistics"].struct.fields:
+        return pl.DataFrame(schema=CLUSTERING_COURSE)
+    # by place: a name like ^x$ would be taken for a pattern of names
+    said = _told(stays["statistics"].struct.unnest()[column].alias("bounds"))
+    ranged = said.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
+    codes = _codes(said)
+    written = stays["written"] if "written" in stays.columns else stays["records"]
+    lives = pl.DataFrame(
+        {
+            "added": stays["added"],
+            "removed": stays["removed"],
+            "low": codes["low"],
+            "high": codes["high"],
+            "ranged": ranged,
+            "nulls": (said["null_count"] >= written).fill_null(False) & ~ranged,
+        }
+    )
+    rows = []
+    for place in spread_evenly(range(commits.height), _versions(lives, commits.height)):
+        live = lives.filter((pl.col("added") <= place) & (pl.col("removed").is_null() | (pl.col("removed") > place)))
+        rows.append((place, *_at_version(live)))
+    names = ("place", "files", "coverage", "depth", "reads", "reads_share")
+    types = {"place": pl.Int64(), **{n: CLUSTERING_COURSE[n] for n in names[1:]}}
+    course = pl.DataFrame(rows, schema=types, orient="row")
+    line = commits.select("version", "timestamp", place=pl.int_range(pl.len()))
+    return course.join(line, on="place").sort("place").select(CLUSTERING_COURSE.names()).cast(CLUSTERING_COURSE)
+
+
+def _versions(lives: pl.DataFrame, versions: int) -> int:
+    """How many versions to look at; at least a few."""
+    return min(versions, max(4, min(MOST_VERSIONS, MOST_RANGES // max(1, lives.height))))
+
+
+def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, float | None, float | None]:
+    ranged = live.filter("ranged")
+    nulls = int(live["nulls"].sum())
+    depth = _depth(ranged)
+    if depth.mean is None:
+        return live.height, (nulls / live.height if live.height else None), None, None, None
+    reads = depth.mean + live.height - ranged.height - nulls
+    return live.height, (ranged.height + nulls) / live.height, depth.mean, reads, reads / live.height
+
+
+def _measured(said: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
+    """CLUSTERING of one column, without its name and type."""
+    files = said.height
+    ranged = _ranged(said)
+    nulls = _all_null(said, records)
+    unknown = files - ranged.height - nulls
+    counted = said.height - said["null_count"].null_count()
+    depth = _depth(_codes(ranged))
+    reads = None if depth.mean is None else depth.mean + unknown
+    return (
+        files,
+        ranged.height,
+        nulls,
+        unknown,
+        None if files == 0 else (files - unknown) / files,
+        None if files == 0 else counted / files,
+        None if ranged.is_empty() else bool(ranged["exact"].fill_null(False).all()),
+        depth.mean,
+        depth.most,
+        reads,
+        None if reads is None else reads / files,
+    )
+
+
+def _told(said: pl.Series) -> pl.DataFrame:
+    """`min, max, null_count, exact` of one column of STATISTICS; ends that are NaN are none."""
+    found = said.struct.unnest()
+    ends = [found[n] if n in found.columns else pl.Series(n, [None] * found.height) for n in ("min", "max")]
+    if ends[0].dtype.is_float():
+        ends = [end.fill_nan(None) for end in ends]
+    none = pl.Series([None], dtype=pl.Int64).new_from_index(0, found.height)
+    nulls = found["null_count"] if "null_count" in found.columns else none
+    exact = found["exact"] if "exact" in found.columns else none.cast(pl.Boolean)
+    return pl.DataFrame({"min": ends[0], "max": ends[1], "null_count": nulls, "exact": exact})
+
+
+def _ranged(said: pl.DataFrame) -> pl.DataFrame:
+    return said.filter(pl.col("min").is_not_null() & pl.col("max").is_not_null())
+
+
+def _all_null(said: pl.DataFrame, records: pl.Series) -> int:
+    """Files of which every value is null: they have no range to tell, and hold none of the values asked for."""
+    without = said["min"].is_null() & said["max"].is_null()
+    return int(((said["null_count"] >= records).fill_null(False) & without).sum())
+
+
+def _codes(ranges: pl.DataFrame) -> pl.DataFrame:
+    """`low, high` as numbers in the order of the values, null where a range has no such end."""
+    low, high = ranges["min"], ranges["max"]
+    dtype = low.dtype
+    if dtype.is_integer() or dtype.is_float() or dtype == pl.String():
+        return pl.DataFrame({"low": low, "high": high})
+    if dtype.is_temporal():
+        return pl.DataFrame({"low": low.to_physical(), "high": high.to_physical()})
+    if dtype == pl.Null():
+        return pl.DataFrame({"low": low.cast(pl.Int64), "high": high.cast(pl.Int64)})
+    both = pl.concat([low, high]).rank("dense")
+    return pl.DataFrame({"low": both.head(low.len()), "high": both.tail(high.len())})
+
+
+def _depth(codes: pl.DataFrame) -> _Depth:
+    if codes.is_empty():
+        return _Depth(None, None)
+    # places of a million files, evenly spread in the order of the values, tell the mean to a few parts in a million
+    step = -(-codes.height // MOST_MEASURED)
+    ordered = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
+    places = pl.concat([ordered["low"].gather_every(step), ordered["high"].gather_every(step, (step - 1) // 2)])
+    at = _depth_at(ordered, places)
+    mean, most = at.mean(), at.max()
+    assert isinstance(mean, float), "there is at least one range"
+    assert isinstance(most, int), "depths are counts"
+    return _Depth(mean, most)
+
+
+def _depth_at(codes: pl.DataFrame, places: pl.Series) -> pl.Series:
+    """How many ranges hold each place: those that begin at or before it, less those that end before it; never fewer
+    than none, whatever a broken range says. `codes`: lows and highs, each sorted for itself."""
+    begun = codes["low"].search_sorted(places, side="right").cast(pl.Int64)
+    ended = codes["high"].search_sorted(places, side="left").cast(pl.Int64)
+    return (begun - ended).clip(0)

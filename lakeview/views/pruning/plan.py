@@ -1,0 +1,273 @@
+"""A filter's PLAN to what it would read and what spares the rest, part by part; bad filters are told in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema, leaf_name
+from lakeview.model.snapshot import Snapshot
+from lakeview.predicates.expressions import (
+    And,
+    Bounds,
+    Comparison,
+    Constant,
+    IsIn,
+    IsNull,
+    Node,
+    Or,
+    Path,
+    StartsWith,
+    Unknown,
+    may_match,
+    parse,
+    paths,
+)
+from lakeview.views.schema.columns import ELLIPSIS, TEXT_LENGTH, value_text
+from lakeview.views.sums import total, total_of
+
+REASONS = ("kept", "partition", "range", "nulls")
+"""What may be said of a file: a filter reads it, or it is spared by its partition, by min and max, by its nulls."""
+
+EXPLAINED = pl.Schema({"reason": pl.String(), "files": pl.Int64(), "bytes": pl.Int64()})
+"""One row a reason, in the order of REASONS, those without files included; `bytes` null where a file's are unknown."""
+
+FILE_VERDICTS = pl.Schema({"path": pl.String(), "kept": pl.Boolean(), "reason": pl.String(), "size": pl.Int64()})
+"""PLAN with REASONS for reasons."""
+
+PARTS = pl.Schema(
+    {
+        "part": pl.String(),
+        "judged": pl.Boolean(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "partition": pl.Int64(),
+        "range": pl.Int64(),
+        "nulls": pl.Int64(),
+    }
+)
+"""One row a condition of a filter, those joined by AND apart. `judged`: false where the log has nothing to hold against
+it, so that it spares no file; `files` and `bytes` it alone would read, then the files it alone spares, by reason."""
+
+_MOST_VALUES = 5
+_POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
+"""How polars marks columns and numbers when it writes an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCost:
+    """What a filter reads of a version: files and bytes, of how many; bytes None where a file's are unknown."""
+
+    files: int
+    bytes: int | None
+    all_files: int
+    all_bytes: int | None
+
+    @property
+    def files_share(self) -> float | None:
+        """The share of the files, None where there are none."""
+        return None if self.all_files == 0 else self.files / self.all_files
+
+    @property
+    def bytes_share(self) -> float | None:
+        """The share of the bytes, None where there are none or they are unknown."""
+        return self.bytes / self.all_bytes if self.all_bytes and self.bytes is not None else None
+
+
+def filter_columns(where: pl.Expr, schema: Schema) -> list[str]:
+    """The leaf columns a filter speaks of that may have statistics, named as in STATISTICS."""
+    known = {path: leaf_name(path) for path, _ in schema.leaves()}
+    asked = dict.fromkeys(paths(parse(where)))
+    return [known[path] for path in asked if path in known]
+
+
+def check_condition(where: pl.Expr, schema: Schema) -> None:
+    """InvalidRequestError if a filter compares what does not compare, or is no condition. No row is read for it.
+
+    Columns are those of the schema: `lakeview.predicates.expressions.check_columns` comes before.
+    """
+    names = [name for name in dict.fromkeys(where.meta.root_names()) if name not in schema.unreadable]
+    types = {name: str(field.type) for name, field in ((f.name, f) for f in schema) if name in names}
+    told = ", ".join(f"{name} is {type_}" for name, type_ in types.items())
+    try:
+        empty = pl.DataFrame(schema=schema.select(names).to_polars())
+        # nothing is optimised: to look for equal parts of two thousand conditions takes minutes
+        asked = empty.lazy().select(where.alias("condition")).collect(optimizations=pl.QueryOptFlags.none())
+        found = asked.schema["condition"]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InvalidRequestError(
+            f"this condition cannot be evaluated: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            fix=f"compare each column with a value of its own type: {told}" if told else "name a column",
+            place="where",
+            kind="bad-predicate",
+        ) from error
+    if found not in (pl.Boolean(), pl.Null()):
+        raise InvalidRequestError(
+            f"this is a value ({str(found).lower()}), and no condition that holds or does not",
+            fix=f"compare it with something: {told}" if told else "name a column and compare it",
+            place="where",
+            kind="bad-predicate",
+        )
+
+
+def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """FILE_VERDICTS from PLAN, STATISTICS of the filter's columns and FILES of one version.
+
+    A file is spared by nulls if, with the counts of nulls unknown, it could hold a row after all.
+    """
+    spared = plan.with_row_index("row").filter(pl.col("reason") == "statistics")
+    without = _without_nulls(spared, where, statistics, files)
+    rows = pl.DataFrame({"row": spared["row"], "nulls": without})
+    reason = (
+        pl.when(pl.col("nulls"))
+        .then(pl.lit("nulls"))
+        .when(pl.col("reason") == "statistics")
+        .then(pl.lit("range"))
+        .otherwise("reason")
+    )
+    found = plan.with_row_index("row").join(rows, on="row", how="left", maintain_order="left")
+    return found.with_columns(reason=reason).select(FILE_VERDICTS.names()).cast(FILE_VERDICTS)
+
+
+def explained(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """EXPLAINED: files and bytes by what spares them."""
+    counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
+    reasons = pl.DataFrame({"reason": REASONS})
+    joined = reasons.join(counts, on="reason", how="left", maintain_order="left")
+    none = pl.col("files").is_null()
+    return joined.with_columns(pl.when(none).then(0).otherwise(n).alias(n) for n in ("files", "bytes")).cast(EXPLAINED)
+
+
+def read_cost(verdicts: pl.DataFrame) -> ReadCost:
+    """ReadCost of FILE_VERDICTS or PLAN."""
+    kept = verdicts.filter("kept")
+    return ReadCost(kept.height, total_of(kept["size"]), verdicts.height, total_of(verdicts["size"]))
+
+
+def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:
+    """PARTS from each condition and its FILE_VERDICTS when asked alone."""
+    rows = []
+    for where, verdicts in parts:
+        by = dict(explained(verdicts).select("reason", "files").iter_rows())
+        cost = read_cost(verdicts)
+        judged = can_be_judged(where)
+        text = condition_text(where)
+        rows.append((text, judged, cost.files, cost.bytes, by["partition"], by["range"], by["nulls"]))
+    return pl.DataFrame(rows, schema=PARTS, orient="row")
+
+
+def can_be_judged(where: pl.Expr) -> bool:
+    """Whether the log can hold something against a filter; false for one that spares no file, whatever is known."""
+    return not isinstance(parse(where), Unknown)
+
+
+def condition_text(where: pl.Expr) -> str:
+    """A condition for people: SQL where the log can judge it, else as polars writes it; long ones are cut."""
+    text = _text(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
+    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
+
+
+def example_filters(
+    snapshot: Snapshot, statistics: pl.DataFrame, clustering: pl.DataFrame, limit: int = 4
+) -> list[str]:
+    """Filters worth trying, as SQL: a value from the middle of partition columns and of the columns that CLUSTERING
+    says are told apart best and worst."""
+    types = {f.name: str(f.type) for f in snapshot.schema}
+    candidates: list[tuple[str, pl.Series]] = []
+    files = snapshot.files
+    if "partition" in files.columns:
+        values = files["partition"].struct.unnest()
+        candidates += [(n, values[n]) for n in snapshot.partition_columns if n in types and n in values.columns]
+    told = clustering.drop_nulls("reads").sort("reads_share", maintain_order=True)["column"].to_list()
+    for name in [*told[:2], *told[-1:]]:
+        if name in types:
+            candidates.append((name, statistics[name].alias("bounds").struct.field("min")))
+    found = (_example(name, types[name], values) for name, values in candidates)
+    return list(dict.fromkeys(text for text in found if text is not None))[:limit]
+
+
+def _example(name: str, type_: str, values: pl.Series) -> str | None:
+    """`name = value` for a value in the middle; None for names and values that would have to be quoted twice."""
+    known = values.alias("values").drop_nulls().sort()  # a series of a name like ^x$ would take it for a pattern
+    if not known.len() or '"' in name or "`" in name:
+        return None
+    text = value_text(known[known.len() // 2])
+    if text is None or "'" in text or ELLIPSIS in text:
+        return None
+    quoted = name if name.isidentifier() else f'"{name}"'
+    kind = type_.split("(")[0]
+    if kind in ("byte", "short", "integer", "long", "decimal"):
+        return f"{quoted} = {text}"
+    if kind in ("float", "double"):
+        return f"{quoted} <= {text}"
+    if kind == "string":
+        return f"{quoted} = '{text}'"
+    return f"{quoted} = DATE '{text}'" if kind == "date" else None
+
+
+def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
+    """For each spared file, whether it could match if nobody had counted its nulls."""
+    node = parse(where)
+    unique = statistics.unique("_path", keep="first", maintain_order=True)
+    keys = pl.DataFrame({"path": unique["_path"]}).with_row_index("place")
+    places = spared.select("path").join(keys, on="path", how="left", maintain_order="left")["place"]
+    records = spared.select("path").join(
+        files.select("path", "records").unique("path", keep="first"), on="path", how="left", maintain_order="left"
+    )["records"]
+    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, spared.height)
+    names = {path: leaf_name(path) for path in paths(node)}
+
+    def bounds(path: Path) -> Bounds | None:
+        name = names.get(path)
+        if name is None or name not in unique.columns:
+            return None
+        said = unique[name].alias("bounds").gather(places).struct.unnest()
+        if "min" not in said.columns or said["min"].dtype == pl.Null():
+            return None
+        return Bounds(said["min"], said["max"], said["exact"], unknown, records)
+
+    return may_match(_certain(node), bounds, spared.height)
+
+
+def _certain(node: Node) -> Node:
+    """A tree in which a test of nulls is nothing that bounds could fail."""
+    match node:
+        case And(left, right) | Or(left, right):
+            return replace(node, left=_certain(left), right=_certain(right))
+        case IsNull():
+            return Unknown()
+    return node
+
+
+def _text(node: Node) -> str | None:
+    """A tree as SQL; None where a part of it is unknown."""
+    match node:
+        case And(left, right) | Or(left, right):
+            word = "AND" if isinstance(node, And) else "OR"
+            texts = [_text(left), _text(right)]
+            return None if None in texts else f"({texts[0]} {word} {texts[1]})"
+        case Comparison(path, op, value):
+            return f"{leaf_name(path)} {op} {_value(value[0])}"
+        case IsNull(path, negated):
+            return f"{leaf_name(path)} IS {'NOT ' if negated else ''}NULL"
+        case IsIn(path, values, negated):
+            first = ", ".join(_value(v) for v in values.head(_MOST_VALUES))
+            more = f", {ELLIPSIS} {values.len() - _MOST_VALUES:,} more" if values.len() > _MOST_VALUES else ""
+            return f"{leaf_name(path)} {'NOT ' if negated else ''}IN ({first}{more})"
+        case StartsWith(path, prefix):
+            return f"{leaf_name(path)} LIKE '{prefix}%'"
+        case Constant(value):
+            return "NULL" if value is None else str(value).upper()
+    return None
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool | int | float):
+        return str(value).upper() if isinstance(value, bool) else str(value)
+    return f"'{value_text(value)}'"

@@ -1,0 +1,221 @@
+"""Lives of files and commits to what each load brought into each column, and which loads changed a column suddenly.
+
+Statistics alone: no data is read. A load is compared with the loads before it, or after it where too few came before.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.schema.columns import NULL_SHARES_BY_VERSION, spread_evenly, value_text
+from lakeview.views.sums import total
+from lakeview.views.timeline.loads import USUAL_AT_LEAST, USUAL_WINDOW
+
+COLUMN_LOADS = pl.Schema(
+    {
+        "column": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "writer": pl.String(),
+        "lane": pl.String(),
+        "taken_back_by": pl.Int64(),
+        "records": pl.Int64(),
+        "null_count": pl.Int64(),
+        "null_share": pl.Float64(),
+        "exact": pl.Boolean(),
+        "mark": pl.String(),
+        "low": pl.Float64(),
+        "high": pl.Float64(),
+        "range_exact": pl.Boolean(),
+        "newest": pl.Datetime("us", "UTC"),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+    }
+)
+"""One row a column and load, loads oldest first. `records`: the rows it wrote, null where a file does not count its
+own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
+"" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file does not tell;
+`newest`: the greatest date or time; the texts: of any type."""
+
+SUDDEN = pl.Schema(
+    {
+        **COLUMN_LOADS,
+        "usual": pl.Float64(),
+        "usual_most": pl.Float64(),
+        "usual_low": pl.Float64(),
+        "usual_high": pl.Float64(),
+        "unusual": pl.Boolean(),
+        "sudden": pl.Boolean(),
+        "sudden_range": pl.Boolean(),
+    }
+)
+"""COLUMN_LOADS with the loads each is compared with: `usual` the median and `usual_most` the greatest of their null
+shares, `usual_low` and `usual_high` the ends of their ranges; null where fewer than five tell. `unusual`: a null share
+far from the median; `sudden`: also far above everything usual; `sudden_range`: values far outside the usual range."""
+
+LOAD_LANES = ("append", "change", "schema")
+
+SUDDEN_SHARE = 0.1
+"""A null share is sudden this far above the greatest usual one ..."""
+
+SUDDEN_SHARE_OF_NONE = 0.01
+"""... and this far where nulls were not usual at all."""
+
+SUDDEN_WIDTHS = 5.0
+"""A value is suddenly far outside by this many times the usual width of the range."""
+
+UNUSUAL_SHARE = 0.05
+UNUSUAL_SPREADS = 6.0
+"""A null share is unusual this far from the median, and this many median absolute deviations."""
+
+
+def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_LOADS from LIFETIMES with `statistics` and TIMELINE: commits that changed data and wrote files.
+
+    A file that stays on with other deleted rows was loaded before, and is not told again.
+    """
+    loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change")).select(
+        pl.col("version").alias("added"), "timestamp", "writer", "lane", "taken_back_by"
+    )
+    loads = loads.with_row_index("load")
+    # of the stays of one path the first; one that was there before all commits told was loaded by none of them
+    places = timeline.select(pl.col("version").alias("added")).with_row_index("place")
+    order = lifetimes.select("path", "added").with_row_index("stay").join(places, on="added", how="left")
+    first = order.sort(pl.col("added").is_not_null(), "place").unique("path", keep="first", maintain_order=True)
+    first = first.join(loads.select("added", "load"), on="added").sort("load", "stay")
+    if "statistics" not in lifetimes.columns or first.is_empty():
+        return pl.DataFrame(schema=COLUMN_LOADS)
+    written = lifetimes[first["stay"]]
+    # a load's rows are those it wrote, whatever was deleted of them later
+    rows = "written" if "written" in written.columns else "records"
+    head = written.select(records=rows).with_columns(first["load"])
+    told = written["statistics"].struct
+    parts = [
+        _column(name, head, series.struct.unnest())
+        for name, series in zip(told.fields, told.unnest().get_columns(), strict=True)
+    ]
+    return (
+        pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts])
+        .join(loads.rename({"added": "version"}), on="load")
+        .select(COLUMN_LOADS.names())
+        .cast(COLUMN_LOADS)
+    )
+
+
+_PER_LOAD = pl.Schema(
+    {n: t for n, t in COLUMN_LOADS.items() if n not in ("version", "timestamp", "writer", "lane", "taken_back_by")}
+    | {"load": pl.UInt32()}
+)
+
+
+def _column(name: str, head: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    rows = head.with_columns(
+        said["null_count"], said["null_count_exact"], said["exact"], said["min"].alias("min"), said["max"].alias("max")
+    )
+    known = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
+    empty = (pl.col("null_count") == pl.col("records")).fill_null(value=False)
+    # a file without values has no range; one with values that does not tell leaves the load's unknown
+    ranged = (empty | (pl.col("min").is_not_null() & pl.col("max").is_not_null())).all()
+    found = rows.group_by("load", maintain_order=True).agg(
+        counted=pl.col("records").filter(known).sum(),
+        records=total("records"),
+        null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
+        complete=known.all(),
+        loose=(~pl.col("null_count_exact").fill_null(value=False)).filter(known).any(),
+        low=pl.when(ranged).then(pl.col("min").min()),
+        high=pl.when(ranged).then(pl.col("max").max()),
+        range_exact=ranged & (empty | pl.col("exact").fill_null(value=False)).all(),
+    )
+    share = pl.when(pl.col("counted") > 0).then((pl.col("null_count") / pl.col("counted")).clip(0.0, 1.0))
+    mark = (
+        pl.when(pl.col("complete") & ~pl.col("loose"))
+        .then(pl.lit(""))
+        .when("complete")
+        .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
+        .otherwise(pl.lit("\N{ALMOST EQUAL TO}"))
+    )
+    low, high = found["low"], found["high"]
+    numbers = low.dtype.is_numeric()
+    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, found.height)
+    return found.select(
+        pl.lit(name).alias("column"),
+        "records",
+        "null_count",
+        share.alias("null_share"),
+        (pl.col("complete") & ~pl.col("loose") & share.is_not_null()).alias("exact"),
+        pl.when(share.is_not_null()).then(mark).alias("mark"),
+        (low.cast(pl.Float64) if numbers else unknown).alias("low"),
+        (high.cast(pl.Float64) if numbers else unknown).alias("high"),
+        "range_exact",
+        _moments(high).alias("newest"),
+        _texts(low).alias("min_text"),
+        _texts(high).alias("max_text"),
+        "load",
+    ).cast(_PER_LOAD)
+
+
+def _moments(values: pl.Series) -> pl.Series:
+    if values.dtype == pl.Date or isinstance(values.dtype, pl.Datetime):
+        moments = values.cast(pl.Datetime("us")) if values.dtype == pl.Date else values
+        if isinstance(moments.dtype, pl.Datetime) and moments.dtype.time_zone is None:
+            moments = moments.dt.replace_time_zone("UTC")
+        return moments.cast(pl.Datetime("us", "UTC"))
+    return pl.Series([None], dtype=pl.Datetime("us", "UTC")).new_from_index(0, values.len())
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    return pl.Series([value_text(value) for value in values.to_list()], dtype=pl.String)
+
+
+def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
+    """SUDDEN from COLUMN_LOADS. Loads that were taken back are judged, and nothing is measured against them."""
+    stays = pl.col("taken_back_by").is_null()
+    share = pl.when(stays & pl.col("exact")).then("null_share")
+    low, high = pl.when(stays).then("low"), pl.when(stays).then("high")
+    compared = loads.with_columns(
+        usual=around(share, "median").over("column"),
+        usual_most=around(share, "max").over("column"),
+        usual_low=around(low, "min").over("column"),
+        usual_high=around(high, "max").over("column"),
+        width=around(high - low, "median").over("column"),
+    ).with_columns(distance=(pl.col("null_share") - pl.col("usual")).abs())
+    spread = around(pl.when(stays & pl.col("exact")).then("distance"), "median").over("column").fill_null(0.0)
+    floor = pl.when(pl.col("usual_most") > 0).then(SUDDEN_SHARE).otherwise(SUDDEN_SHARE_OF_NONE)
+    # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
+    width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
+    outside = pl.max_horizontal(pl.col("high") - pl.col("usual_high"), pl.col("usual_low") - pl.col("low"))
+    return (
+        compared.with_columns(
+            unusual=pl.col("exact")
+            & (pl.col("distance") > UNUSUAL_SHARE)
+            & (pl.col("distance") > UNUSUAL_SPREADS * spread),
+            sudden=pl.col("exact") & (pl.col("null_share") - pl.col("usual_most") > floor),
+            sudden_range=(width > 0) & (outside > SUDDEN_WIDTHS * width),
+        )
+        .with_columns(pl.col("unusual", "sudden", "sudden_range").fill_null(value=False))
+        .with_columns(unusual=pl.col("unusual") | pl.col("sudden"))
+        .select(SUDDEN.names())
+        .cast(SUDDEN)
+    )
+
+
+def null_shares_by_load(changes: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """NULL_SHARES_BY_VERSION of at most `limit` loads of SUDDEN: those with sudden changes, then evenly spread ones."""
+    versions = changes["version"].unique(maintain_order=True)
+    odd = changes.filter("sudden")["version"].unique(maintain_order=True).tail(limit)
+    even = spread_evenly(versions.to_list(), max(1, limit - odd.len()))
+    # before a column's first statistics there was no column, as far as anybody can tell
+    born = pl.col("null_share").is_not_null().cum_max().over("column")
+    shown = changes.filter(born & pl.col("version").is_in([*even, *odd.to_list()]))
+    return shown.drop("unusual").rename({"sudden": "unusual"}).select(NULL_SHARES_BY_VERSION.names())
+
+
+def around(values: pl.Expr, kind: str) -> pl.Expr:
+    """What the loads before each tell, or those after it where too few came before: their median, min or max."""
+
+    def before(series: pl.Expr) -> pl.Expr:
+        past: pl.Expr = getattr(series.shift(1), f"rolling_{kind}")(USUAL_WINDOW, min_samples=USUAL_AT_LEAST)
+        return past
+
+    return pl.coalesce(before(values), before(values.reverse()).reverse())

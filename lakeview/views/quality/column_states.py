@@ -1,0 +1,92 @@
+"""Lives of files to what every version held in every column: rows, nulls, range, in one pass over the history."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.schema.columns import value_text
+from lakeview.views.timeline.trend import trend
+
+COLUMN_STATES = pl.Schema(
+    {
+        "column": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "records": pl.Int64(),
+        "null_count": pl.Int64(),
+        "null_share": pl.Float64(),
+        "exact": pl.Boolean(),
+        "mark": pl.String(),
+        "low": pl.Float64(),
+        "high": pl.Float64(),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+        "range_is": pl.String(),
+    }
+)
+"""One row a column and version, oldest first: the whole table as it was. `mark`: "" exact, "≤" a bound, null unknown;
+`low`, `high`: of numbers; `range_is`: exact, bound, or null where a live file does not tell."""
+
+
+def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_STATES from LIFETIMES with `statistics` and TIMELINE, whose order is that of the versions."""
+    line = timeline.filter(pl.col("lane") != "aside").select("version", "timestamp")
+    if "statistics" not in lifetimes.columns or line.is_empty():
+        return pl.DataFrame(schema=COLUMN_STATES)
+    every = trend(by_place(lifetimes, line["version"]), pl.int_range(line.height, eager=True))
+    told = every["statistics"].struct
+    parts = [
+        _column(name, line.with_columns(every["records"]), series.struct.unnest())
+        for name, series in zip(told.fields, told.unnest().get_columns(), strict=True)
+    ]
+    return pl.concat([pl.DataFrame(schema=COLUMN_STATES), *parts])
+
+
+def by_place(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
+    """LIFETIMES with places among these versions instead of versions, whose numbers may be in no order.
+
+    What came before the first of them was there from the start; a stay that ended before it is left out.
+    """
+    places = pl.DataFrame({"version": versions, "place": pl.int_range(versions.len(), eager=True)})
+    there = (
+        lifetimes.with_row_index("stay")
+        .join(places.rename({"version": "added", "place": "from"}), on="added", how="left")
+        .join(places.rename({"version": "removed", "place": "to"}), on="removed", how="left")
+        .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
+        .sort("stay")
+    )
+    return there.with_columns(added="from", removed="to").select(lifetimes.columns)
+
+
+def _column(name: str, line: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    rows = line.with_columns(said.select("null_count", "null_count_exact", "exact"))
+    low, high = said["min"], said["max"]
+    numbers = low.dtype.is_numeric()
+    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, said.height)
+    known = pl.col("null_count").is_not_null() & (pl.col("records") > 0)
+    ranged = low.is_not_null() & high.is_not_null()
+    return rows.select(
+        pl.lit(name).alias("column"),
+        "version",
+        "timestamp",
+        "records",
+        "null_count",
+        null_share=pl.when(known).then((pl.col("null_count") / pl.col("records")).clip(0.0, 1.0)),
+        exact=known & pl.col("null_count_exact"),
+        mark=pl.when(known & pl.col("null_count_exact"))
+        .then(pl.lit(""))
+        .when(known)
+        .then(pl.lit("\N{LESS-THAN OR EQUAL TO}")),
+        low=low.cast(pl.Float64) if numbers else unknown,
+        high=high.cast(pl.Float64) if numbers else unknown,
+        min_text=_texts(low),
+        max_text=_texts(high),
+        range_is=pl.when(ranged & pl.col("exact")).then(pl.lit("exact")).when(ranged).then(pl.lit("bound")),
+    ).cast(COLUMN_STATES)
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    distinct = values.unique()
+    texts = pl.Series([value_text(value) for value in distinct.to_list()], dtype=pl.String)
+    return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts

@@ -1,0 +1,159 @@
+"""Loads to trends: one value a load, the band of what is usual, and the loads that fall out of it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.quality.column_loads import LOAD_LANES, SUDDEN_WIDTHS, around
+from lakeview.views.timeline.loads import UNUSUAL_TIMES
+
+LOAD_TREND = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "writer": pl.String(),
+        "value": pl.Float64(),
+        "mark": pl.String(),
+        "band_low": pl.Float64(),
+        "band_high": pl.Float64(),
+        "outside": pl.Boolean(),
+    }
+)
+"""One row a load, oldest first. `value` null where unknown, `mark` "" exact, "≤" or "≥" a bound, "≈" of some files;
+the band is the median of the loads around ± 3 median absolute deviations, null where too few tell."""
+
+BAND_SPREADS = 3.0
+DAY_MS = 86_400_000
+
+HISTORY_DAYS = 365.0
+HISTORY_LOADS = 20.0
+HISTORY_DAYS_ALWAYS = 3_650.0
+"""Events are history, not news, that lie further back than a year and than twenty loads take; or ten years."""
+
+
+def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
+    """LOAD_TREND of a column's null share, from SUDDEN."""
+    rows = changes.filter(pl.col("column") == column)
+    told = _banded(rows.with_columns(value="null_share", stays=pl.col("taken_back_by").is_null()))
+    return _finished(told.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
+
+
+def range_trend(changes: pl.DataFrame, column: str, side: str = "high") -> pl.DataFrame:
+    """LOAD_TREND of the greatest (`high`) or least (`low`) value of a column of numbers; empty for other columns."""
+    rows = changes.filter(pl.col("column") == column)
+    if rows[side].null_count() == rows.height:
+        return pl.DataFrame(schema=LOAD_TREND)
+    bound = "\N{LESS-THAN OR EQUAL TO}" if side == "high" else "\N{GREATER-THAN OR EQUAL TO}"
+    mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit(bound))
+    rows = rows.with_columns(mark=mark, value=side, stays=pl.col("taken_back_by").is_null())
+    further = pl.col("high") > pl.col("usual_high") if side == "high" else pl.col("low") < pl.col("usual_low")
+    return _finished(_banded(rows).with_columns(sudden_range=pl.col("sudden_range") & further), "sudden_range")
+
+
+def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame:
+    """LOAD_TREND of COLUMN_STATES, the whole table at every version: `null_share`, `low` or `high`; no band."""
+    rows = states.filter(pl.col("column") == column)
+    marks = {
+        "null_share": pl.col("mark"),
+        "low": pl.lit("\N{GREATER-THAN OR EQUAL TO}"),
+        "high": pl.lit("\N{LESS-THAN OR EQUAL TO}"),
+    }
+    exact = pl.when(pl.col("range_is") == "exact").then(pl.lit("")).otherwise(marks[measure])
+    none = pl.lit(None, dtype=pl.Float64)
+    told = rows.with_columns(
+        value=measure,
+        mark=marks[measure] if measure == "null_share" else exact,
+        writer=pl.lit(None, dtype=pl.String),
+        band_low=none,
+        band_high=none,
+        out=pl.lit(value=False),
+    )
+    return _finished(told, "out")
+
+
+def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
+    """LOAD_TREND of the rows each append brought, from TIMELINE: outside where it stands out there and is more
+    than three times the most of the loads around, or less than a third of the fewest."""
+    loads = timeline.filter((pl.col("lane") == "append") & (pl.col("files_added").fill_null(1) > 0))
+    rows = loads.with_columns(
+        value=pl.col("records_added").cast(pl.Float64), mark=pl.lit(""), stays=~pl.col("suspicious")
+    )
+    gap = pl.col("timestamp").diff().dt.total_milliseconds().cast(pl.Float64)
+    kept = pl.when("stays").then("value")
+    # a day's rows after a month's are no surprise where the day is all that has passed
+    sooner = (pl.col("gap") / around(pl.col("gap"), "median")).fill_nan(1.0).fill_null(1.0).clip(None, 1.0)
+    found = _banded(rows.with_columns(gap=gap)).with_columns(
+        few=(pl.col("value") * UNUSUAL_TIMES < around(kept, "min") * sooner).fill_null(value=False),
+        many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * UNUSUAL_TIMES)).fill_null(value=False),
+    )
+    return _finished(found.with_columns(out=pl.col("few") | pl.col("many")), "out")
+
+
+def event_column(changes: pl.DataFrame) -> str | None:
+    """The column whose dates or times say when rows happened: the one that most loads tell the newest of, if any."""
+    told = changes.group_by("column", maintain_order=True).agg(pl.col("newest").is_not_null().sum())
+    told = told.filter(pl.col("newest") > 0).sort("newest", descending=True, maintain_order=True)
+    return None if told.is_empty() else str(told["column"][0])
+
+
+def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
+    """LOAD_TREND of the days from the newest event a load brought, by a column of dates or times, to its commit.
+
+    Corrections come late by their nature: only appends fall out.
+    """
+    lag = (pl.col("timestamp").dt.epoch("ms") - pl.col("newest").dt.epoch("ms")) / DAY_MS
+    mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
+    rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
+    rows = rows.with_columns(value=lag, mark=mark, stays=pl.col("taken_back_by").is_null())
+    return _finished(_banded(_far_out(rows, least=1.0)), "far")
+
+
+def usual_of_history(lags: pl.DataFrame) -> float | None:
+    """The days from event to commit that are usual in a table whose loads bring history, from `lag_trend`: that a load
+    of 2026 brings rows of 2013 says nothing of its freshness. None where the loads bring what has just happened.
+    """
+    usual = lags["value"].median()
+    gap = (lags["timestamp"].diff().dt.total_milliseconds() / DAY_MS).median()
+    if not isinstance(usual, float):
+        return None
+    cadence = gap if isinstance(gap, float) else 0.0
+    return usual if usual > min(max(HISTORY_LOADS * cadence, HISTORY_DAYS), HISTORY_DAYS_ALWAYS) else None
+
+
+def beyond(trend: pl.DataFrame, usual: float) -> pl.DataFrame:
+    """LOAD_TREND of how far values and bands lie above (or, below zero, under) what is usual."""
+    return trend.with_columns(pl.col("value", "band_low", "band_high") - usual)
+
+
+def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
+    """LOAD_TREND of the days between a load and the one before, from TIMELINE."""
+    loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change"))
+    gap = pl.col("timestamp").diff().dt.total_milliseconds() / DAY_MS
+    rows = loads.with_columns(value=gap, mark=pl.lit(""), stays=pl.lit(value=True))
+    return _finished(_banded(_far_out(rows, least=5 / 24)), "far")
+
+
+def _far_out(rows: pl.DataFrame, least: float) -> pl.DataFrame:
+    """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days."""
+    kept = pl.when("stays").then("value")
+    most = around(kept, "max")
+    enough = (SUDDEN_WIDTHS * (most - around(kept, "min"))).clip(least)
+    return rows.with_columns(far=((pl.col("value") - most) > enough).fill_null(value=False))
+
+
+def _banded(rows: pl.DataFrame) -> pl.DataFrame:
+    kept = pl.when("stays").then("value")
+    told = rows.with_columns(usual=around(kept, "median")).with_columns(
+        distance=(pl.col("value") - pl.col("usual")).abs()
+    )
+    spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
+    banded = told.with_columns(band_low=pl.col("usual") - spread, band_high=pl.col("usual") + spread)
+    # what was never below zero is not usual there
+    low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")
+    return banded.with_columns(band_low=low)
+
+
+def _finished(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
+    found = rows.with_columns(outside=pl.col(outside).fill_null(value=False))
+    return found.select(LOAD_TREND.names()).cast(LOAD_TREND)

@@ -1,0 +1,5 @@
+"""What a vacuum or an expiration of snapshots would remove, and what the history costs."""
+
+from lakeview.views.retention import cost, maintenance, policy, refs, remedies, simulation
+
+__all__ = ["cost", "maintenance", "policy", "refs", "remedies", "simulation"]

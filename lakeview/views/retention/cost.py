@@ -1,0 +1,97 @@
+"""RETENTION and a timeline to what the past costs: which commit left how many bytes behind, and how often a byte was
+written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.retention.simulation import Retention
+from lakeview.views.sums import at_least, total, total_of
+
+HISTORY_COST = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "operation": pl.String(),
+        "writer": pl.String(),
+        "lane": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "share": pl.Float64(),
+    }
+)
+"""One row a commit that removed files which readable versions still need, the most bytes first. `files`, `bytes`: those
+files, null where one's are unknown; `share` of all bytes kept for old versions only. A file removed twice counts where
+it was removed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAmplification:
+    """How often a byte was written: `written` bytes of data files by all commits, `loaded` those that brought new data
+    (appends, and what changes added beyond what they removed), `ratio` of the two. None where a commit does not say how
+    many bytes it added; `maintenance` bytes of compaction and the like."""
+
+    written: int | None
+    loaded: int | None
+    maintenance: int | None
+    ratio: float | None
+
+
+def history_cost(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+    """HISTORY_COST from a Retention and TIMELINE."""
+    by_commit = (
+        found.files.group_by("removed")
+        .agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
+        .rename({"removed": "version"})
+    )
+    whole = total_of(found.files["size"])
+    described = timeline.select("version", "timestamp", "operation", "writer", "lane")
+    return (
+        by_commit.join(described, on="version", how="left")
+        .with_columns(share=pl.col("bytes") / whole if whole else pl.lit(None, pl.Float64))
+        .sort("bytes", "version", descending=True, nulls_last=True)
+        .select(HISTORY_COST.names())
+        .cast(HISTORY_COST)
+    )
+
+
+def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
+    """The figures of TIMELINE's commits, as far back as it goes."""
+    maintenance = pl.col("lane") == "maintenance"
+    net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
+    new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
+    told = timeline.with_columns(new=new, maintained=pl.when(maintenance).then("bytes_added").otherwise(0))
+    sums = told.select(
+        written=total("bytes_added"),
+        loaded=total("new"),
+        maintenance=total("maintained"),
+    ).row(0, named=True)
+    if timeline.is_empty() or None in sums.values():
+        return WriteAmplification(None, None, None, None)
+    written, loaded, kept = int(sums["written"]), int(sums["loaded"]), int(sums["maintenance"])
+    return WriteAmplification(written, loaded, kept, written / loaded if loaded else None)
+
+
+COURSE = pl.Schema({"timestamp": UTC_MILLIS, "bytes": pl.Int64()})
+"""One row a moment at which a size changed, oldest first; `bytes` from then on, null when unknown."""
+
+
+def retained_course(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+    """COURSE of what the store keeps today of every version and those before it: its live bytes, and the files removed
+    until then that are still there."""
+    left = found.files.group_by(version="removed").agg(left=at_least("size"))
+    live_and_left = pl.col("bytes") + pl.col("left").cast(pl.Int128).fill_null(0).cum_sum()
+    return (
+        timeline.join(left, on="version", how="left", maintain_order="left")
+        .select("timestamp", bytes=live_and_left.cast(pl.Int64, strict=False))
+        .cast(COURSE)
+    )
+
+
+def log_course(log: pl.DataFrame) -> pl.DataFrame:
+    """COURSE of the log by when its files were written, from LOG_FILES; those of no known moment count first."""
+    known = log.sort("modified", nulls_last=False)
+    return known.select(timestamp="modified", bytes=pl.col("size").cum_sum()).drop_nulls("timestamp").cast(COURSE)

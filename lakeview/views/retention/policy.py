@@ -1,0 +1,81 @@
+"""Table properties and REFS to a retention policy: what a clean-up of the table would go by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import polars as pl
+
+from lakeview.model.intervals import LONGEST, interval
+
+Rule = Literal["removed files", "old versions"]
+
+FILES_KEPT = "delta.deletedFileRetentionDuration"
+LOG_KEPT = "delta.logRetentionDuration"
+VERSION_AGE = "history.expire.max-snapshot-age-ms"
+VERSIONS_KEPT = "history.expire.min-snapshots-to-keep"
+REF_AGE = "history.expire.max-ref-age-ms"
+
+DEFAULT_FILES_KEPT = timedelta(days=7)
+"""Without the property engines keep removed files for a week (Delta Lake, Table properties)."""
+
+SHORTEST_KEPT = timedelta(days=7)
+"""Removed files that are kept for less may be missed by a long query or a slow writer (Delta Lake, VACUUM)."""
+
+DEFAULT_LOG_KEPT = timedelta(days=30)
+
+DEFAULT_VERSION_AGE = timedelta(days=5)
+"""Without the property engines expire snapshots of more than five days (Iceberg, Table properties)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """What a clean-up goes by.
+
+    `rule`: it takes removed files by when they were removed, or whole versions by their age, and the files with them.
+    `keep`: the age up to which it spares them; `declared`: the property that says so, None for the engines' default.
+    `versions_kept`: how many versions a branch keeps whatever their age. `ref_age`: the age from which branches and
+    tags without a limit of their own go, None for never. `log_kept`: how long commits stay in the log, None where
+    versions are not cleaned up apart from files.
+    """
+
+    rule: Rule
+    keep: timedelta
+    declared: str | None
+    versions_kept: int = 0
+    ref_age: timedelta | None = None
+    log_kept: timedelta | None = None
+
+
+def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = None) -> RetentionPolicy:
+    """The policy of a table. With REFS versions expire by age; without any (one line of versions) removed files go.
+
+    A value that cannot be understood counts as not set, as engines refuse it: the doctor names it.
+    """
+    if refs is None or refs.is_empty():
+        keep, log = interval(properties.get(FILES_KEPT)), interval(properties.get(LOG_KEPT))
+        declared = None if keep is None else FILES_KEPT
+        return RetentionPolicy(
+            "removed files", DEFAULT_FILES_KEPT if keep is None else keep, declared, log_kept=log or DEFAULT_LOG_KEPT
+        )
+    age = _milliseconds(properties.get(VERSION_AGE))
+    least = _whole(properties.get(VERSIONS_KEPT))
+    return RetentionPolicy(
+        "old versions",
+        DEFAULT_VERSION_AGE if age is None else age,
+        None if age is None else VERSION_AGE,
+        versions_kept=1 if least is None else max(least, 1),
+        ref_age=_milliseconds(properties.get(REF_AGE)),
+    )
+
+
+def _milliseconds(text: str | None) -> timedelta | None:
+    number = _whole(text)
+    return None if number is None else min(timedelta(milliseconds=min(number, 10**14)), LONGEST)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else None

@@ -1,0 +1,294 @@
+"""Versions, lifetimes and a policy to what a clean-up would take: files, bytes and versions, for any retention.
+
+Every object has the least retention that spares it (`needs_ms`): a clean-up with a shorter one takes it. A file that
+was removed needs the time since then, and a version as much as the most demanding of its files; where versions expire
+by age it is the other way round. So one pass answers for every retention at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.model.errors import InvalidRequestError
+from lakeview.views.retention.policy import RetentionPolicy
+from lakeview.views.retention.refs import version_ages
+from lakeview.views.sums import total_of
+from lakeview.views.timeline.live_intervals import Stays
+from lakeview.views.timeline.readability import RIBBON, readability, readability_runs, runs_text
+from lakeview.views.units import counted
+
+VERSION_NEEDS = pl.Schema(
+    {**RIBBON, "position": pl.Int64(), "readable": pl.Boolean(), "needs_ms": pl.Int64()},
+)
+"""One row a version, oldest first: RIBBON, its place, and the least retention in milliseconds that keeps it readable;
+0 where no clean-up takes it, null where it is not readable now or that cannot be told."""
+
+FILE_NEEDS = pl.Schema({"path": pl.String(), "size": pl.Int64(), "removed": pl.Int64(), "needs_ms": pl.Int64()})
+"""One row a data file that is no longer live and that a readable version still needs, so that it is there. `removed`:
+the version that removed it last; `needs_ms` as in VERSION_NEEDS."""
+
+CURVE = pl.Schema({"days": pl.Float64(), "bytes": pl.Int64(), "files": pl.Int64(), "versions": pl.Int64()})
+"""One row a step, by retention in days: what a clean-up takes that spares everything up to this age. Between two steps
+it takes as much as at the first of them."""
+
+MOST_STEPS = 400
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a clean-up of a table finds: VERSION_NEEDS, FILE_NEEDS and the policy. `live_bytes` of the latest version,
+    None where the log does not know.
+
+    `bound`: why the bytes are at least so many and not exact; None where nothing is missing. `refs`: how many branches
+    and tags say what is kept; it is of the whole table, whichever of them is looked at.
+    """
+
+    policy: RetentionPolicy
+    versions: pl.DataFrame
+    files: pl.DataFrame
+    live_bytes: int | None
+    bound: str | None
+    refs: int = 0
+
+    @property
+    def what(self) -> str:
+        """What a clean-up goes by, in words."""
+        if self.policy.rule == "removed files":
+            return "removed files"
+        return (
+            f"versions of all {counted(self.refs, 'branch or tag', 'branches and tags')}"
+            if self.refs > 1
+            else "versions"
+        )
+
+    @property
+    def undated(self) -> bool:
+        """Whether there are versions, and none says when it was made: as in a share, where nothing is told of what old
+        versions keep."""
+        return not self.versions.is_empty() and self.versions["timestamp"].is_null().all()
+
+    @property
+    def retained_bytes(self) -> int:
+        """Bytes of files that only old, readable versions need; those of unknown size add nothing, as `bound` says."""
+        return total_of(self.files["size"].fill_null(0)) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What one clean-up takes. `share` of the bytes retained for old versions, None where there are none; `lost`:
+    the versions that can no longer be read then, as text, None for none; `ribbon`: RIBBON with the state `risk`."""
+
+    keep: timedelta
+    files: int
+    bytes: int
+    share: float | None
+    versions: int
+    versions_left: int
+    lost: str | None
+    ribbon: pl.DataFrame
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing can be said of the bytes: versions are lost with files that nobody told of."""
+        return bool(self.versions) and not self.bytes
+
+
+def retention(
+    versions: pl.DataFrame,
+    lifetimes: pl.DataFrame,
+    policy: RetentionPolicy,
+    *,
+    commits: pl.DataFrame | None = None,
+    refs: pl.DataFrame | None = None,
+    tombstones: pl.DataFrame | None = None,
+    now: datetime,
+) -> Retention:
+    """What a clean-up at `now` (aware) finds, from VERSIONS and LIFETIMES.
+
+    By removed files the moment of a removal is its tombstone's (TOMBSTONES), else its commit's. By old versions REFS
+    and COMMITS (for parents) are needed. InvalidRequestError for VERSIONS at which nobody looked.
+    """
+    if versions["readable"].null_count():
+        raise InvalidRequestError(
+            "nobody looked which of these versions can be read, so what they keep is unknown",
+            fix="give versions() of the table, without look=False",
+            kind="unknown-readability",
+        )
+    placed = _placed(versions)
+    stays = _stays(lifetimes, placed)
+    gone = _needed(stays, placed)
+    if policy.rule == "old versions":
+        needs = version_ages(placed, commits, refs, policy, now)
+        files = _files_by_versions(gone, needs)
+        bound = "files of branches, of deletes and of metadata are not counted"
+    else:
+        # most of many files were never removed: nothing of theirs is due
+        ended = stays.filter(pl.col("removed").is_not_null())["path"]
+        aged = _aged(stays.filter(pl.col("path").is_in(ended.implode())), placed, tombstones, now)
+        needs = (
+            Stays(aged, placed["position"]).extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"].fill_null(0)
+        )
+        ages = aged.group_by("path").agg(pl.col("path_ms").first())
+        files = gone.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
+        bound = "files that the log no longer names are not counted"
+    told = placed.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
+    live = lifetimes.filter(pl.col("removed").is_null())
+    if live["deletion_vector"].null_count() < live.height:  # else no file stays twice
+        live = live.unique("path")
+    return Retention(
+        policy,
+        told.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
+        files.select(FILE_NEEDS.names()).cast(FILE_NEEDS),
+        total_of(live["size"]),
+        f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
+        0 if refs is None else refs.height,
+    )
+
+
+def simulate(found: Retention, keep: timedelta) -> Simulation:
+    """What a clean-up takes that spares everything up to the age `keep`."""
+    limit = keep // timedelta(milliseconds=1)
+    taken = found.files.filter(pl.col("needs_ms") > limit)
+    ribbon = retention_ribbon(found, keep)
+    lost = ribbon.filter(pl.col("state") == "risk").height
+    size = total_of(taken["size"].fill_null(0)) or 0
+    whole = found.retained_bytes
+    return Simulation(
+        keep,
+        taken.height,
+        size,
+        size / whole if whole else None,
+        lost,
+        int(ribbon.select((pl.col("state") == "kept").sum()).item()),
+        runs_text(readability_runs(ribbon), "risk", limit=2),
+        ribbon,
+    )
+
+
+def retention_ribbon(found: Retention, keep: timedelta) -> pl.DataFrame:
+    """RIBBON in which versions that a clean-up takes are in the state `risk`."""
+    limit = keep // timedelta(milliseconds=1)
+    dies = (pl.col("state") == "kept") & (pl.col("needs_ms") > limit)
+    return (
+        found.versions.with_columns(state=pl.when(dies).then(pl.lit("risk")).otherwise("state"))
+        .select(RIBBON.names())
+        .cast(RIBBON)
+    )
+
+
+def retention_curve(found: Retention) -> pl.DataFrame:
+    """CURVE: every retention at which a clean-up takes something else, from none at all to one that takes nothing.
+
+    With more steps than MOST_STEPS the ones between are left out; what the steps told say is exact.
+    """
+    files = found.files.group_by("needs_ms").agg(bytes=pl.col("size").sum(), files=pl.len().cast(pl.Int64))
+    versions = found.versions.drop_nulls("needs_ms").group_by("needs_ms").agg(versions=pl.len().cast(pl.Int64))
+    taken = (
+        pl.concat([files, versions], how="diagonal")
+        .group_by("needs_ms")
+        .agg(pl.col("bytes", "files", "versions").sum())
+        .filter(pl.col("needs_ms") > 0)
+    )
+    zero = pl.DataFrame({"needs_ms": [0]}, schema={"needs_ms": pl.Int64()})
+    steps = pl.concat([zero, taken], how="diagonal").sort("needs_ms").fill_null(0)
+    # at a retention of `needs_ms` everything that needs more goes
+    left = [(pl.col(n).sum() - pl.col(n).cum_sum()).alias(n) for n in ("bytes", "files", "versions")]
+    steps = steps.select((pl.col("needs_ms") / DAY_MS).alias("days"), *left)
+    if steps.height > MOST_STEPS:
+        steps = steps.gather_every(-(-steps.height // MOST_STEPS)).extend(steps.tail(1))
+    return steps.select(CURVE.names()).cast(CURVE).unique("days", keep="last", maintain_order=True)
+
+
+def _placed(versions: pl.DataFrame) -> pl.DataFrame:
+    """RIBBON with `position` (0 for the oldest version) and `readable`, oldest first."""
+    ribbon = readability(versions)
+    return ribbon.with_columns(versions.reverse()["readable"], position=pl.int_range(pl.len(), dtype=pl.Int64))
+
+
+def _stays(lifetimes: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """LIFETIMES with places for versions: Stays wants them in order, and ids of versions are not."""
+    places = placed.select("version", "position")
+    known = pl.col("removed").is_null() | pl.col("to").is_not_null()
+    return (
+        lifetimes.lazy()
+        .join(places.lazy().rename({"version": "added", "position": "from"}), on="added", how="left")
+        .join(places.lazy().rename({"version": "removed", "position": "to"}), on="removed", how="left")
+        .filter(known)  # what went before the oldest version told about is of no version told about
+        .select(
+            "path", "deletion_vector", "size", pl.col("removed").alias("removed_by"),
+            added=pl.col("from"), removed=pl.col("to"),
+        )
+        .collect()
+    )  # fmt: skip
+
+
+def _needed(stays: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Files without a live stay that a readable version needs: `path, size, removed, first, last` place it was in."""
+    readable = placed.filter("readable").select(needed="position").sort("needed")
+    gone = stays.filter(pl.col("removed").is_not_null())
+    live = stays.filter(pl.col("removed").is_null() & pl.col("path").is_in(gone["path"].implode()))
+    gone = gone.join(live, on="path", how="anti")
+    # the first readable version from `added` on needs the file if it comes before `removed`
+    first = (
+        gone.with_columns(pl.col("added").fill_null(0))
+        .sort("added")
+        .join_asof(readable, left_on="added", right_on="needed", strategy="forward", coalesce=False)
+    )
+    needed = first.filter(pl.col("needed") < pl.col("removed")).select("path").unique()
+    # of such a file every stay counts: one that came back is kept by whatever has it, readable or not
+    return (
+        first.join(needed, on="path", how="semi", maintain_order="left")
+        .group_by("path", maintain_order=True)
+        .agg(
+            pl.col("size").first(),
+            removed=pl.col("removed_by").sort_by("removed").last(),
+            first=pl.col("added").min(),
+            last=pl.col("removed").max() - 1,
+        )
+    )
+
+
+def _aged(stays: pl.DataFrame, placed: pl.DataFrame, tombstones: pl.DataFrame | None, now: datetime) -> pl.DataFrame:
+    """Stays with `path_ms` (how long ago the file was removed last, 0 while it is live) and `needs_ms`: the same, or
+    more where its deletion vector went for good earlier."""
+    moments = placed.select(removed="position", moment="timestamp")
+    dated = stays.join(moments, on="removed", how="left", maintain_order="left")
+    if tombstones is not None and not tombstones.is_empty():
+        told = tombstones.select("path", "deletion_vector", "deleted").unique(["path", "deletion_vector"])
+        dated = dated.join(
+            told, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left"
+        ).with_columns(
+            moment=pl.when(pl.col("removed").is_null()).then(None).otherwise(pl.coalesce("deleted", "moment"))
+        )
+    age = (pl.lit(now).cast(placed.schema["timestamp"]) - pl.col("moment")).dt.total_milliseconds().clip(0)
+    aged = dated.with_columns(stay_ms=pl.when(pl.col("removed").is_null()).then(0).otherwise(age))
+    aged = aged.with_columns(path_ms=pl.col("stay_ms").min().over("path"))
+    if aged["deletion_vector"].null_count() == aged.height:
+        return aged.with_columns(needs_ms="path_ms")
+    # a vector may come back, as a file may: with a restored version
+    own = pl.col("stay_ms").min().over("path", "deletion_vector")
+    vector = pl.when(pl.col("deletion_vector").is_not_null()).then(own).otherwise(0)
+    return aged.with_columns(needs_ms=pl.max_horizontal("path_ms", vector))
+
+
+def _files_by_versions(gone: pl.DataFrame, needs: pl.Series) -> pl.DataFrame:
+    """FILE_NEEDS where versions expire: a file goes with the last version that has it, the one that needs least.
+
+    The least over a span of versions is the least of two spans of a power of two: one pass a power.
+    """
+    rows = gone.with_row_index("row").with_columns(
+        level=63 - (pl.col("last") - pl.col("first") + 1).bitwise_leading_zeros().cast(pl.Int64)
+    )
+    found, least = [], needs
+    for level in range(int(rows["level"].max() or 0) + 1):  # type: ignore[arg-type]  # an integer column's maximum
+        part = rows.filter(pl.col("level") == level)
+        ends = part["last"] - (1 << level) + 1
+        pairs = pl.DataFrame({"row": part["row"], "a": least.gather(part["first"]), "b": least.gather(ends)})
+        found.append(pairs.select("row", needs_ms=pl.min_horizontal("a", "b")))
+        shifted = least.shift(-(1 << level))
+        least = pl.DataFrame({"a": least, "b": shifted}).select(pl.min_horizontal("a", "b")).to_series()
+    return rows.join(pl.concat(found), on="row", how="left", maintain_order="left")

@@ -1,0 +1,68 @@
+"""SCHEMA_DIFF to what each change breaks: nothing, those who write, some who read, or all; and the rule why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from lakeview.views.schema.diff import SCHEMA_DIFF
+
+SAFE, WRITERS, SOME, ALL = "safe", "breaks writers", "breaks some readers", "breaks readers"
+CLASSES = (ALL, SOME, WRITERS, SAFE)
+"""The classes of changes, worst first."""
+
+BREAKING = pl.Schema({**SCHEMA_DIFF, "class": pl.String(), "rule": pl.String()})
+"""SCHEMA_DIFF with the `class` of each change and the `rule` it follows from."""
+
+_BY_WHAT: Mapping[str, tuple[str, str]] = {
+    "readers of it": (ALL, "what names a dropped column fails; its values stay in old files, and in old versions"),
+    "readers; old files may not convert": (
+        ALL,
+        "the new type does not hold every value of the old one: files written before may not be readable as it",
+    ),
+    "readers by name": (SOME, "columns are found by id: files stay as they are, what names the old name fails"),
+    "readers by position": (SOME, "columns are found by id or name; what counts columns finds another one"),
+    "readers that expect no nulls": (SOME, "new rows may be null where none was before"),
+    "readers that fix the type": (
+        SOME,
+        "the new type holds every value of the old one: old files are read as they are, fixed types overflow",
+    ),
+    "writers that leave it out": (WRITERS, "rows without a value for it are refused from now on"),
+}
+_BY_CHANGE: Mapping[str, str] = {
+    "added": "it may be null: rows written before have none, and nobody has to write it",
+    "nullability": "no nulls are written any more; what expects them still works",
+    "comment": "a comment is for people",
+    "default": "a default applies to rows written from now on",
+    "metadata": "metadata changes neither names, types nor values",
+    "same": "nothing changed",
+}
+
+
+def breaking(diff: pl.DataFrame) -> pl.DataFrame:
+    """BREAKING from SCHEMA_DIFF."""
+    told = [_told(change, what) for change, what in diff.select("change", "breaks").iter_rows()]
+    return diff.with_columns(
+        pl.Series("class", [name for name, _ in told], dtype=pl.String),
+        pl.Series("rule", [rule for _, rule in told], dtype=pl.String),
+    ).select(BREAKING.names())
+
+
+def breaking_verdict(diff: pl.DataFrame) -> str:
+    """One line: how many changes of which class, worst first; nothing changed where there are none."""
+    counts = dict(breaking(diff)["class"].value_counts().iter_rows())
+    parts = [f"{counts[name]:,} {_VERBS[name][counts[name] > 1]}" for name in CLASSES if name in counts]
+    return ", ".join(parts) or "nothing changed"
+
+
+_VERBS = {
+    ALL: ("breaks readers", "break readers"),
+    SOME: ("breaks some readers", "break some readers"),
+    WRITERS: ("breaks writers", "break writers"),
+    SAFE: ("is safe", "are safe"),
+}
+
+
+def _told(change: str, what: str | None) -> tuple[str, str]:
+    return _BY_WHAT.get(what or "", (SAFE, _BY_CHANGE.get(change, "nothing depends on it")))

@@ -1,0 +1,162 @@
+"""The schemas a table had to the life of each column: born, renamed, widened, dropped, and by which version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS, formatted
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.views.schema.diff import Path, field_changes
+
+COLUMN_HISTORY = pl.Schema(
+    {
+        "column": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "change": pl.String(),
+        "before": pl.String(),
+        "after": pl.String(),
+    }
+)
+"""One row a change of a column, in the order of columns and then of time. `column`: its latest path, through renames;
+`change`: born, dropped, or a kind of `SCHEMA_DIFF`. Moves are left out."""
+
+COLUMN_LIVES = pl.Schema(
+    {
+        "column": pl.String(),
+        "born": pl.Int64(),
+        "born_timestamp": UTC_MILLIS,
+        "changes": pl.Int64(),
+        "changed": pl.Int64(),
+        "last_change": pl.String(),
+        "dropped": pl.Int64(),
+    }
+)
+"""One row a column that ever was: `born` and `dropped` in these versions, `changes` between (born and dropped not
+counted), `changed` the version of the latest event and `last_change` in a few words."""
+
+SchemaVersion = tuple[int, datetime | None, Schema]
+"""A version, its moment, and the schema it brought."""
+
+
+def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
+    """COLUMN_HISTORY from the schemas of a table, oldest first."""
+    told = _Lives([], [], {})
+    before = Schema()
+    for version, timestamp, schema in schemas:
+        now: dict[Path, int] = {}
+        for change in field_changes(before, schema):
+            moment = (version, timestamp)
+            if change.path is None:
+                for path, type_ in _with_nested(change.before_path or (), change.field):
+                    told.add(told.living[path], moment, "dropped", type_, None)
+            elif change.before_path is None:
+                for path, type_ in _with_nested(change.path, change.field):
+                    now[path] = told.new(path)
+                    told.add(now[path], moment, "born", None, type_)
+            else:
+                now[change.path] = told.renamed(change.before_path, change.path)
+                if change.kind not in ("same", "moved"):
+                    told.add(now[change.path], moment, change.kind, change.before, change.after)
+                if change.kind == "type":  # what it held ends, what it holds begins
+                    for _, key in told.below(change.before_path):
+                        told.add(key, moment, "dropped", None, None)
+                    for path, type_ in islice(_with_nested(change.path, change.field), 1, None):
+                        now[path] = told.new(path)
+                        told.add(now[path], moment, "born", None, type_)
+        told.living, before = now, schema
+    rows = [(key, told.names[key], *row) for key, *row in told.rows]
+    frame = pl.DataFrame(rows, schema={"key": pl.Int64(), **COLUMN_HISTORY}, orient="row")
+    return frame.sort("key", maintain_order=True).select(COLUMN_HISTORY.names())
+
+
+@dataclass
+class _Lives:
+    """Columns by a number of their own: `names` their latest path, `living` where each is now, `rows` what happened."""
+
+    names: list[str]
+    rows: list[tuple[int, int, datetime | None, str, str | None, str | None]]
+    living: dict[Path, int]
+
+    def new(self, path: Path) -> int:
+        self.names.append(leaf_name(path))
+        return len(self.names) - 1
+
+    def below(self, path: Path) -> list[tuple[Path, int]]:
+        return [(p, key) for p, key in self.living.items() if len(p) > len(path) and p[: len(path)] == path]
+
+    def renamed(self, before: Path, path: Path) -> int:
+        key = self.living[before]
+        self.names[key] = leaf_name(path)
+        return key
+
+    def add(
+        self, key: int, moment: tuple[int, datetime | None], kind: str, before: str | None, after: str | None
+    ) -> None:
+        self.rows.append((key, *moment, kind, before, after))
+
+
+def blamed(history: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_HISTORY (or what else has a `version`) with `operation` and `writer` of the commit, from TIMELINE."""
+    return history.join(
+        commits.select("version", "operation", "writer"), on="version", how="left", maintain_order="left"
+    )
+
+
+def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
+    """COLUMN_LIVES from the schemas of a table, oldest first; columns dropped and born again are two."""
+    history = column_history(schemas)
+    life = (pl.col("change") == "born").cum_sum()
+    between = ~pl.col("change").is_in(["born", "dropped"])
+    return (
+        history.with_columns(life=life)
+        .group_by("life", maintain_order=True)
+        .agg(
+            pl.col("column").first(),
+            born=pl.col("version").first(),
+            born_timestamp=pl.col("timestamp").first(),
+            changes=between.sum().cast(pl.Int64),
+            changed=pl.col("version").last(),
+            last_change=_in_words().last(),
+            dropped=pl.col("version").filter(pl.col("change") == "dropped").last(),
+        )
+        .select(COLUMN_LIVES.names())
+        .cast(COLUMN_LIVES)
+    )
+
+
+def _with_nested(path: Path, field: Field | None) -> Iterator[tuple[Path, str]]:
+    """A field's path and type, then those of every field in it."""
+    if field is None:
+        return
+    yield path, str(field.type)
+    for name, type_ in _parts(field.type):
+        yield from _with_nested((*path, name), Field(name, type_))
+
+
+def _parts(type_: DataType) -> list[tuple[str, DataType]]:
+    match type_:
+        case StructType(fields):
+            return [(f.name, f.type) for f in fields]
+        case ArrayType(element):
+            return [("element", element)]
+        case MapType(key, value):
+            return [("key", key), ("value", value)]
+        case _:
+            return []
+
+
+def _in_words() -> pl.Expr:
+    arrow = formatted("{} {} \N{RIGHTWARDS ARROW} {}", "change", "before", "after")
+    return (
+        pl.when(pl.col("change").is_in(["born", "dropped"]))
+        .then("change")
+        .when(pl.col("change") == "renamed")
+        .then(formatted("renamed from {}", "before"))
+        .otherwise(pl.coalesce(arrow, "change"))
+    )

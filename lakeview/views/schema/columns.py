@@ -1,0 +1,350 @@
+"""A schema and its files' statistics to what is known of each column without reading a row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from itertools import chain
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+
+SCHEMA_TREE = pl.Schema(
+    {
+        "path": pl.String(),
+        "depth": pl.Int64(),
+        "name": pl.String(),
+        "type": pl.String(),
+        "nullable": pl.Boolean(),
+        "comment": pl.String(),
+        "id": pl.Int64(),
+        "leaf": pl.Boolean(),
+        "null_share": pl.Float64(),
+        "null_share_bound": pl.Boolean(),
+        "null_share_mark": pl.String(),
+        "coverage": pl.Float64(),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+        "range_is": pl.String(),
+    }
+)
+"""One row a column at every level, in order. `null_share_mark`: "" exact, "≥" or "≤" a bound, "≈" from some files only,
+or of rows of which some are deleted and not counted.
+`coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some files
+do not tell theirs), null unknown. Null where statistics say nothing: structs, and lists and maps beyond nulls."""
+
+NULL_SHARES = pl.Schema(
+    {
+        "column": pl.String(),
+        "null_count": pl.Int64(),
+        "records": pl.Int64(),
+        "null_share": pl.Float64(),
+        "exact": pl.Boolean(),
+        "mark": pl.String(),
+        "files": pl.Int64(),
+        "files_known": pl.Int64(),
+    }
+)
+"""One row a leaf column. `null_count` and `records` add up `files_known` of `files` files, those that count both;
+`null_share` null when there are none; `mark` as `null_share_mark` of SCHEMA_TREE."""
+
+NULL_SHARES_BY_VERSION = pl.Schema(
+    {
+        "column": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "null_share": pl.Float64(),
+        "exact": pl.Boolean(),
+        "mark": pl.String(),
+        "usual": pl.Float64(),
+        "unusual": pl.Boolean(),
+    }
+)
+"""One row a leaf column and version it was there in. `usual`: the median of the column's exact shares; `unusual`: an
+exact share far off it, both in shares and against how the column varies."""
+
+UNUSUAL_SHARE = 0.05
+UNUSUAL_SPREADS = 6.0
+"""A null share is unusual this far from the column's median, and this many median absolute deviations."""
+
+TEXT_LENGTH = 80
+"""Values longer than this are cut, with an ellipsis."""
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def schema_tree(
+    schema: Schema,
+    statistics: pl.DataFrame | None = None,
+    records: int | None = None,
+    *,
+    files: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """SCHEMA_TREE of a schema, with what STATISTICS say of its leaves.
+
+    `records`: live rows, if known. `files` (FILES) tells files whose every value is null, and so have no min and max,
+    from files without statistics; without it the null share needs `records`. Of columns that STATISTICS leave out
+    because files are partitioned by them the partition values tell all.
+    """
+    nodes = [
+        (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
+        for path, depth, f, leaf in _nodes(schema.fields, ())
+    ]
+    without_range = {leaf_name(path) for path, f in schema.leaves() if isinstance(f.type, ArrayType | MapType)}
+    names = SCHEMA_TREE.names()
+    tree = pl.DataFrame(nodes, schema={n: SCHEMA_TREE[n] for n in names[:8]}, orient="row")
+    if statistics is None:
+        return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
+    leaves = set(tree.filter("leaf")["path"].to_list())
+    found = [pl.DataFrame(schema=NULL_SHARES)]
+    ranges = [
+        pl.DataFrame(schema={n: SCHEMA_TREE[n] for n in ("path", "coverage", "min_text", "max_text", "range_is")})
+    ]
+    partitioned = _by_partition(statistics, files, leaves)
+    for column, part in chain(_by_file(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
+        found.append(_share(column, part, records))
+        if column not in without_range:
+            ranges.append(_range(column, part))
+    shares = pl.concat(found).select(
+        pl.col("column").alias("path"),
+        "null_share",
+        null_share_bound=~pl.col("exact"),
+        null_share_mark=pl.col("mark"),
+    )
+    return (
+        tree.join(shares, on="path", how="left", maintain_order="left")
+        .join(pl.concat(ranges), on="path", how="left", maintain_order="left")
+        .select(names)
+        .cast(SCHEMA_TREE)
+    )
+
+
+def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """NULL_SHARES from STATISTICS and FILES of one version."""
+    columns = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
+    found = [_share(column, part, None) for column, part in _by_file(statistics, files, columns)]
+    return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
+
+
+def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
+    """The rows of STATISTICS whose files count the nulls of no column: they carry no statistics."""
+    known = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
+    for column in statistics.columns:
+        if column not in ("_path", "_deletion_vector"):
+            known = known | _part(statistics[column].struct.unnest(), "null_count", pl.Int64()).is_not_null()
+    return statistics.filter(~known)
+
+
+def null_shares_by_version(
+    versions: Sequence[tuple[int, datetime | None, pl.DataFrame, pl.DataFrame]],
+) -> pl.DataFrame:
+    """NULL_SHARES_BY_VERSION from (version, timestamp, STATISTICS, FILES) for each, oldest first."""
+    frames = [
+        null_shares(statistics, files).select(
+            "column",
+            pl.lit(version, dtype=pl.Int64).alias("version"),
+            pl.lit(timestamp, dtype=UTC_MILLIS).alias("timestamp"),
+            "null_share",
+            "exact",
+            "mark",
+        )
+        for version, timestamp, statistics, files in versions
+    ]
+    empty = pl.DataFrame(schema={n: NULL_SHARES_BY_VERSION[n] for n in NULL_SHARES_BY_VERSION.names()[:6]})
+    distance = (pl.col("null_share") - pl.col("usual")).abs()
+    return (
+        pl.concat([empty, *frames])
+        # what some files leave out moves a share that is no more than a bound: only exact ones are compared
+        .with_columns(usual=pl.when("exact").then("null_share").median().over("column"))
+        .with_columns(spread=pl.when("exact").then(distance).median().over("column"))
+        .with_columns(unusual=(distance > UNUSUAL_SHARE) & (distance > UNUSUAL_SPREADS * pl.col("spread")))
+        .with_columns(unusual=pl.col("unusual") & pl.col("exact"))
+        .with_columns(pl.col("unusual").fill_null(False))
+        .select(NULL_SHARES_BY_VERSION.names())
+    )
+
+
+def spread_evenly(versions: Sequence[int], limit: int = 24) -> list[int]:
+    """At most `limit` of the versions, evenly spread, the first and last among them."""
+    if len(versions) <= limit:
+        return list(versions)
+    step = (len(versions) - 1) / (limit - 1)
+    return [versions[round(i * step)] for i in range(limit)]
+
+
+def _nodes(
+    fields: Sequence[Field], above: tuple[str, ...], *, in_list: bool = False
+) -> Iterator[tuple[tuple[str, ...], int, Field, bool]]:
+    """Each field with path, depth and whether statistics can tell of it (a leaf reached through structs only)."""
+    for f in fields:
+        path = (*above, f.name)
+        yield path, len(above), f, not in_list and not isinstance(f.type, StructType)
+        match f.type:
+            case StructType(inner):
+                yield from _nodes(inner, path, in_list=in_list)
+            case ArrayType() | MapType():
+                yield from _nodes(_parts(f.type), path, in_list=True)
+            case _:
+                pass
+
+
+def _parts(type_: DataType) -> list[Field]:
+    match type_:
+        case ArrayType(element, contains_null):
+            return [Field("element", element, contains_null)]
+        case MapType(key, value, contains_null):
+            return [Field("key", key, nullable=False), Field("value", value, contains_null)]
+        case _:
+            return []
+
+
+def _by_file(
+    statistics: pl.DataFrame, files: pl.DataFrame | None, columns: Sequence[str]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """For each column one row a file: `records, deleted, null_count, null_count_exact, exact, min, max`.
+
+    Columns are taken one by one, as series: their names are the user's and may be anything, and they are copied.
+    """
+    if files is None:
+        unknown = pl.Series([None] * statistics.height, dtype=pl.Int64)
+        counts = pl.DataFrame({"records": unknown, "deleted": unknown})
+    else:
+        counts = counts_of(statistics, files)
+    for column in columns:
+        said = statistics[column].struct.unnest()
+        part = pl.DataFrame(
+            {
+                "records": counts["records"],
+                "deleted": counts["deleted"],
+                "null_count": _part(said, "null_count", pl.Int64()),
+                "null_count_exact": _part(said, "null_count_exact", pl.Boolean()),
+                "exact": _part(said, "exact", pl.Boolean()),
+                "min": _part(said, "min", pl.Null()),
+                "max": _part(said, "max", pl.Null()),
+            }
+        )
+        yield column, part
+
+
+def _by_partition(
+    statistics: pl.DataFrame, files: pl.DataFrame | None, leaves: Collection[str]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """As `_by_file`, of columns without statistics that have one value in each file: its partition's."""
+    if files is None or "partition" not in files.columns:
+        return
+    live = files["records"] - files["deleted_records"]
+    for values in files["partition"].struct.unnest():
+        column = leaf_name((values.name,))
+        if column in leaves and column not in statistics.columns:
+            nulls = pl.select(pl.when(values.is_null()).then(live).otherwise(0)).to_series()
+            part = pl.DataFrame({"records": live, "null_count": nulls, "min": values, "max": values})
+            yield (
+                column,
+                part.with_columns(deleted=pl.lit(0), null_count_exact=pl.lit(value=True), exact=pl.lit(value=True)),
+            )
+
+
+def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
+    """`records` and `deleted` of each row of STATISTICS, null for a file that FILES does not have."""
+    wanted = files.select("path", pl.col("deletion_vector").alias("dv"), "records", deleted="deleted_records")
+    path, vector = statistics["_path"], statistics["_deletion_vector"]
+    if path.equals(wanted["path"]) and vector.equals(wanted["dv"]):  # both are in the log's order as a rule
+        return wanted
+    keys = pl.DataFrame({"path": path, "dv": vector})
+    once = wanted.unique(["path", "dv"])
+    return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
+
+
+def _part(said: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
+    return said[name] if name in said.columns else pl.Series(name, [None] * said.height, dtype=dtype)
+
+
+def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame:
+    """One row of NULL_SHARES; with `records` (live rows) nulls are a share of those where files do not count rows."""
+    rows_known = part["records"].null_count() < part.height or records is None
+    nulls_known = pl.col("null_count").is_not_null()
+    known = nulls_known & pl.col("records").is_not_null() if rows_known else nulls_known
+    live = pl.col("records") - pl.col("deleted").fill_null(0)
+    # deleted rows that nobody counted: the share may be more or less, but none is none
+    uncounted = known & pl.col("deleted").is_null() & pl.lit(rows_known)
+    sums = part.select(
+        files=pl.len().cast(pl.Int64),
+        files_known=known.sum().cast(pl.Int64),
+        null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
+        records=pl.when(known.any()).then(live.filter(known).sum() if rows_known else pl.lit(records)),
+        all_rows=pl.when(pl.col("records").is_not_null().all()).then(live.sum()),
+        loose=(~pl.col("null_count_exact").fill_null(False)).filter(known).any() | (pl.col("deleted") > 0).any(),
+        uncounted=uncounted.any() & (pl.col("null_count").filter(known).sum() > 0),
+    ).with_columns(complete=pl.col("files_known") == pl.col("files"))
+    told = sums.select(pl.lit(column).alias("column"), *_share_of(rows_known))
+    return told.select(NULL_SHARES.names()).cast(NULL_SHARES)
+
+
+def _share_of(rows_known: bool) -> list[pl.Expr]:
+    """Nulls over all rows where every file counts its rows (a lower bound if some do not count nulls), else over the
+    rows of the files that tell."""
+    over = pl.coalesce("all_rows", "records") if rows_known else pl.col("records")
+    share = pl.when(over > 0).then((pl.col("null_count") / over).clip(0.0, 1.0))
+    some_rows_unknown = pl.col("all_rows").is_null() & pl.lit(rows_known)
+    mark = (
+        pl.when("uncounted")
+        .then(pl.lit("≈"))
+        .when(pl.col("complete") & ~pl.col("loose"))
+        .then(pl.lit(""))
+        .when(pl.col("complete"))
+        .then(pl.lit("≤"))
+        .when(pl.col("loose") | some_rows_unknown)
+        .then(pl.lit("≈"))
+        .otherwise(pl.lit("≥"))
+    )
+    return [
+        pl.col("null_count"),
+        pl.col("records"),
+        share.alias("null_share"),
+        (pl.col("complete") & ~pl.col("loose") & ~pl.col("uncounted") & share.is_not_null()).alias("exact"),
+        pl.when(share.is_not_null()).then(mark).alias("mark"),
+        pl.col("files"),
+        pl.col("files_known"),
+    ]
+
+
+def _range(column: str, part: pl.DataFrame) -> pl.DataFrame:
+    """One row: coverage, and the smallest min and greatest max as text."""
+    tells = pl.col("min").is_not_null() & pl.col("max").is_not_null()
+    # a file in which every value is null has no range to tell
+    empty = (pl.col("null_count") == pl.col("records")).fill_null(False)
+    files = part.height
+    covered = int(part.select((tells | empty).sum()).item())
+    ranged = part.filter(tells)
+    exact = bool(ranged["exact"].fill_null(False).all())
+    coverage = None if files == 0 else covered / files
+    state = None if ranged.is_empty() else "partial" if covered < files else "exact" if exact else "bound"
+    return pl.DataFrame(
+        {
+            "path": [column],
+            "coverage": pl.Series([coverage], dtype=pl.Float64),
+            "min_text": pl.Series([value_text(ranged["min"].min())], dtype=pl.String),
+            "max_text": pl.Series([value_text(ranged["max"].max())], dtype=pl.String),
+            "range_is": pl.Series([state], dtype=pl.String),
+        }
+    )
+
+
+def value_text(value: object) -> str | None:
+    """One value of a column as text: moments in ISO order, bytes in hex, long text cut."""
+    match value:
+        case None:
+            return None
+        case datetime():
+            text = value.isoformat(sep=" ").removesuffix("+00:00")
+        case bytes():
+            text = value.hex()
+        case float():
+            text = f"{value:g}" if abs(value) < 1e15 else repr(value)
+        case bool():
+            text = "true" if value else "false"
+        case _:
+            text = str(value)
+    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS

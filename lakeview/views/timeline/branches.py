@@ -1,0 +1,87 @@
+"""Refs and commits to branches: what each has that the default one has not, and which commits lie beside a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.units import counted, format_age_ms
+
+BRANCHES = pl.Schema(
+    {
+        "name": pl.String(),
+        "kind": pl.String(),
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "default": pl.Boolean(),
+        "commits": pl.Int64(),
+        "ahead": pl.Int64(),
+        "behind": pl.Int64(),
+        "keeps": pl.String(),
+    }
+)
+"""One row a ref, as REFS order them. `commits` up to it that are still known; `ahead`: those that the default branch
+has not; `behind`: those of the default branch that it has not; null where its version is gone. `keeps`: its retention
+in words, null where the table's own holds."""
+
+ASIDES = pl.Schema({"version": pl.Int64(), "note": pl.String()})
+"""One row a commit that is not on the line looked at; `note`: the refs that have it (`on audit`), or that none has."""
+
+
+def line(commits: pl.DataFrame, head: int) -> list[int]:
+    """The versions of COMMITS from `head` back to the first that is known, by their parents; [] if it is not there."""
+    parents = dict(commits.select("version", "parent").iter_rows())
+    found: dict[int, None] = {}
+    at: int | None = head
+    while at is not None and at in parents and at not in found:
+        found[at] = None
+        at = parents[at]
+    return list(found)
+
+
+def branches(refs: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """BRANCHES from REFS and COMMITS."""
+    lines = {name: set(line(commits, version)) for name, version in refs.select("name", "version").iter_rows()}
+    main = next((lines[name] for name in refs.filter("default")["name"]), set())
+    rows = []
+    for ref in refs.iter_rows(named=True):
+        own = lines[ref["name"]]
+        ahead, behind = (len(own - main), len(main - own)) if own and main else (None, None)
+        head = (ref["name"], ref["kind"], ref["version"], ref["timestamp"], ref["default"])
+        keeps = _keeps(ref["min_versions_kept"], ref["max_version_age_ms"], ref["max_ref_age_ms"])
+        rows.append((*head, len(own) or None, ahead, behind, keeps))
+    return pl.DataFrame(rows, schema=BRANCHES, orient="row")
+
+
+def _keeps(versions: int | None, version_age: int | None, ref_age: int | None) -> str | None:
+    parts = [
+        None if versions is None else f"at least {counted(versions, 'version')}",
+        None if version_age is None else f"versions for {format_age_ms(version_age)}",
+        None if ref_age is None else f"goes after {format_age_ms(ref_age)}",
+    ]
+    return ", ".join(p for p in parts if p) or None
+
+
+def asides(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
+    """ASIDES of the line that ends at `head`; none where the table has no refs, whose commits are all of one line."""
+    if refs.is_empty():
+        return pl.DataFrame(schema=ASIDES)
+    shown = set(line(commits, head))
+    holders: dict[int, list[str]] = {}
+    for name, version in refs.select("name", "version").iter_rows():
+        for passed in line(commits, version):
+            holders.setdefault(passed, []).append(name)
+    beside = [v for v in commits["version"] if v not in shown]
+    return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in beside], schema=ASIDES, orient="row")
+
+
+def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
+    """COMMITS without those beside the line that ends at `head`: what another branch gets is no news of this one."""
+    return commits.join(asides(commits, refs, head), on="version", how="anti", maintain_order="left")
+
+
+def _note(names: Iterable[str]) -> str:
+    named = ", ".join(names)
+    return f"on {named}" if named else "on no branch: rolled back, replaced or never published"

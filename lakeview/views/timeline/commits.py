@@ -1,0 +1,211 @@
+"""Commits to a timeline: what the table was after each, what each did, and which stand out.
+
+States come from LIFETIMES where they are given (exact from the log), otherwise from summing commits since the first.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS, formatted
+from lakeview.views.timeline.loads import mark_loads
+
+TIMELINE = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "operation": pl.String(),
+        "lane": pl.String(),
+        "writer": pl.String(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "files_added": pl.Int64(),
+        "files_removed": pl.Int64(),
+        "bytes_added": pl.Int64(),
+        "bytes_removed": pl.Int64(),
+        "records_added": pl.Int64(),
+        "records_removed": pl.Int64(),
+        "schema_changed": pl.Boolean(),
+        "data_change": pl.Boolean(),
+        "suspicious": pl.Boolean(),
+        "taken_back_by": pl.Int64(),
+        "note": pl.String(),
+        "label": pl.String(),
+    }
+)
+"""One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown.
+`lane`: append, change, schema, maintenance or other; aside for a commit of another branch than the one looked at, whose
+`files`, `bytes` and `records` are null and whose `note` says where it lies.
+`writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
+
+LANES = ("append", "change", "schema", "maintenance", "other", "aside")
+
+OPERATION_LANES = {
+    "WRITE": "append",
+    "APPEND": "append",
+    "STREAMING UPDATE": "append",
+    "COPY INTO": "append",
+    "CREATE TABLE AS SELECT": "append",
+    "CONVERT": "append",
+    "CLONE": "append",
+    "DELETE": "change",
+    "UPDATE": "change",
+    "MERGE": "change",
+    "OVERWRITE": "change",
+    "RESTORE": "change",
+    "TRUNCATE": "change",
+    "REPLACE TABLE AS SELECT": "change",
+    "CREATE OR REPLACE TABLE AS SELECT": "change",
+    "ADD COLUMNS": "schema",
+    "CHANGE COLUMN": "schema",
+    "CHANGE COLUMNS": "schema",
+    "RENAME COLUMN": "schema",
+    "DROP COLUMNS": "schema",
+    "REPLACE COLUMNS": "schema",
+    "OPTIMIZE": "maintenance",
+    "REORG": "maintenance",
+    "REPLACE": "maintenance",
+    "VACUUM START": "maintenance",
+    "VACUUM END": "maintenance",
+    "COMPUTE STATS": "maintenance",
+}
+"""The lane of an operation whose commit does not tell by what it did to the files."""
+
+
+def timeline(
+    commits: pl.DataFrame,
+    lifetimes: pl.DataFrame | None = None,
+    *,
+    arrivals: pl.DataFrame | None = None,
+    asides: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """TIMELINE from COMMITS (any order) and, for exact states, LIFETIMES.
+
+    PARTITION_ARRIVALS explain loads: the large one that brings a late partition is late, not suspicious. ASIDES are
+    told beside the line, and change nothing of what is said of it.
+    """
+    beside = commits.clear() if asides is None else commits.join(asides, on="version")
+    ordered = (
+        commits.join(beside, on="version", how="anti")
+        .sort("position")
+        .with_columns(lane=_lane(), writer=pl.coalesce("user", "engine"), row=pl.int_range(pl.len(), dtype=pl.Int64))
+    )
+    states = _states_summed(ordered) if lifetimes is None else _states_from_lifetimes(ordered, lifetimes)
+    marked = mark_loads(ordered.hstack(states), lifetimes)
+    explained = marked.join(_late_loads(arrivals), on="version", how="left", maintain_order="left").with_columns(
+        suspicious=pl.col("suspicious") & (pl.col("late").is_null() | pl.col("taken_back_by").is_not_null()),
+        note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
+    )
+    told = explained.with_columns(label=_label())
+    if not beside.is_empty():
+        told = pl.concat([told, _beside(beside)], how="diagonal").sort("position")
+    return told.select(TIMELINE.names()).cast(TIMELINE)
+
+
+def _beside(commits: pl.DataFrame) -> pl.DataFrame:
+    """Commits of other lines, with the `note` that says where they are."""
+    return commits.with_columns(
+        lane=pl.lit("aside"), writer=pl.coalesce("user", "engine"), suspicious=pl.lit(value=False)
+    )
+
+
+def _late_loads(arrivals: pl.DataFrame | None) -> pl.DataFrame:
+    """`version, late (which partition), late_note`: loads that brought a late partition's first rows."""
+    if arrivals is None:
+        return pl.DataFrame(schema={"version": pl.Int64(), "late": pl.String(), "late_note": pl.String()})
+    return (
+        arrivals.filter("late")
+        .group_by(pl.col("first_version").alias("version"))
+        .agg(
+            late=formatted("late {}", pl.col("partition_text").first()),
+            late_note=formatted("{} arrived {}", pl.col("partition_text").first(), pl.col("note").first()),
+        )
+    )
+
+
+def _lane() -> pl.Expr:
+    """What a commit did to files decides; the operation's name only where that says nothing."""
+    first = pl.col("position") == pl.col("position").min()
+    added, removed = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
+    touched = (added > 0) | (removed > 0)
+    named = pl.col("operation").str.to_uppercase().replace_strict(OPERATION_LANES, default="other")
+    return (
+        pl.when(pl.col("schema_changed") & ~first)
+        .then(pl.lit("schema"))
+        .when(touched & ~pl.col("data_change"))
+        .then(pl.lit("maintenance"))
+        .when(touched & (removed > 0))
+        .then(pl.lit("change"))
+        .when(touched)
+        .then(pl.lit("append"))
+        # "WRITE" without a single file made nothing of what its name says
+        .when(pl.col("files_added").is_not_null() & named.is_in(["append", "change"]))
+        .then(pl.lit("other"))
+        .otherwise(named.fill_null("other"))
+    )
+
+
+def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
+    """States by adding up commits: unknown from the first commit that does not say, and without the first commit."""
+    start = ordered.head(1).select(
+        known=(pl.col("version") == 0) | (pl.col("parent").is_null() & (pl.col("position") == 0))
+    )
+    from_first = bool(start["known"].any())
+
+    def running(kind: str) -> pl.Expr:
+        change = pl.col(f"{kind}_added") - pl.col(f"{kind}_removed")
+        known = change.is_not_null().cum_min() & pl.lit(from_first)
+        return pl.when(known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
+
+    return ordered.select(files=running("files"), bytes=running("bytes"), records=running("records"))
+
+
+def _states_from_lifetimes(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
+    """States by counting which files live: each adds from its `added` on and takes away from its `removed` on."""
+    rows = ordered.select("version", "row")
+    stays = (
+        lifetimes.lazy()
+        # a removal or an addition that the commits given do not reach happened before the first of them
+        .join(rows.lazy().rename({"version": "added", "row": "from"}), on="added", how="left")
+        .join(rows.lazy().rename({"version": "removed", "row": "to"}), on="removed", how="left")
+        .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
+        .select(
+            pl.col("from").fill_null(0),
+            "to",
+            files=pl.lit(1, dtype=pl.Int64),
+            bytes=pl.col("size"),
+            records=pl.col("records"),
+        )
+        .collect()
+    )
+    kinds = ("files", "bytes", "records")
+    totals = [pl.col(k).cast(pl.Int128).sum() for k in kinds]
+    unknowns = [pl.col(k).is_null().sum().cast(pl.Int64).alias(f"{k}_unknown") for k in kinds]
+    born = stays.group_by(pl.col("from").alias("row")).agg(*totals, *unknowns)
+    died = stays.drop_nulls("to").group_by(pl.col("to").alias("row")).agg(*totals, *unknowns)
+    names = [*kinds, *(f"{k}_unknown" for k in kinds)]
+    joined = (
+        ordered.select("row")
+        .join(born, on="row", how="left")
+        .join(died, on="row", how="left", suffix="_died")
+        .sort("row")
+        .select(*((pl.col(n).fill_null(0) - pl.col(f"{n}_died").fill_null(0)).cum_sum().alias(n) for n in names))
+    )
+    known = (pl.when(pl.col(f"{k}_unknown") == 0).then(k).alias(k) for k in kinds)
+    return joined.select(each.cast(pl.Int64, strict=False) for each in known)
+
+
+def _label() -> pl.Expr:
+    """A few words for the chart, for commits worth naming; null for the others."""
+    return (
+        pl.when(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
+        .then(pl.lit("bad load"))
+        .when("suspicious")
+        .then(pl.lit("unusual load"))
+        .when(pl.col("late").is_not_null())
+        .then("late")
+        .when(pl.col("lane").is_in(["schema", "maintenance"]) | (pl.col("operation") == "RESTORE"))
+        .then("operation")
+        .otherwise(None)
+    )

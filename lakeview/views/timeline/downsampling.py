@@ -1,0 +1,97 @@
+"""A long timeline to what a picture can hold: points that keep its envelope, sums of flows, marks by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.views.timeline.commits import TIMELINE
+
+MOST_POINTS = 480
+MOST_FLOWS = 320
+MOST_MARKS = 480
+"""So many rows a panel, which is one for two or three pixels: with their tooltips all panels stay below 5,000 marks."""
+
+THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
+"""TIMELINE with how many commits a row stands for; `partly`: what it adds up is more, some of them do not tell."""
+
+_FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
+
+
+def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS) -> pl.DataFrame:
+    """THINNED: of each span of time the first and last commit and those with the least and most of a measure."""
+    if timeline.height <= limit:
+        return _whole(timeline)
+    # one commit may be first, last, least and most at once: the rows kept stay below the limit
+    rows = (
+        _spans(timeline, limit // 4)
+        .with_row_index("row")
+        .group_by("span")
+        .agg(
+            first=pl.col("row").first(),
+            last=pl.col("row").last(),
+            least=pl.col("row").get(pl.col(measure).arg_min()),
+            most=pl.col("row").get(pl.col(measure).arg_max()),
+        )
+        .unpivot(index="span")["value"]
+        .drop_nulls()
+        .unique()
+        .sort()
+    )
+    return _whole(timeline[rows])
+
+
+def flow_sums(timeline: pl.DataFrame, limit: int = MOST_FLOWS) -> pl.DataFrame:
+    """THINNED: what was added and removed in each span of time, told at its last commit; null where none tells.
+
+    Maintenance writes rows again: among other commits it adds and removes none. A span is of its lane if it is alone.
+    """
+    if timeline.height <= limit:
+        return _whole(timeline)
+    upkeep = pl.col("lane") == "maintenance"
+    alone = upkeep.all()
+    told = [pl.when(~upkeep | alone).then(f) if f.startswith("records") else pl.col(f) for f in _FLOWS]
+    summed = [
+        pl.when(each.is_not_null().any()).then(each.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).alias(f)
+        for f, each in zip(_FLOWS, told, strict=True)
+    ]
+    untold = pl.any_horizontal(pl.col(f).is_null() & (~upkeep | alone) for f in _FLOWS if f.startswith("records"))
+    others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")]
+    lane = pl.when(alone).then(pl.col("lane").last()).otherwise(pl.col("lane").filter(~upkeep).last())
+    return (
+        _spans(timeline, limit)
+        .group_by("span", maintain_order=True)
+        .agg(*others, *summed, lane, commits=pl.len().cast(pl.Int64), partly=untold.any())
+        .select(THINNED.names())
+    )
+
+
+def lane_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
+    """THINNED: one commit for each lane and span of time, those that stand out always apart."""
+    return thin_marks(timeline, ["lane", "suspicious"], limit)
+
+
+def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.DataFrame:
+    """THINNED: the last commit of each span of time for each of these columns' values, at most `limit`."""
+    if timeline.height <= limit:
+        return _whole(timeline)
+    spans = max(1, limit // timeline.select(by).n_unique())
+    return (
+        _spans(timeline, spans)
+        .group_by("span", *by, maintain_order=True)
+        .agg(pl.exclude("span", *by).last(), commits=pl.len().cast(pl.Int64), partly=pl.lit(value=False))
+        .sort("timestamp", maintain_order=True)
+        .select(THINNED.names())
+    )
+
+
+def _whole(timeline: pl.DataFrame) -> pl.DataFrame:
+    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64), partly=pl.lit(value=False)).select(THINNED.names())
+
+
+def _spans(timeline: pl.DataFrame, spans: int) -> pl.DataFrame:
+    """The timeline with `span`: which of so many equal spans of time each commit falls in."""
+    moment = pl.col("timestamp").dt.epoch("ms")
+    length = (moment.max() - moment.min()).clip(1)
+    return timeline.with_columns(span=((moment - moment.min()) * spans // length).clip(0, spans - 1))

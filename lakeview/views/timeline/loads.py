@@ -1,0 +1,148 @@
+"""Loads that stand out: far more rows than usual, or taken back later by a commit that removed just them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import formatted
+from lakeview.views.sums import total
+from lakeview.views.timeline.lifetimes import continued
+from lakeview.views.units import version_label
+
+USUAL_WINDOW = 20
+"""How many earlier loads say what is usual."""
+
+USUAL_AT_LEAST = 5
+"""Fewer earlier loads than this say nothing."""
+
+UNUSUAL_TIMES = 3.0
+"""A load of this many times the usual rows stands out ..."""
+
+UNUSUAL_SPREADS = 6.0
+"""... if it is also this many median absolute deviations away."""
+
+TAKEN_BACK_SHARE = 0.9
+"""A load is taken back when a later commit removes this share of its bytes, and little else."""
+
+TAKEN_BACK_ROUTINE = 0.2
+"""Where more loads than this share are taken back, replacing loads is how the table works."""
+
+
+def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
+    """COMMITS with `row`, `lane` and states, oldest first, with `suspicious`, `taken_back_by` and `note` added."""
+    loads = _with_usual(ordered)
+    back = _taken_back(ordered, lifetimes)
+    marked = ordered.join(loads, on="row", how="left").join(back, on="row", how="left", maintain_order="left")
+    routine = pl.col("taken_back_by").is_not_null().sum() > TAKEN_BACK_ROUTINE * (pl.col("lane") == "append").sum()
+    unusual = pl.col("times").is_not_null()
+    taken = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
+    return (
+        marked.sort("row")
+        .with_columns(suspicious=unusual | taken, taken_back_by=pl.when(taken).then("taken_back_by"))
+        .with_columns(note=pl.when("suspicious").then(_note()))
+    )
+
+
+def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
+    """`row`, `times` (how many times what was to be expected), `usual` (that): only for loads that stand out.
+
+    What is to be expected grows with the time since the load before: a week's rows after a week are no surprise in a
+    table that is loaded daily.
+    """
+    rows = pl.col("records_added").cast(pl.Float64)
+    gap = pl.col("timestamp").diff().dt.total_milliseconds().cast(pl.Float64)
+    longer = (pl.col("gap") / pl.col("usual_gap")).fill_nan(1.0).fill_null(1.0).clip(1.0)
+    distance = (pl.col("rows") - pl.col("usual")).abs()
+    return (
+        ordered.filter(pl.col("lane") == "append")
+        .select("row", rows.alias("rows"), gap.alias("gap"))
+        .filter(pl.col("rows") > 0)
+        .with_columns(
+            usual=pl.col("rows").shift(1).rolling_median(USUAL_WINDOW, min_samples=USUAL_AT_LEAST),
+            usual_gap=pl.col("gap").shift(1).rolling_median(USUAL_WINDOW, min_samples=1),
+        )
+        .with_columns(usual=pl.col("usual") * longer)
+        # deviations are from each load's own usual: one pass, and a slow growth stays usual
+        .with_columns(spread=distance.shift(1).rolling_median(USUAL_WINDOW, min_samples=1))
+        .with_columns(times=pl.col("rows") / pl.col("usual"))
+        .filter(
+            (pl.col("times") >= UNUSUAL_TIMES)
+            & (pl.col("rows") - pl.col("usual") > UNUSUAL_SPREADS * pl.col("spread").fill_null(0.0))
+        )
+        .select("row", "times", "usual")
+    )
+
+
+def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
+    """`row`, `taken_back_by`: loads removed by one later change that removed little else and left other files."""
+    empty = pl.Schema({"row": pl.Int64(), "taken_back_by": pl.Int64(), "taken_back_at": ordered.schema["timestamp"]})
+    if lifetimes is None or lifetimes.is_empty():
+        return pl.DataFrame(schema=empty)
+    loads = ordered.filter(pl.col("lane") == "append").select(pl.col("version").alias("added"), "row")
+    changes = ordered.filter(pl.col("lane") == "change").select(
+        pl.col("version").alias("removed"), taken_back_at="timestamp", change_row="row", removed_files="files_removed"
+    )
+    if loads.is_empty() or changes.is_empty():
+        return pl.DataFrame(schema=empty)
+    # the change must leave files that are neither the load's nor its own: a full refresh takes nothing back
+    before = ordered.select(change_row=pl.col("row") + 1, files_before="files")
+    # a file that stays on with other deleted rows is neither removed nor written again
+    known = lifetimes.select("added", "removed", "size").hstack(continued(lifetimes))
+    ended = known.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
+    stays = ended.filter(~pl.col("went_on")).select("added", "removed", "size")
+    written = stays.group_by("added").agg(load_bytes=total("size"))
+    dropped = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=total("size"))
+    return (
+        stays.drop_nulls(["added", "removed"])
+        .group_by("added", "removed")
+        .agg(both=total("size"), both_files=pl.len().cast(pl.Int64))
+        .join(loads, on="added")
+        .join(changes, on="removed")
+        .join(written, on="added")
+        .join(dropped, on="removed")
+        .join(before, on="change_row")
+        .filter(
+            (pl.col("both") >= TAKEN_BACK_SHARE * pl.col("load_bytes"))
+            & (pl.col("both") >= TAKEN_BACK_SHARE * pl.col("removed_bytes"))
+            & (pl.col("files_before") > pl.col("both_files"))
+        )
+        .select("row", pl.col("removed").alias("taken_back_by"), "taken_back_at")
+        .unique("row", keep="first", maintain_order=True)
+    )
+
+
+def _note() -> pl.Expr:
+    times = formatted("{} times the usual {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
+    back = formatted(
+        "taken back by {} after {}",
+        version_label("taken_back_by"),
+        elapsed(pl.col("taken_back_at") - pl.col("timestamp")),
+    )
+    return pl.concat_str([times, back], separator="; ", ignore_nulls=True)
+
+
+def elapsed(span: pl.Expr) -> pl.Expr:
+    """A duration as text in one unit: `41 days`, `3 h`, `12 min`."""
+    minutes = span.dt.total_seconds() / 60
+    days, hours = minutes / 1440, minutes / 60
+
+    def whole(value: pl.Expr, unit: str) -> pl.Expr:
+        return formatted(f"{{}} {unit}", value.round(0).cast(pl.Int64))
+
+    return (
+        pl.when(days >= 1.5)
+        .then(whole(days, "days"))
+        .when(hours >= 1.5)
+        .then(whole(hours, "h"))
+        .otherwise(whole(minutes, "min"))
+    )
+
+
+def _in_figures(rows: pl.Expr) -> pl.Expr:
+    return (
+        pl.when(rows >= 1e6)
+        .then(formatted("{} M", (rows / 1e6).round(2)))
+        .when(rows >= 1e4)
+        .then(formatted("{} k", (rows / 1e3).round(1)))
+        .otherwise(formatted("{}", rows.round(0).cast(pl.Int64)))
+    )

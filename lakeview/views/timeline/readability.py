@@ -1,0 +1,131 @@
+"""Versions to a ribbon: which can still be read, which are gone, which are broken; and how fresh the table is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.units import format_range
+
+RIBBON = pl.Schema(
+    {"version": pl.Int64(), "timestamp": UTC_MILLIS, "until": UTC_MILLIS, "state": pl.String(), "reason": pl.String()}
+)
+"""One row a version, oldest first. `state`: kept; gone (older than everything readable); broken (unreadable although an
+older version, or none at all, can be read), null where nobody looked. `until`: when the next version came, null for the
+newest."""
+
+RUNS = pl.Schema(
+    {"state": pl.String(), "first": pl.Int64(), "last": pl.Int64(), "versions": pl.Int64(), "label": pl.String()}
+)
+"""One row a run of versions in the same state, oldest first; `label` is `v0` to `v12` with an en dash."""
+
+USUAL_GAPS = 20
+"""How many of the latest gaps between loads say what is usual."""
+
+ONE_LOAD = timedelta(minutes=1)
+"""Commits of a job that makes many lie closer than this; what is usual is then told from one job to the next."""
+
+SHORTEST_RHYTHM = timedelta(hours=1)
+"""Commits that all lie within less than this are a beginning and no rhythm: that none came since says nothing."""
+
+LATE_TIMES = 2.0
+"""A table is late when nothing came for this many times the usual gap, and for longer than nearly all gaps before."""
+
+ON_TIME = "The last commit is on time"
+LATE = "No new data for longer than usual"
+"""Claims of the finding about freshness."""
+
+
+def readability(versions: pl.DataFrame) -> pl.DataFrame:
+    """RIBBON from VERSIONS (newest first)."""
+    oldest_first = versions.reverse().with_columns(older_kept=pl.col("readable").cum_max())
+    nothing_kept = ~pl.col("readable").any()
+    newest = pl.int_range(pl.len()) == pl.len() - 1
+    state = (
+        pl.when(pl.col("readable").is_null())
+        .then(None)
+        .when("readable")
+        .then(pl.lit("kept"))
+        .when(pl.col("older_kept") | (nothing_kept & newest))
+        .then(pl.lit("broken"))
+        .otherwise(pl.lit("gone"))
+    )
+    return (
+        oldest_first.with_columns(state=state, until=pl.col("timestamp").shift(-1)).select(RIBBON.names()).cast(RIBBON)
+    )
+
+
+def readability_runs(ribbon: pl.DataFrame) -> pl.DataFrame:
+    """RUNS from RIBBON."""
+    runs = (
+        ribbon.with_columns(run=pl.col("state").rle_id())
+        .group_by("run", maintain_order=True)
+        .agg(
+            pl.col("state").first(),
+            first=pl.col("version").first(),
+            last=pl.col("version").last(),
+            versions=pl.len().cast(pl.Int64),
+        )
+        .drop("run")
+    )
+    labels = [format_range(first, last) for first, last in runs.select("first", "last").iter_rows()]
+    return runs.with_columns(label=pl.Series(labels, dtype=pl.String())).select(RUNS.names()).cast(RUNS)
+
+
+def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:
+    """The ranges of one state as text (`v0` to `v12`, v20 and 3 more), None when there are none."""
+    labels = runs.filter(pl.col("state") == state)["label"].to_list()
+    if not labels:
+        return None
+    shown = ", ".join(labels[:limit])
+    return shown if len(labels) <= limit else f"{shown} and {len(labels) - limit} more"
+
+
+def versions_behind(versions: pl.DataFrame, version: int) -> int:
+    """How many versions came after this one, by VERSIONS (newest first); 0 for the latest and for one not listed."""
+    place = versions["version"].index_of(version)
+    return place or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """How often a table is written. `usual` is the median of the latest gaps between loads, those commits that changed
+    data; None with fewer than five, or when all came within an hour. `late` only where there is a usual gap."""
+
+    last: datetime | None
+    age: timedelta | None
+    usual: timedelta | None
+    late: bool
+
+
+def cadence(commits: pl.DataFrame, now: datetime) -> Cadence:
+    """The rhythm of COMMITS or TIMELINE (any order) as seen at `now`, an aware moment."""
+    moments = commits.filter("data_change")["timestamp"].drop_nulls().sort()
+    if moments.is_empty():
+        return Cadence(None, None, None, late=False)
+    last: datetime = moments.to_list()[-1]
+    age = now - last
+    gaps = _gaps(moments)
+    if gaps.len() < 5 or last - moments.to_list()[0] < SHORTEST_RHYTHM:
+        return Cadence(last, age, None, late=False)
+    usual, longest = timedelta(milliseconds=_quantile(gaps, 0.5)), timedelta(milliseconds=_quantile(gaps, 0.95))
+    return Cadence(last, age, usual, late=age > max(usual * LATE_TIMES, longest))
+
+
+def _gaps(moments: pl.Series) -> pl.Series:
+    """The latest gaps in milliseconds; between jobs of many commits each, where most commits follow another at once."""
+    since = moments.diff()
+    gaps = since.drop_nulls().tail(USUAL_GAPS).dt.total_milliseconds()
+    if gaps.len() and _quantile(gaps, 0.5) < ONE_LOAD / timedelta(milliseconds=1):
+        jobs = moments.filter(since.is_null() | (since >= ONE_LOAD)).diff().drop_nulls().tail(USUAL_GAPS)
+        if jobs.len() >= 5:  # else one job, which goes on writing
+            return jobs.dt.total_milliseconds()
+    return gaps
+
+
+def _quantile(values: pl.Series, at: float) -> float:
+    found = values.quantile(at, "nearest")
+    return 0.0 if found is None else float(found)

@@ -1,0 +1,102 @@
+"""The lives of files to what the table was at every version: files, bytes, rows, and each column's nulls and bounds.
+
+Nothing but the log is needed, and hardly more than one listing: O(files + versions x log versions) for each column,
+many columns at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from lakeview.views.timeline.live_intervals import Side, Stays
+
+TREND = pl.Schema({"version": pl.Int64(), "files": pl.Int64(), "bytes": pl.Int64(), "records": pl.Int64()})
+"""One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown.
+If the lifetimes had statistics, `statistics` is a struct with one struct a column, named as there: `min, max` (of
+all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A bound is null where a live file that may
+hold values has none, and in a version without values; a null count where one of a live file is unknown."""
+
+_AT_ONCE = 2_000_000
+"""So many values, files times columns, are added up together: one pass for most tables, and bounded memory."""
+
+
+def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.DataFrame:
+    """TREND from LIFETIMES, which may have a column `statistics`: a struct with one field of STATISTICS a column.
+
+    `versions`: those to tell about, in any order; all from the first that the lifetimes name to the last without them.
+    """
+    at = _versions(lifetimes, versions)
+    stays = Stays(lifetimes, at)
+    files = pl.Series([True], dtype=pl.Boolean).new_from_index(0, lifetimes.height)
+    counted = stays.sums(
+        {"files": files, **_known("bytes", lifetimes["size"]), **_known("records", lifetimes["records"])}
+    )
+    found = counted.select(at, "files", _sum("bytes"), _sum("records"))
+    if "statistics" not in lifetimes.columns:
+        return found
+    # by place and under names of ours: a series called ^x$ would be a pattern to polars
+    names, columns = lifetimes["statistics"].struct.fields, lifetimes["statistics"].struct.unnest().get_columns()
+    width = max(1, _AT_ONCE // max(1, lifetimes.height))
+    told = [
+        column
+        for first in range(0, len(columns), width)
+        for column in _columns(stays, lifetimes, columns[first : first + width])
+    ]
+    return (
+        found.with_columns(pl.DataFrame(dict(zip(names, told, strict=True))).to_struct("statistics")) if told else found
+    )
+
+
+def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
+    if versions is not None:
+        return versions.cast(pl.Int64).drop_nulls().unique().sort().alias("version")
+    named = pl.concat([lifetimes["added"], lifetimes["removed"]]).drop_nulls()
+    first, last = named.min(), named.max()
+    if not isinstance(first, int) or not isinstance(last, int):  # no file, or none that came or went
+        return pl.Series("version", [], dtype=pl.Int64)
+    return pl.int_range(first, last + 1, dtype=pl.Int64, eager=True).alias("version")
+
+
+def _known(name: str, values: pl.Series) -> dict[str, pl.Series]:
+    """What `_sum` needs: the values, and which are unknown."""
+    return {name: values, f"{name} unknown": values.is_null()}
+
+
+def _sum(name: str) -> pl.Expr:
+    """A sum of which no part is unknown, else null."""
+    return pl.when(pl.col(f"{name} unknown") == 0).then(name).alias(name)
+
+
+def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Series]) -> list[pl.Series]:
+    """The struct of TREND for each of these columns."""
+    counts: dict[str, pl.Series] = {}
+    bounds: dict[str, tuple[Side, pl.Series]] = {}
+    for i, column in enumerate(statistics):
+        said = column.struct.unnest()
+        # deleted rows may be the ones with values, so only a file without deletes is known to hold nothing but nulls
+        same = (said["null_count"] == lifetimes["records"]) & lifetimes["deletion_vector"].is_null()
+        holds = ~same.fill_null(value=False)
+        counts |= _known(f"{i} nulls", said["null_count"])
+        counts[f"{i} loose"] = holds & ~said["exact"].fill_null(value=False)
+        counts[f"{i} nulls loose"] = ~said["null_count_exact"].fill_null(value=False)
+        for side in _SIDES:
+            counts[f"{i} no {side}"] = holds & said[side].is_null()
+            bounds[f"{i} {side}"] = side, said[side] if holds.all() else said[side].set(~holds, None)
+    every = pl.concat([stays.sums(counts), stays.extremes(bounds)], how="horizontal")
+    return every.select(_statistic(i) for i in range(len(statistics))).get_columns()
+
+
+_SIDES: tuple[Side, ...] = ("min", "max")
+
+
+def _statistic(i: int) -> pl.Expr:
+    low, high = (pl.when(pl.col(f"{i} no {side}") == 0).then(f"{i} {side}") for side in _SIDES)
+    return pl.struct(
+        low.alias("min"),
+        high.alias("max"),
+        _sum(f"{i} nulls").alias("null_count"),
+        ((pl.col(f"{i} loose") == 0) & low.is_not_null() & high.is_not_null()).alias("exact"),
+        (pl.col(f"{i} nulls loose") == 0).alias("null_count_exact"),
+    ).alias(str(i))

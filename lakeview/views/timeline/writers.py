@@ -1,0 +1,79 @@
+"""Commits to their writers: who writes what, how often, and with which engine."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.sums import total
+from lakeview.views.timeline.downsampling import MOST_MARKS, THINNED, thin_marks
+
+WRITERS = pl.Schema(
+    {
+        "writer": pl.String(),
+        "engines": pl.String(),
+        "commits": pl.Int64(),
+        "share": pl.Float64(),
+        "append": pl.Int64(),
+        "change": pl.Int64(),
+        "schema": pl.Int64(),
+        "maintenance": pl.Int64(),
+        "other": pl.Int64(),
+        "suspicious": pl.Int64(),
+        "records_added": pl.Int64(),
+        "records_exact": pl.Boolean(),
+        "bytes_added": pl.Int64(),
+        "bytes_removed": pl.Int64(),
+        "first": UTC_MILLIS,
+        "last": UTC_MILLIS,
+        "usual_gap_ms": pl.Int64(),
+    }
+)
+"""One row a writer, the most commits first; `writer` null for commits that name nobody. `engines` with their versions,
+as recorded; commits by lane; `records_added`: of the commits that tell, a lower bound without `records_exact`; sums of
+bytes null where a commit does not tell; `usual_gap_ms`: the median time between its
+commits, null with fewer than five of them."""
+
+MOST_LANES = 12
+OTHERS = "others"
+NOBODY = "not recorded"
+_GAPS_AT_LEAST = 4
+_LANES = ("append", "change", "schema", "maintenance", "other")
+
+
+def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """WRITERS of TIMELINE's line, with the engines that COMMITS name."""
+    line = timeline.filter(pl.col("lane") != "aside")
+    engine = pl.concat_str("engine", "client_version", separator=" ", ignore_nulls=True).replace("", None)
+    known = line.join(commits.select("version", named=engine), on="version", how="left", maintain_order="left")
+    gaps = pl.col("timestamp").drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
+    return (
+        known.group_by("writer")
+        .agg(
+            *((pl.col("lane") == lane).sum().alias(lane) for lane in _LANES),
+            *(total(name) for name in ("bytes_added", "bytes_removed")),
+            pl.when(pl.col("records_added").is_not_null().any()).then(pl.col("records_added").sum()),
+            pl.col("suspicious").sum(),
+            records_exact=pl.col("records_added").is_not_null().all(),
+            engines=pl.col("named").drop_nulls().unique(maintain_order=True).str.join(", ").replace("", None),
+            commits=pl.len(),
+            first=pl.col("timestamp").min(),
+            last=pl.col("timestamp").max(),
+            usual_gap_ms=pl.when(gaps.len() >= _GAPS_AT_LEAST).then(gaps.median()),
+        )
+        .with_columns(share=pl.col("commits") / pl.col("commits").sum())
+        .sort("commits", "last", "writer", descending=[True, True, False], nulls_last=True)
+        .select(WRITERS.names())
+        .cast(WRITERS)
+    )
+
+
+def writer_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
+    """THINNED with the writers named: the MOST_LANES that wrote most, the rest together as `others`; one commit for
+    each writer, lane and span of time where there are more than `limit`."""
+    line = timeline.filter(pl.col("lane") != "aside").with_columns(pl.col("writer").fill_null(NOBODY))
+    most = line["writer"].value_counts(sort=True)["writer"]
+    if most.len() > MOST_LANES:
+        named = pl.col("writer").is_in(most.head(MOST_LANES).implode())
+        line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(OTHERS)))
+    return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(THINNED)
