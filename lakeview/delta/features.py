@@ -96,7 +96,7 @@ def check_readable(
 def column_mapping_mode(
     protocol: TableProtocol, properties: Mapping[str, str], address: str = "the table"
 ) -> ColumnMappingMode:
-    """How columns are found in data files; `none` where the protocol does not know column mapping, whatever is set.
+    """How columns are found in data files; `none` where the protocol lacks column mapping, even if it is set.
 
     "The table property should only be honored if the table's protocol has reader and writer versions and/or table
     features that support the columnMapping table feature" (delta protocol, Column Mapping). UnsupportedTableError for a

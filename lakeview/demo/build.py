@@ -60,7 +60,7 @@ def build(path: str | Path, *, now: datetime, plan: Plan | None = None, progress
     return place
 
 
-def _iceberg_tables(recorded: Path, written: Path, shift: timedelta) -> Sequence[tuple[str, Callable[[], None]]]:
+def _iceberg_tables(recorded: Path, folder: Path, shift: timedelta) -> Sequence[tuple[str, Callable[[], None]]]:
     if find_spec("pyiceberg") is None:
         raise MissingExtraError(
             "the demo lake's Iceberg tables are written by pyiceberg, which is not installed",
@@ -69,4 +69,4 @@ def _iceberg_tables(recorded: Path, written: Path, shift: timedelta) -> Sequence
     # imported here: half a second that only a build has to take
     from lakeview.demo.iceberg import iceberg_tables
 
-    return iceberg_tables(recorded, written, shift)
+    return iceberg_tables(recorded, folder, shift)

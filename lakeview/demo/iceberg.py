@@ -59,10 +59,10 @@ _WEATHER = Schema(
 _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 
 
-def iceberg_tables(recorded: Path, written: Path, shift: timedelta) -> list[tuple[str, Callable[[], None]]]:
-    """The two tables by name, each with what writes it, below `written`, which will be moved to `recorded`; `shift`
+def iceberg_tables(recorded: Path, folder: Path, shift: timedelta) -> list[tuple[str, Callable[[], None]]]:
+    """The two tables by name, each with what writes it, below `folder`, which will be moved to `recorded`; `shift`
     moves story time to commit time."""
-    catalog = StoryCatalog(recorded, written)
+    catalog = StoryCatalog(recorded, folder)
     return [
         ("weather", lambda: _write_weather(catalog, shift)),
         ("departures", lambda: Departures(catalog, shift).write()),
@@ -95,14 +95,14 @@ def _write_weather(catalog: StoryCatalog, shift: timedelta) -> None:
     for months in ((1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12)):
         part = rows.filter(pl.col("time_hour").dt.month().is_in(months)).to_arrow()
         catalog.moment = at_hour(_first_of(months[-1] + 1), 6) + shift
-        said = {**_BY, "note": f"the weather of months {months[0]} to {months[-1]}"}
+        properties = {**_BY, "note": f"the weather of months {months[0]} to {months[-1]}"}
         if table is None:
             name = f"{NAMESPACE}.weather"
             with catalog.create_table_transaction(name, _WEATHER, f"{catalog.place}/weather") as created:
-                created.append(part, snapshot_properties=said)
+                created.append(part, snapshot_properties=properties)
             table = catalog.load_table(name)
         else:
-            table.append(part, snapshot_properties=said)
+            table.append(part, snapshot_properties=properties)
 
 
 @dataclass
@@ -156,12 +156,12 @@ class Departures:
             properties={"format-version": "2", "comment": "Departures from New York's three airports in 2013"},
         ) as created:
             rows = self._rows.filter(_in_month(1)).select(f.name for f in _DEPARTURES.fields)
-            created.append(rows.to_arrow(), snapshot_properties=_said("monthly delivery 1"))
+            created.append(rows.to_arrow(), snapshot_properties=_properties("monthly delivery 1"))
 
     def _append(self, month: int, rows: pa.Table | None = None) -> None:
         self._now(_first_of(month + 1), 4)
         found = self._month(month) if rows is None else rows
-        self._table.append(found, snapshot_properties=_said(f"monthly delivery {month}"))
+        self._table.append(found, snapshot_properties=_properties(f"monthly delivery {month}"))
 
     def _tag(self) -> None:
         self._now(date(2013, 4, 2), 9)
@@ -197,11 +197,11 @@ class Departures:
                 for file in sorted(files, key=lambda f: f.file_path)
                 if (found := _second_copies(table, file))
             },
-            _said("flights that October's delivery brought twice"),
+            _properties("flights that October's delivery brought twice"),
         )
 
     def _november(self) -> None:
-        """Delivered without one carrier's arrivals; those rows are written anew, and their files with them."""
+        """Delivered without one carrier's arrivals; an overwrite replaces those rows and their files."""
         november = self._rows.filter(_in_month(11))
         silent = pl.col("carrier") == SILENT_CARRIER
         missing = pl.when(silent).then(None).otherwise(pl.col("arr_delay", "air_time")).name.keep()
@@ -210,11 +210,11 @@ class Departures:
         self._table.overwrite(
             self._fitting(november.filter(silent)),
             f"flight_date >= '2013-11-01' and carrier = '{SILENT_CARRIER}'",
-            snapshot_properties=_said("November again for the carrier whose arrivals were missing"),
+            snapshot_properties=_properties("November again for the carrier whose arrivals were missing"),
         )
 
     def _december(self) -> None:
-        """Weekly, onto a branch that nobody has published yet."""
+        """Weekly, onto a branch that is not published yet."""
         self._now(date(2013, 12, 6), 9)
         head = self._table.current_snapshot()
         assert head is not None, "eleven months are loaded"
@@ -223,8 +223,8 @@ class Departures:
             day = pl.col("flight_date").dt.day()
             december = self._rows.filter(_in_month(12), day.is_between(first, last))
             self._now(date(2013, 12, last) + timedelta(days=1), 4)
-            said = _said(f"December {first} to {last}, to be looked at")
-            self._table.append(self._fitting(december), snapshot_properties=said, branch=BRANCH)
+            properties = _properties(f"December {first} to {last}, to be looked at")
+            self._table.append(self._fitting(december), snapshot_properties=properties, branch=BRANCH)
 
 
 def _second_copies(table: Table, file: DataFile) -> list[int]:
@@ -243,5 +243,5 @@ def _first_of(month: int) -> date:
     return date(2013 + (month - 1) // 12, (month - 1) % 12 + 1, 1)
 
 
-def _said(note: str) -> dict[str, str]:
+def _properties(note: str) -> dict[str, str]:
     return {**_BY, "note": note}

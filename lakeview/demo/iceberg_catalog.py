@@ -16,11 +16,11 @@ from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpd
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 NAMESPACE = "demo"
-_RECORDED, _WRITTEN = "lakeview.demo.recorded", "lakeview.demo.written"
+_RECORDED, _WRITTEN = "lakeview.demo.recorded", "lakeview.demo.folder"
 
 
 class StoryCatalog(InMemoryCatalog):
-    """Tables that are recorded as lying in `recorded`, and are written to `written`, which will be moved there.
+    """Tables that are recorded as lying in `recorded`, and are folder to `folder`, which will be moved there.
 
     Set `moment` before a commit: it is the time that its snapshots, its log entries and its metadata file bear.
     """
@@ -28,8 +28,8 @@ class StoryCatalog(InMemoryCatalog):
     moment: datetime
     place: str
 
-    def __init__(self, recorded: Path, written: Path) -> None:
-        places = {_RECORDED: str(recorded), _WRITTEN: str(written)}
+    def __init__(self, recorded: Path, folder: Path) -> None:
+        places = {_RECORDED: str(recorded), _WRITTEN: str(folder)}
         io = f"{Moved.__module__}.{Moved.__qualname__}"
         super().__init__("demo", warehouse=str(recorded), **{PY_IO_IMPL: io}, **places)
         self.place = str(recorded)
@@ -69,7 +69,7 @@ class Moved(PyArrowFileIO):
     @staticmethod
     def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:
         """As the library's, in the folder that the files lie in for now."""
-        recorded, written = properties[_RECORDED], properties[_WRITTEN]
+        recorded, folder = properties[_RECORDED], properties[_WRITTEN]
         if location.startswith(f"{recorded}/"):
-            location = written + location.removeprefix(recorded)
+            location = folder + location.removeprefix(recorded)
         return PyArrowFileIO.parse_location(location, properties)

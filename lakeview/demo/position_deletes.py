@@ -56,11 +56,11 @@ def delete_positions(
     with table.transaction() as transaction:
         deletes = _AppendDeletes(Operation.DELETE, transaction, table.io, snapshot_properties=dict(snapshot_properties))
         for number, (file, rows) in enumerate(positions.items()):
-            deletes.append_data_file(_written(table, f"{deletes.commit_uuid}-{number}", file, sorted(rows)))
+            deletes.append_data_file(_write_delete_file(table, f"{deletes.commit_uuid}-{number}", file, sorted(rows)))
         deletes.commit()
 
 
-def _written(table: Table, name: str, target: DataFile, rows: Sequence[int]) -> DataFile:
+def _write_delete_file(table: Table, name: str, target: DataFile, rows: Sequence[int]) -> DataFile:
     """A delete file in the partition of its target, with bounds that name the target alone."""
     folder = target.file_path.rpartition("/")[0]
     path = f"{folder}/{name}-deletes.parquet"

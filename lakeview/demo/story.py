@@ -76,7 +76,7 @@ class Vacuum:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Bring `daily_delays` up to date: everything anew, or the days of a month appended."""
+    """Bring `daily_delays` up to date: every row replaced, or the days of a month appended."""
 
     month: int | None = None
 

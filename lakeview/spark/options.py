@@ -53,14 +53,14 @@ class ReadOptions:
     @staticmethod
     def parse(options: Mapping[str, str]) -> "ReadOptions":
         """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
-        given = _known(options, _READING, "reading")
-        if "version" in given and "timestamp" in given:
+        options = _known_options(options, _READING, "reading")
+        if "version" in options and "timestamp" in options:
             raise InvalidRequestError("version and timestamp are both given", fix="give one of them")
         return ReadOptions(
-            path=_path(given),
-            version=_number(given, "version"),
-            timestamp=_moment(given, "timestamp"),
-            where=given.get("where"),
+            path=_path(options),
+            version=_number(options, "version"),
+            timestamp=_moment(options, "timestamp"),
+            where=options.get("where"),
         )
 
 
@@ -93,20 +93,20 @@ class WriteOptions:
     def parse(options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant,
         UnsupportedTableError for a property that the writer would not honour."""
-        given = _known(options, _WRITING, "writing")
+        options = _known_options(options, _WRITING, "writing")
         parsed = WriteOptions(
-            path=_path(given),
-            partition_by=tuple(name.strip() for name in given.get("partitionby", "").split(",") if name.strip()),
-            replace_where=given.get("replacewhere"),
-            merge_schema=_flag(given, "mergeschema", default=False),
-            operation=given.get("operation", "WRITE"),
-            user_name=given.get("username"),
-            user_metadata=given.get("usermetadata"),
-            commit_timestamp=_moment(given, "committimestamp"),
-            data_change=_flag(given, "datachange", default=True),
-            replace_files=_paths(given),
-            statistics=_statistics(given),
-            properties={SPELLINGS[name]: value for name, value in given.items() if name in SPELLINGS},
+            path=_path(options),
+            partition_by=tuple(name.strip() for name in options.get("partitionby", "").split(",") if name.strip()),
+            replace_where=options.get("replacewhere"),
+            merge_schema=_flag(options, "mergeschema", default=False),
+            operation=options.get("operation", "WRITE"),
+            user_name=options.get("username"),
+            user_metadata=options.get("usermetadata"),
+            commit_timestamp=_moment(options, "committimestamp"),
+            data_change=_flag(options, "datachange", default=True),
+            replace_files=_paths(options),
+            statistics=_statistics(options),
+            properties={SPELLINGS[name]: value for name, value in options.items() if name in SPELLINGS},
         )
         check_settable(parsed.properties)
         parsed._refuse_contradictions(overwrite)
@@ -125,12 +125,12 @@ class WriteOptions:
             )
 
 
-def _known(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
+def _known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
     """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here."""
-    given = {name.lower(): value for name, value in options.items()}
+    by_name = {name.lower(): value for name, value in options.items()}
     known = {name.lower(): name for name in allowed}
     properties = SPELLINGS if doing == "writing" else {}
-    if unknown := sorted(name for name in given if name not in known and name not in properties):
+    if unknown := sorted(name for name in by_name if name not in known and name not in properties):
         near = (properties and nearest(unknown[0])) or known.get(_closest(unknown[0], known))
         meant = f"did you mean {near}? " if near else ""
         raise InvalidRequestError(
@@ -139,23 +139,23 @@ def _known(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> di
             place=unknown[0],
             kind="unknown-option",
         )
-    return given
+    return by_name
 
 
-def _closest(name: str, known: Mapping[str, str]) -> str:
-    return next(iter(difflib.get_close_matches(name, known, 1, 0.8)), "")
+def _closest(name: str, names: Mapping[str, str]) -> str:
+    return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")
 
 
-def _path(given: Mapping[str, str]) -> str:
-    if not given.get("path"):
+def _path(options: Mapping[str, str]) -> str:
+    if not options.get("path"):
         raise InvalidRequestError(
             "no table is named", fix='use .load("address") or .save("address"), not saveAsTable, or option path'
         )
-    return given["path"]
+    return options["path"]
 
 
-def _number(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name)
+def _number(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
     if text is None:
         return None
     if not re.fullmatch(r"\d+", text):
@@ -163,8 +163,8 @@ def _number(given: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _paths(given: Mapping[str, str]) -> tuple[str, ...] | None:
-    text = given.get("replacefiles")
+def _paths(options: Mapping[str, str]) -> tuple[str, ...] | None:
+    text = options.get("replacefiles")
     if text is None:
         return None
     try:
@@ -175,8 +175,8 @@ def _paths(given: Mapping[str, str]) -> tuple[str, ...] | None:
         ) from error
 
 
-def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = given.get(name)
+def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = options.get(name)
     if text is None:
         return default
     if text.lower() not in _TRUTH:
@@ -184,15 +184,15 @@ def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
     return _TRUTH[text.lower()]
 
 
-def _statistics(given: Mapping[str, str]) -> Statistics:
-    text = given.get("statistics", Statistics.FULL).lower()
+def _statistics(options: Mapping[str, str]) -> Statistics:
+    text = options.get("statistics", Statistics.FULL).lower()
     if text not in set(Statistics):
         raise InvalidRequestError(f"statistics is {text!r}", fix=f"give one of {', '.join(Statistics)}")
     return Statistics(text)
 
 
-def _moment(given: Mapping[str, str], name: str) -> datetime | None:
-    text = given.get(name)
+def _moment(options: Mapping[str, str], name: str) -> datetime | None:
+    text = options.get(name)
     if text is None:
         return None
     try:

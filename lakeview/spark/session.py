@@ -75,8 +75,8 @@ def session(
     settings. Under spark-submit, which brings its own JVM, that one is used.
     Raises MissingExtraError without a usable Java, LakeviewError when the JVM does not start.
     """
-    chosen = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
-    chosen.update(extra or {})
+    spark_settings = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
+    spark_settings.update(extra or {})
     # Workers are started by the JVM: they need this interpreter, and lakeview where it is not installed.
     environment = {
         "PYSPARK_PYTHON": sys.executable,
@@ -85,7 +85,7 @@ def session(
         # Spark gives a task one core; polars would take them all in every worker.
         "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "1"),
     }
-    builder = SparkSession.builder.appName(app_name).config(map=dict(chosen))
+    builder = SparkSession.builder.appName(app_name).config(map=dict(spark_settings))
     # pyspark imports pandas for its own checks and warns about its version; lakeview hands Spark no pandas frames.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     # It repeats on standard error, as JSON, the exception that is raised anyway.
@@ -94,7 +94,7 @@ def session(
         os.environ["PYSPARK_PYTHON"] = sys.executable
         spark = SparkSession.getActiveSession()
         if spark is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-            gateway = _gateway_for(java, chosen, environment)
+            gateway = _gateway_for(java, spark_settings, environment)
             with gateway.announced():
                 spark = builder.getOrCreate()
             atexit.register(_end, spark, gateway)
@@ -104,9 +104,9 @@ def session(
     return spark
 
 
-def _gateway_for(java: str | Path | None, chosen: Mapping[str, str], environment: Mapping[str, str]) -> Gateway:
+def _gateway_for(java: str | Path | None, settings: Mapping[str, str], environment: Mapping[str, str]) -> Gateway:
     if not _gateways:
-        _gateways.append(start_gateway(find_java(java), chosen, environment))
+        _gateways.append(start_gateway(find_java(java), settings, environment))
     elif _gateways[0].process.poll() is not None:
         raise LakeviewError("the JVM of Spark has ended, and one Python can start only one", fix="start Python again")
     return _gateways[0]

@@ -32,7 +32,7 @@ ENGINE = f"lakeview/{lv.__version__} Apache-Spark/{pyspark.__version__}"
 
 @dataclass
 class FilesWritten(WriterCommitMessage):
-    """What one task has to say to the driver: its files, and how many rows it was given."""
+    """The files of one task and its number of rows, for the driver."""
 
     adds: list[AddFile]
     rows: int
@@ -49,15 +49,15 @@ class LakeviewWriter(DataSourceArrowWriter):
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
         self.options = options
         self.overwrite = overwrite
-        given = from_spark(schema)
+        rows_schema = from_spark(schema)
         try:
             table = _open(options.path)
         except NotATableError:
             self.rows_schema: Schema | None = None
-            self.context = context_of_new(options, given)
+            self.context = context_of_new(options, rows_schema)
         else:
-            self.rows_schema = given if options.merge_schema else None
-            self.context = context_of(table, options, given, overwrite=overwrite)
+            self.rows_schema = rows_schema if options.merge_schema else None
+            self.context = context_of(table, options, rows_schema, overwrite=overwrite)
         if options.replace_where is not None:
             partition_condition(options.replace_where, self.context.schema, self.context.partition_columns)
 
@@ -82,7 +82,7 @@ class LakeviewWriter(DataSourceArrowWriter):
 
         CommitConflictError when another writer was first and the two collide; Spark then calls `abort`.
         """
-        written = _written(messages)
+        written = _file_messages(messages)
         adds = [add for message in written for add in message.adds]
         clock = clock_of(self.options.commit_timestamp)
         table = self._table(clock)
@@ -110,7 +110,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         names: nobody reads them, and the log doctor tells of them.
         """
         storage = open_storage(self.context.root)
-        for message in _written(messages):
+        for message in _file_messages(messages):
             discard(message.adds, storage)
 
     def _table(self, clock: Clock) -> DeltaTable:
@@ -169,33 +169,33 @@ class LakeviewWriter(DataSourceArrowWriter):
             )
 
 
-def context_of_new(options: WriteOptions, given: Schema) -> WriteContext:
+def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
     """How files of a table are written that the commit will create."""
     for name in options.partition_by:
-        if name not in given:
+        if name not in rows_schema:
             raise InvalidRequestError(
                 f"partitionBy names {name}, which is no column of the rows",
-                fix=f"choose from {', '.join(given.names)}",
+                fix=f"choose from {', '.join(rows_schema.names)}",
                 place=name,
             )
-    check_creatable(given, options.partition_by, options.properties, options.path)
-    return write_context(open_storage(options.path).root, given, options.partition_by, options.properties)
+    check_creatable(rows_schema, options.partition_by, options.properties, options.path)
+    return write_context(open_storage(options.path).root, rows_schema, options.partition_by, options.properties)
 
 
 def _open(path: str) -> DeltaTable:
     """The table to write to. NotATableError if there is none, UnsupportedTableError for one that is not written."""
-    opened = lv.open_table(path)
-    if not isinstance(opened, DeltaTable):
+    table = lv.open_table(path)
+    if not isinstance(table, DeltaTable):
         raise UnsupportedTableError(
-            f"lakeview does not write {opened.format} tables",
+            f"lakeview does not write {table.format} tables",
             fix="write to another path, or with the engine that owns the table",
             place=path,
             kind="unsupported-format",
         )
-    return opened
+    return table
 
 
-def context_of(table: DeltaTable, options: WriteOptions, given: Schema, *, overwrite: bool) -> WriteContext:
+def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *, overwrite: bool) -> WriteContext:
     """How files of this table are written, with what `mergeSchema` adds to its schema.
 
     Asks a transaction that is never committed. Before any row is written it refuses a table we may not write, columns
@@ -204,7 +204,7 @@ def context_of(table: DeltaTable, options: WriteOptions, given: Schema, *, overw
     """
     transaction = table.transaction(options.operation)
     if options.merge_schema:
-        _evolve(transaction, given)
+        _evolve(transaction, rows_schema)
     context = replace(transaction.context(), fill_missing=options.merge_schema)
     if options.partition_by and options.partition_by != context.partition_columns:
         raise InvalidRequestError(
@@ -222,7 +222,7 @@ def context_of(table: DeltaTable, options: WriteOptions, given: Schema, *, overw
                 place=name,
                 kind="property-of-existing-table",
             )
-    check_columns_fit(given.to_arrow(), context.schema, fill_missing=options.merge_schema)
+    check_columns_fit(rows_schema.to_arrow(), context.schema, fill_missing=options.merge_schema)
     if overwrite:
         _remove(transaction, options)
     return context
@@ -244,12 +244,12 @@ def _evolve(transaction: Transaction, rows: Schema) -> None:
 
 
 def clock_of(moment: datetime | None) -> Clock:
-    """A clock that stands still at the moment that was asked for, or the system's."""
+    """A clock that stands still at a given timestamp, or the system's."""
     return system_clock if moment is None else lambda: moment
 
 
-def _written(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:
-    """What the tasks said; a task that failed said nothing."""
+def _file_messages(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:
+    """The messages of the tasks that succeeded."""
     return [message for message in messages if isinstance(message, FilesWritten)]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakeview.delta.data import documents
 from lakeview.delta.data.documents import DTYPES, Documents, exact
-from lakeview.delta.data.templates import Columns, Kind, Place, Template, Wanted
+from lakeview.delta.data.templates import Columns, Kind, Place, Places, Template
 
 DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
 WANTED: dict[Place, Kind] = {
@@ -79,7 +79,7 @@ def statistics(draw: st.DrawFn) -> str:
     return f'{{"numRecords":{draw(NUMBERS)},"minValues":{low},"maxValues":{low},"nullCount":{counts}{tail}}}'
 
 
-def same(found: Columns, expected: Columns, wanted: Wanted) -> None:
+def same(found: Columns, expected: Columns, wanted: Places) -> None:
     for place in wanted:
         assert found[place].dtype == DTYPES[wanted[place]]
         assert found[place].equals(expected[place], null_equal=True), (place, found[place], expected[place])

@@ -38,8 +38,10 @@ class ChangeScan:
         # partitioning may have changed: what a file's own map of values names is what it was partitioned by
         named = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
         keys = set(named.drop_nulls())
-        held = Schema(tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in CHANGE_FIELDS))
-        self._partitions = partition_fields(held, held.names)
+        partitioned = Schema(
+            tuple(f for f in self._schema if (f.physical_name or f.name) in keys and f not in CHANGE_FIELDS)
+        )
+        self._partitions = partition_fields(partitioned, partitioned.names)
 
     def plan(self) -> pl.DataFrame:
         """CHANGES_PLAN."""
@@ -48,23 +50,27 @@ class ChangeScan:
         return self._files.with_columns(source.alias("source")).select(CHANGES_PLAN.names())
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
-        """The changed rows; filters on versions, times, kinds of change and partition columns spare files."""
+        """The changed rows; filters on versions, times, kinds of change and partition columns skip files."""
         return lazy_rows(self.tasks, self._schema, storage, _read)
 
     def tasks(self, where: pl.Expr | None) -> Iterator[FileTask]:
         """The files a filter needs, by version; each yields the whole schema of changes."""
         files = self._files
         if where is not None:
-            files = files.filter(may_match(parse(where), _Known(files, self._partitions).bounds, files.height))
+            files = files.filter(may_match(parse(where), _PlanBounds(files, self._partitions).bounds, files.height))
         for part in files.iter_slices(_SLICE):
             yield from self._tasks(part)
 
     def _tasks(self, files: pl.DataFrame) -> Iterator[FileTask]:
         values = partition_columns(files["partition_values"], self._partitions)
         rows = pl.DataFrame({s.name: s for s in values}).to_dicts() if values else [{}] * files.height
-        held = [_held(files, field) for field in self._partitions]
+        partitioned = [_is_partitioned_by(files, field) for field in self._partitions]
         for i, file in enumerate(files.iter_rows(named=True)):
-            known = {f.name: rows[i][f.name] for f, there in zip(self._partitions, held, strict=True) if there[i]}
+            values_of_file = {
+                f.name: rows[i][f.name]
+                for f, has_value in zip(self._partitions, partitioned, strict=True)
+                if has_value[i]
+            }
             own: dict[str, Any] = {VERSION: file["version"], TIMESTAMP: file["timestamp"]}
             if file["change_type"] is not None:
                 own[CHANGE_TYPE] = file["change_type"]
@@ -72,7 +78,7 @@ class ChangeScan:
                 self._root,
                 file["path"],
                 self._schema,
-                {**known, **own},
+                {**values_of_file, **own},
                 file["size"] or 0,
                 deleted=DeletionVector.of(file["deleted"]),
                 selected=_selected(file),
@@ -81,17 +87,17 @@ class ChangeScan:
 
 
 def _selected(file: Mapping[str, Any]) -> RowPositions | None:
-    wanted, without = DeletionVector.of(file["selected"]), DeletionVector.of(file["without"])
-    return wanted if wanted is None or without is None else Without(wanted, without)
+    selected, without = DeletionVector.of(file["selected"]), DeletionVector.of(file["without"])
+    return selected if selected is None or without is None else Without(selected, without)
 
 
-def _held(files: pl.DataFrame, field: Field) -> pl.Series:
+def _is_partitioned_by(files: pl.DataFrame, field: Field) -> pl.Series:
     """Whether each file was partitioned by a column, so that the log and not the file has its value."""
     key = field.physical_name or field.name
     return files.select(pl.col("partition_values").map.contains_key(key).fill_null(value=False)).to_series()
 
 
-class _Known:
+class _PlanBounds:
     """What the log says of the columns of changes before a file is read."""
 
     def __init__(self, files: pl.DataFrame, partitions: Iterable[Field]) -> None:
@@ -104,7 +110,7 @@ class _Known:
             case (name,) if name in self._partitions:
                 field = self._partitions[name]
                 values = partition_columns(self._files["partition_values"], [field])[0]
-                return _exactly(values, _held(self._files, field))
+                return _exactly(values, _is_partitioned_by(self._files, field))
             case ("_commit_version",):
                 return _exactly(self._files["version"])
             case ("_commit_timestamp",):
@@ -114,9 +120,9 @@ class _Known:
         return None
 
 
-def _exactly(values: pl.Series, known: pl.Series | None = None) -> Bounds:
-    """Bounds of a column that has one value in each file; `known`: whether that value is what `values` say."""
-    every = pl.Series([True] * values.len(), dtype=pl.Boolean) if known is None else known
+def _exactly(values: pl.Series, certain: pl.Series | None = None) -> Bounds:
+    """Bounds of a column that has one value in each file; `certain`: true where `values` hold that value."""
+    every = pl.Series([True] * values.len(), dtype=pl.Boolean) if certain is None else certain
     nulls = values.is_null().cast(pl.Int64).set(~every, None)
     one = pl.Series([1] * values.len(), dtype=pl.Int64)
     return Bounds(values.set(~every, None), values.set(~every, None), values.is_not_null() & every, nulls, one)

@@ -34,8 +34,8 @@ def file_statistics(
     assert isinstance(frame, pl.DataFrame)
     leaves = list(_leaves(frame.get_columns(), ()))
     if indexed_paths is not None:
-        wanted = {tuple(part.casefold() for part in path) for path in indexed_paths}
-        leaves = [leaf for leaf in leaves if _below(leaf[0], wanted)]
+        indexed = {tuple(part.casefold() for part in path) for path in indexed_paths}
+        leaves = [leaf for leaf in leaves if _below(leaf[0], indexed)]
     elif indexed_columns >= 0:
         leaves = leaves[:indexed_columns]
     low: dict[str, Any] = {}
@@ -65,9 +65,9 @@ def _leaves(columns: list[pl.Series], above: tuple[str, ...]) -> Iterator[tuple[
             yield path, series
 
 
-def _below(path: tuple[str, ...], wanted: Set[tuple[str, ...]]) -> bool:
+def _below(path: tuple[str, ...], indexed: Set[tuple[str, ...]]) -> bool:
     folded = tuple(part.casefold() for part in path)
-    return any(folded[:end] in wanted for end in range(1, len(folded) + 1))
+    return any(folded[:end] in indexed for end in range(1, len(folded) + 1))
 
 
 def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -23,7 +23,7 @@ from lakeview.model.schema import (
     polars_type,
 )
 
-_SHOWN = 100
+_MAX_SHOWN_CHARACTERS = 100
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
 _ZONELESS = "%Y-%m-%dT%H:%M:%S%.f"
 
@@ -88,7 +88,7 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
         bad = column.is_null() & text.is_not_null() & (text != "")
         if bad.any():
             value = text.filter(bad)[0]
-            shown = repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "...")
+            shown = repr(value if len(value) <= _MAX_SHOWN_CHARACTERS else value[:_MAX_SHOWN_CHARACTERS] + "...")
             raise CorruptTableError(
                 f"partition value {shown} of column {field.name} is no {field.type}",
                 fix="the add action that records it is broken; its writer has to correct it",

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.decimal_bounds import loosened
-from lakeview.delta.data.documents import Documents, unknown
+from lakeview.delta.data.documents import Documents, null_columns
 from lakeview.delta.data.partition_values import calendar, instants
 from lakeview.delta.data.templates import Columns, Kind
 from lakeview.delta.data.type_widening import type_changes
@@ -98,7 +98,7 @@ class LeafStatistics:
     def __init__(self, leaves: Sequence[Leaf], prefix: int = _STRING_PREFIX) -> None:
         self._prefix = prefix
         self._fields = [(physical, field) for _, physical, field in leaves]
-        self._places = _wanted(self._fields)
+        self._places = _places_of(self._fields)
         self._documents = Documents(self._places)
         keys = {"nullCount": ("nullCount", "nullCounts")}
         self.leaves = [".".join((key, *rest)) for top, *rest in self._places for key in keys.get(top, (top,))]
@@ -106,20 +106,20 @@ class LeafStatistics:
     def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
         """The struct column, from documents and from structs; where both say something the document counts."""
         structs = ParsedStatistics(parsed, rows)
-        known = unknown(rows, self._places) if stats is None else self._documents.decode(stats)
-        tight = _first_known(known[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
-        count = _first_known(known[_RECORDS], structs.find(_RECORDS, pl.Int64()))
+        documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
+        tight = _first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
+        count = _first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
         columns = [
-            self._column(known, structs, physical, field, tight).alias(f"f{i}")
+            self._column(documents, structs, physical, field, tight).alias(f"f{i}")
             for i, (physical, field) in enumerate(self._fields)
         ]
         return pl.DataFrame([count.alias("records"), *columns]).to_struct("statistics")
 
     def _column(
-        self, known: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series
+        self, documents: Columns, parsed: ParsedStatistics, path: Path, field: Field, tight: pl.Series
     ) -> pl.Series:
         nulls = _first_known(
-            known["nullCount", *path],
+            documents["nullCount", *path],
             parsed.find(("nullCount", *path), pl.Int64()),
             parsed.find(("nullCounts", *path), pl.Int64()),
         )
@@ -130,7 +130,7 @@ class LeafStatistics:
         else:
             dtype, precise = polars_type(field.type), tight
             for side, key in _SIDES:
-                raw = known[key, *path]
+                raw = documents[key, *path]
                 bound = _first_known(_typed(raw, field.type), parsed.find((key, *path), dtype))
                 bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
                 sure = self._precise(bound, raw, field.type)
@@ -187,7 +187,7 @@ _TIGHT, _RECORDS = ("tightBounds",), ("numRecords",)
 _SIDES: tuple[tuple[Literal["min", "max"], str], ...] = (("min", "minValues"), ("max", "maxValues"))
 
 
-def _wanted(fields: Sequence[tuple[Path, Field]]) -> dict[Path, Kind]:
+def _places_of(fields: Sequence[tuple[Path, Field]]) -> dict[Path, Kind]:
     """Places in a statistics document that these columns need, and what has to be there."""
     places: dict[Path, Kind] = {_TIGHT: Kind.BOOLEAN, _RECORDS: Kind.COUNT}
     for physical, field in fields:

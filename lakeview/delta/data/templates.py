@@ -32,7 +32,7 @@ class Kind(StrEnum):
     BOOLEAN = "boolean"
 
 
-Wanted = Mapping[Place, Kind]
+Places = Mapping[Place, Kind]
 Columns = dict[Place, pl.Series]
 
 MOST_DIGITS = 77
@@ -64,12 +64,12 @@ class _Piece:
 
 
 class Template:
-    """The shape of a document, and which of its values are wanted."""
+    """The shape of a document, and which of its values are places."""
 
-    def __init__(self, first: str, pieces: list[_Piece], wanted: Wanted) -> None:
+    def __init__(self, first: str, pieces: list[_Piece], places: Places) -> None:
         self._first = first
         self._pieces = pieces
-        self._wanted = wanted
+        self._wanted = places
 
     @staticmethod
     def cut(stats: pl.Series) -> pl.Series:
@@ -77,7 +77,7 @@ class Template:
         return stats.str.split(_CUT)
 
     @staticmethod
-    def of(text: str, wanted: Wanted) -> Template | None:
+    def of(text: str, places: Places) -> Template | None:
         """The shape of this document; None for one that only a JSON decoder can tell: arrays, escapes, keys twice."""
         first, *rest = text.split(_CUT)
         start = _FIRST.fullmatch(first)
@@ -98,10 +98,10 @@ class Template:
             key = match["key"][1:]
         if len({piece.place for piece in pieces}) < len(pieces):
             return None
-        return Template(first, pieces, wanted)
+        return Template(first, pieces, places)
 
     def read(self, pieces: pl.Series, rows: pl.Series) -> tuple[pl.Series, Columns]:
-        """Those of the rows (indices into `pieces`) that have this shape, and their values at its wanted places."""
+        """Those of the rows (indices into `pieces`) that have this shape, and their values at its places places."""
         width = len(self._pieces) + 1
         chosen = pieces if rows.len() == pieces.len() else pieces.gather(rows)  # most often all
         fitting = chosen.list.len() == width

@@ -73,42 +73,42 @@ def _disagreements(
     facts: LogFacts, files: CheckpointFiles, run: tuple[int, CheckpointFiles | None, int]
 ) -> Iterator[Pair]:
     first, base, _ = run
-    found = facts.checkpoint(files)
+    actual = facts.checkpoint(files)
     older = None if base is None else facts.checkpoint(base)
-    yield from _files(facts, found, older, first)
+    yield from _files(facts, actual, older, first)
     span = range(first if older is None else first + 1, files.version + 1)
     protocol, metadata = (None, None) if older is None else older.protocol_and_metadata()
     protocol = reduce(lambda _, pair: pair[1], [p for p in facts.protocols if p[0] in span], protocol)
     metadata = reduce(lambda _, pair: pair[1], [m for m in facts.metadata if m[0] in span], metadata)
-    own_protocol, own_metadata = found.protocol_and_metadata()
+    own_protocol, own_metadata = actual.protocol_and_metadata()
     yield from _protocols(own_protocol, protocol)
     yield from _metadatas(own_metadata, metadata)
     txns = {t.app_id: t for t in ([] if older is None else older.txns())}
     txns |= {t.app_id: t for v, t in facts.txns if v in span}
-    yield from _txns({t.app_id: t for t in found.txns()}, txns)
+    yield from _txns({t.app_id: t for t in actual.txns()}, txns)
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
     domains |= {d.domain: d for v, d in facts.domains if v in span}
-    wanted = {d.domain: d.configuration for d in domains.values() if not d.removed}
-    told = {d.domain: d.configuration for d in found.domains() if not d.removed}
-    yield from ((f"domain {name}", told.get(name), wanted.get(name)) for name in _differ(told, wanted))
+    expected = {d.domain: d.configuration for d in domains.values() if not d.removed}
+    told = {d.domain: d.configuration for d in actual.domains() if not d.removed}
+    yield from ((f"domain {name}", told.get(name), expected.get(name)) for name in _differ(told, expected))
 
 
-def _files(facts: LogFacts, found: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:
+def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:
     """Live files by key, and of those in both their sizes, rows and deleted rows."""
     start = first if older is None else first + 1
-    tail = facts.events.filter(pl.col("version").is_between(start, found.version)).unique(
+    tail = facts.events.filter(pl.col("version").is_between(start, actual.version)).unique(
         KEY, keep="last", maintain_order=True
     )
     columns = [*KEY, "path", "size", "records", "deleted_records"]
-    wanted = tail.filter("added").select(columns)
+    expected = tail.filter("added").select(columns)
     if older is not None:
         kept = _live(older).join(tail.select(KEY), on=KEY, how="anti", nulls_equal=True)
-        wanted = pl.concat([kept, wanted])
-    own = _live(found)
-    lost = wanted.join(own, on=KEY, how="anti", nulls_equal=True)
-    extra = own.join(wanted, on=KEY, how="anti", nulls_equal=True)
+        expected = pl.concat([kept, expected])
+    own = _live(actual)
+    lost = expected.join(own, on=KEY, how="anti", nulls_equal=True)
+    extra = own.join(expected, on=KEY, how="anti", nulls_equal=True)
     if lost.height or extra.height:
-        yield "files", own.height, wanted.height
+        yield "files", own.height, expected.height
     if lost.height:
         yield (
             f"{counted(lost.height, 'file')} lost ({some(lost['path'].head(2).to_list(), lost.height)})",
@@ -118,7 +118,7 @@ def _files(facts: LogFacts, found: Checkpoint, older: Checkpoint | None, first: 
     if extra.height:
         names = some(extra["path"].head(2).to_list(), extra.height)
         yield f"{counted(extra.height, 'file')} too many ({names})", "live", "gone"
-    both = own.join(wanted, on=KEY, how="inner", nulls_equal=True, suffix="_log")
+    both = own.join(expected, on=KEY, how="inner", nulls_equal=True, suffix="_log")
     for column in ("size", "records", "deleted_records"):
         wrong = both.filter(pl.col(column) != pl.col(f"{column}_log"))  # unknown on either side is no disagreement
         if wrong.height:
@@ -147,39 +147,39 @@ def _inside(checkpoint: Checkpoint) -> Iterator[str]:
         yield some(both["path"].head(3).to_list(), both.height)
 
 
-def _protocols(found: Protocol | None, wanted: Protocol | None) -> Iterator[Pair]:
-    if wanted is None or found == wanted:
+def _protocols(actual: Protocol | None, expected: Protocol | None) -> Iterator[Pair]:
+    if expected is None or actual == expected:
         return
-    if found is None:
-        yield "protocol", "none", f"reader {wanted.min_reader_version}, writer {wanted.min_writer_version}"
+    if actual is None:
+        yield "protocol", "none", f"reader {expected.min_reader_version}, writer {expected.min_writer_version}"
         return
-    yield from protocol_differences(found, wanted)
+    yield from protocol_differences(actual, expected)
 
 
-def protocol_differences(found: Protocol, wanted: Protocol) -> Iterator[Pair]:
+def protocol_differences(actual: Protocol, expected: Protocol) -> Iterator[Pair]:
     """Where two protocol actions differ; the order of features means nothing, nor does an empty list of them."""
     for name in ("min_reader_version", "min_writer_version"):
-        if getattr(found, name) != getattr(wanted, name):
-            yield name, getattr(found, name), getattr(wanted, name)
+        if getattr(actual, name) != getattr(expected, name):
+            yield name, getattr(actual, name), getattr(expected, name)
     for name in ("reader_features", "writer_features"):
-        own, other = sorted(getattr(found, name) or ()), sorted(getattr(wanted, name) or ())
+        own, other = sorted(getattr(actual, name) or ()), sorted(getattr(expected, name) or ())
         if own != other:
             yield name, own, other
 
 
-def _metadatas(found: Metadata | None, wanted: Metadata | None) -> Iterator[Pair]:
-    if wanted is None:
+def _metadatas(actual: Metadata | None, expected: Metadata | None) -> Iterator[Pair]:
+    if expected is None:
         return
-    if found is None:
-        yield "metaData", "none", wanted.id
+    if actual is None:
+        yield "metaData", "none", expected.id
         return
-    yield from metadata_differences(found, wanted)
+    yield from metadata_differences(actual, expected)
 
 
-def metadata_differences(found: Metadata, wanted: Metadata) -> Iterator[Pair]:
+def metadata_differences(actual: Metadata, expected: Metadata) -> Iterator[Pair]:
     """Where two metaData actions differ in what readers act upon."""
     for name in ("id", "schema_string", "partition_columns", "properties"):
-        own, other = getattr(found, name) or None, getattr(wanted, name) or None
+        own, other = getattr(actual, name) or None, getattr(expected, name) or None
         if own != other and not (name == "schema_string" and _same_document(own, other)):
             yield name, own, other
 
@@ -192,15 +192,15 @@ def _same_document(own: str | None, other: str | None) -> bool:
         return False
 
 
-def _txns(found: dict[str, Txn], wanted: dict[str, Txn]) -> Iterator[Pair]:
+def _txns(actual: dict[str, Txn], expected: dict[str, Txn]) -> Iterator[Pair]:
     """A txn that the log has and the checkpoint has not may have expired, if it says how old it is."""
-    for app in sorted({*found, *wanted}):
-        own, other = found.get(app), wanted.get(app)
+    for app in sorted({*actual, *expected}):
+        own, other = actual.get(app), expected.get(app)
         if own is None and other is not None and other.last_updated is not None:
             continue
         if (None if own is None else own.version) != (None if other is None else other.version):
             yield f"txn of {app}", None if own is None else own.version, None if other is None else other.version
 
 
-def _differ(found: dict[str, str], wanted: dict[str, str]) -> list[str]:
-    return [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
+def _differ(actual: dict[str, str], expected: dict[str, str]) -> list[str]:
+    return [name for name in sorted({*actual, *expected}) if actual.get(name) != expected.get(name)]

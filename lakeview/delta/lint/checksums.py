@@ -136,7 +136,7 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             Severity.ATTENTION,
             f"{counted(len(odd), 'log compaction is', 'log compactions are')} not reconciled",
-            some(odd, shown=1),
+            some(odd, limit=1),
             section="Log Compaction Files",
             place=odd[0].partition(":")[0],
             remedy="engines that read compactions count files wrongly: delete these, the commits say it all",

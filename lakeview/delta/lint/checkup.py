@@ -33,12 +33,12 @@ Check = Callable[[LogFacts], Iterator[Finding]]
 class Area:
     """Checks that pass together: `passed` is the claim when none of them finds anything that matters.
 
-    `seen`: what they looked at, in words; None where there was nothing to look at, and so nothing that passed.
+    `subject`: what they looked at, in words; None where there was nothing to look at, and so nothing that passed.
     """
 
     passed: str
     section: str
-    seen: Callable[[LogFacts], str | None]
+    subject: Callable[[LogFacts], str | None]
     checks: tuple[Check, ...]
 
 
@@ -148,9 +148,9 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
                 own.append(_unchecked(run, error))
                 whole = False
         found += own
-        seen = area.seen(facts)
-        if whole and seen is not None and all(f.severity is Severity.NOTE for f in own):
-            found.append(finding(Severity.PASS, area.passed, seen, section=area.section))
+        subject = area.subject(facts)
+        if whole and subject is not None and all(f.severity is Severity.NOTE for f in own):
+            found.append(finding(Severity.PASS, area.passed, subject, section=area.section))
     return sorted(found, key=lambda f: _ORDER.index(f.severity))
 
 

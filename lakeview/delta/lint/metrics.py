@@ -12,7 +12,7 @@ from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity
 
 _WRITES = ("WRITE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
-_WRITTEN = {
+_WRITE_METRICS = {
     "numFiles": "added", "numOutputRows": "rows", "numOutputBytes": "bytes", "numRemovedFiles": "removed",
     "num_added_files": "added", "num_added_rows": "rows", "num_removed_files": "removed",
 }  # fmt: skip
@@ -31,7 +31,7 @@ _COMPACTED = {
     "numAddedBytes": "bytes",
 }  # fmt: skip
 _FIGURES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(_WRITES, _WRITTEN),
+    **dict.fromkeys(_WRITES, _WRITE_METRICS),
     "STREAMING UPDATE": _STREAMED,
     "DELETE": _CHANGED,
     "UPDATE": _CHANGED,
@@ -74,7 +74,7 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             Severity.NOTE,
             f"{counted(len(empty), 'commit counts', 'commits count')} more files than {_its(len(empty))} actions add",
-            f"{some([text for _, text in empty], shown=1)}; Spark counts files without rows that it then leaves out",
+            f"{some([text for _, text in empty], limit=1)}; Spark counts files without rows that it then leaves out",
             section="Commit Provenance Information",
             place=commit_name(empty[0][0]),
         )

@@ -216,7 +216,7 @@ def features_used(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             Severity.NOTE,
             f"{counted(len(unused), 'feature is', 'features are')} declared and not used",
-            some(unused, shown=6),
+            some(unused, limit=6),
             section="Table Features",
             place="protocol",
             remedy="engines without them refuse the table for nothing: drop those that readers need"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from lakeview.model.findings import Finding, Severity
 
 PROTOCOL = "Delta protocol"
-_SHOWN = 3
+_EXAMPLES = 3
 _LONGEST = 120
 
 
@@ -31,17 +31,17 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def some(examples: Sequence[object], total: int | None = None, *, shown: int = _SHOWN) -> str:
+def some(examples: Sequence[object], total: int | None = None, *, limit: int = _EXAMPLES) -> str:
     """The first few of many in words: `a, b, c and 12 more`."""
     total = len(examples) if total is None else total
-    text = ", ".join(short(str(e)) for e in examples[:shown])
-    rest = total - min(shown, len(examples))
+    text = ", ".join(short(str(e)) for e in examples[:limit])
+    rest = total - min(limit, len(examples))
     return f"{text} and {rest:,} more" if rest > 0 else text
 
 
-def versions(numbers: Iterable[int], *, shown: int = _SHOWN) -> str:
+def versions(numbers: Iterable[int], *, limit: int = _EXAMPLES) -> str:
     """`v3, v7 and 12 more`."""
-    return some([f"v{n}" for n in numbers], shown=shown)
+    return some([f"v{n}" for n in numbers], limit=limit)
 
 
 def short(text: str, longest: int = _LONGEST) -> str:
@@ -53,8 +53,8 @@ def short(text: str, longest: int = _LONGEST) -> str:
 
 
 def differing(pairs: Iterable[tuple[str, object, object]]) -> str:
-    """`files 3, not 5; bytes 10, not 12` from (what, found, expected)."""
-    return "; ".join(f"{what} {_number(found)}, not {_number(wanted)}" for what, found, wanted in pairs)
+    """`files 3, not 5; bytes 10, not 12` from (what, actual, expected)."""
+    return "; ".join(f"{what} {_number(actual)}, not {_number(expected)}" for what, actual, expected in pairs)
 
 
 def _number(value: object) -> str:

@@ -42,7 +42,7 @@ def readable(facts: LogFacts) -> Iterator[Finding]:
 
 
 def names_and_types(facts: LogFacts) -> Iterator[Finding]:
-    """Column names are unique whatever their case, types are ones that some specification knows."""
+    """Column names are unique without regard to case, types are ones that some specification knows."""
     if facts.schema is None:
         return
     twice = list(_twice(facts.schema.fields, ""))

@@ -54,7 +54,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
         yield finding(
             Severity.ATTENTION if harmless else Severity.BROKEN,
             f"{counted(bad.height, 'commit')} cannot be read",
-            some(bad["trouble"].head(1).to_list(), bad.height, shown=1),
+            some(bad["trouble"].head(1).to_list(), bad.height, limit=1),
             section="Delta Log Entries",
             place=commit_name(bad["version"][0]),
             remedy="restore the file from a backup or another copy of the table",

@@ -29,7 +29,7 @@ _WHOLE_NUMBERS = 2**53
 
 _DIGITS = 38
 _LONG_DIGITS = 20
-_SHOWN = 80
+_MAX_SHOWN_CHARACTERS = 80
 
 
 def exact(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
@@ -38,16 +38,18 @@ def exact(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     InvalidRequestError where the types do not fit each other; ValueMisfitError for the first value that the target
     does not hold exactly: a number out of range, with a fraction or rounded, a time finer than microseconds.
     """
-    found = array.type
-    if found == target:
+    source = array.type
+    if source == target:
         return array
-    zones = pa.types.is_timestamp(found) and pa.types.is_timestamp(target) and (found.tz is None) != (target.tz is None)
-    if zones or kind_of(found) not in _SOURCES.get(kind_of(target), ()):
-        raise misfit_of_types(path, found, target)
+    zones = (
+        pa.types.is_timestamp(source) and pa.types.is_timestamp(target) and (source.tz is None) != (target.tz is None)
+    )
+    if zones or kind_of(source) not in _SOURCES.get(kind_of(target), ()):
+        raise misfit_of_types(path, source, target)
     try:
         return _checked(array, target)
     except pa.ArrowNotImplementedError as error:
-        raise misfit_of_types(path, found, target) from error
+        raise misfit_of_types(path, source, target) from error
     except pa.ArrowInvalid as error:
         if kind_of(target) in ("text", "bytes"):  # the same values in any case: only their room is limited
             raise InvalidRequestError(
@@ -57,15 +59,15 @@ def exact(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
                 kind="type-mismatch",
             ) from error
         position = _first_misfit(array, target)
-        raise ValueMisfitError(position, _shown(array[position]), error) from error
+        raise ValueMisfitError(position, _value_text(array[position]), error) from error
 
 
-def misfit_of_types(path: str, found: pa.DataType, target: pa.DataType) -> InvalidRequestError:
+def misfit_of_types(path: str, source: pa.DataType, target: pa.DataType) -> InvalidRequestError:
     """The refusal of a column whose values are of another kind than the table's."""
-    zones = pa.types.is_timestamp(found) and pa.types.is_timestamp(target)
+    zones = pa.types.is_timestamp(source) and pa.types.is_timestamp(target)
     zone = "say which zone its times are in" if pa.types.is_timestamp(target) and target.tz else "take its zone away"
     return InvalidRequestError(
-        f"column {path} is {found} and does not fit {target}",
+        f"column {path} is {source} and does not fit {target}",
         fix=f"{zone} before writing: times are not shifted on the way" if zones else "cast the column before writing",
         place=path,
         kind="type-mismatch",
@@ -74,7 +76,7 @@ def misfit_of_types(path: str, found: pa.DataType, target: pa.DataType) -> Inval
 
 def _checked(array: pa.Array, target: pa.DataType) -> pa.Array:
     """The cast array; ArrowInvalid if it does not hold the same values."""
-    found, source = array.type, kind_of(array.type)
+    source_type, source = array.type, kind_of(array.type)
     if kind_of(target) == "integer" and source in _FRACTIONS:
         # Arrow casts and compares; beyond the range of the target what a cast gives depends on the processor
         widest = array.cast(pa.float64())
@@ -88,8 +90,8 @@ def _checked(array: pa.Array, target: pa.DataType) -> pa.Array:
         # Arrow asks for room for every value of the type; here only the values there are have to fit
         array = array.cast(pa.decimal128(min(_DIGITS, _LONG_DIGITS + target.scale), target.scale))
     cast = array.cast(target)
-    if pa.types.is_date64(found):
-        _same(array, cast.cast(found))
+    if pa.types.is_date64(source_type):
+        _same(array, cast.cast(source_type))
     return cast
 
 
@@ -119,9 +121,9 @@ def _first_misfit(array: pa.Array, target: pa.DataType) -> int:
     return start
 
 
-def _shown(value: pa.Scalar) -> str:
+def _value_text(value: pa.Scalar) -> str:
     try:
         text = str(value)
     except (OverflowError, ValueError):  # a time that Python has none for
         text = str(value.cast(pa.int64()))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}..."

@@ -16,13 +16,13 @@ _FEATURES = ("delta.constraints.", "delta.feature.")
 """Families whose members name what a table needs of writers: the features decide."""
 
 
-def check_settable(given: Mapping[str, Any]) -> None:
+def check_settable(properties: Mapping[str, Any]) -> None:
     """Refuses properties that this writer would not honour once they are set; others than `delta.*` are the user's own.
 
     InvalidRequestError (kinds unknown-property, property-value) for a name that no engine knows and a value that cannot
     be meant, UnsupportedTableError (kind unsupported-property) for what is not implemented. Features are judged later.
     """
-    for name, text in given.items():
+    for name, text in properties.items():
         if not isinstance(text, str):
             raise _bad_value(name, text, "text: properties are recorded as text")
         if name.lower().startswith("delta."):  # other engines ignore their case
