@@ -131,12 +131,7 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
             place="protocol.minWriterVersion",
             kind="unsupported-writer-version",
         )
-    if version == MAX_WRITER_VERSION:
-        legacy = {name for names in LEGACY_WRITER_FEATURES.values() for name in names}
-        needed = {f for f in protocol.writer_features or () if f not in legacy or f in active}
-    else:
-        needed = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version for f in names if f in active}
-    if missing := sorted(needed - WRITER_FEATURES):
+    if missing := sorted(_required_of_writers(protocol, version, active) - WRITER_FEATURES):
         raise UnsupportedTableError(
             f"writing {address} needs the Delta writer feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, "
             "which this writer does not implement",
@@ -144,3 +139,10 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
             place="protocol.writerFeatures",
             kind="unsupported-writer-feature",
         )
+
+
+def _required_of_writers(protocol: TableProtocol, version: int, active: frozenset[str]) -> set[str]:
+    if version == MAX_WRITER_VERSION:
+        legacy = {name for names in LEGACY_WRITER_FEATURES.values() for name in names}
+        return {f for f in protocol.writer_features or () if f not in legacy or f in active}
+    return {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version for f in names if f in active}

@@ -128,6 +128,11 @@ def _numbers(metadata: Metadata) -> Iterator[Finding]:
                     "Sequence Numbers",
                     str(snapshot.snapshot_id),
                 )
+    yield from _ids(metadata)
+
+
+def _ids(metadata: Metadata) -> Iterator[Finding]:
+    """Ids in use are at most the last one that the metadata has given out."""
     column = max((i for s in metadata.schemas.values() for i in struct_fields(s.schema)), default=0)
     if metadata.last_column_id is not None and column > metadata.last_column_id:
         yield _finding(

@@ -83,14 +83,18 @@ def _disagreements(
     own_protocol, own_metadata = actual.protocol_and_metadata()
     yield from _protocols(own_protocol, protocol)
     yield from _metadatas(own_metadata, metadata)
+    yield from _txns_and_domains(facts, actual, older, span)
+
+
+def _txns_and_domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     txns = {t.app_id: t for t in ([] if older is None else older.txns())}
     txns |= {t.app_id: t for v, t in facts.txns if v in span}
     yield from _txns({t.app_id: t for t in actual.txns()}, txns)
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
     domains |= {d.domain: d for v, d in facts.domains if v in span}
     expected = {d.domain: d.configuration for d in domains.values() if not d.removed}
-    told = {d.domain: d.configuration for d in actual.domains() if not d.removed}
-    yield from ((f"domain {name}", told.get(name), expected.get(name)) for name in _differ(told, expected))
+    recorded = {d.domain: d.configuration for d in actual.domains() if not d.removed}
+    yield from ((f"domain {name}", recorded.get(name), expected.get(name)) for name in _differ(recorded, expected))
 
 
 def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:

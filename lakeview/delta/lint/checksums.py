@@ -80,20 +80,25 @@ def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
 
 
 def _compared(facts: LogFacts, figures: dict[str, Any], version: int, totals: tuple[int, int] | None) -> Iterator[Pair]:
-    for name, known in zip(("numFiles", "tableSizeBytes"), totals or (None, None), strict=True):
-        said = long(figures.get(name))
-        if said is not None and known is not None and said != known:
-            yield name, said, known
+    for name, actual in zip(("numFiles", "tableSizeBytes"), totals or (None, None), strict=True):
+        recorded = long(figures.get(name))
+        if recorded is not None and actual is not None and recorded != actual:
+            yield name, recorded, actual
     for name in ("numMetadata", "numProtocol"):
-        if (said := long(figures.get(name))) is not None and said != 1:
-            yield name, said, 1
+        if (recorded := long(figures.get(name))) is not None and recorded != 1:
+            yield name, recorded, 1
+    if totals is not None:
+        yield from _actions_compared(facts, figures, version)
+
+
+def _actions_compared(facts: LogFacts, figures: dict[str, Any], version: int) -> Iterator[Pair]:
     metadata = _as(figures.get("metadata"), Metadata)
     newest = [m for v, m in facts.metadata if v <= version]
-    if metadata is not None and newest and totals is not None:
+    if metadata is not None and newest:
         yield from metadata_differences(metadata, newest[-1])
     protocol = _as(figures.get("protocol"), Protocol)
     current = [p for v, p in facts.protocols if v <= version]
-    if protocol is not None and current and totals is not None:
+    if protocol is not None and current:
         yield from protocol_differences(protocol, current[-1])
 
 

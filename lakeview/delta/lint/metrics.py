@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -58,14 +59,7 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
         # with deletion vectors engines do not count a file that only got a new vector, or count it in another way
         if metrics is None or actions.get("vectors") or _partial(operation, parameters):
             continue
-        pairs = [
-            (name, said, actions[what])
-            for name, what in _FIGURES[operation].items()
-            if (said := long(metrics.get(name))) is not None
-            and actions[what] is not None
-            and said != actions[what]
-            and not (name in _WITH_CHANGE_FILES and said == actions[what] + change_files)
-        ]
+        pairs = list(_differences(_FIGURES[operation], metrics, actions, change_files))
         if pairs:
             (empty if _counts_empty_files(pairs) else wrong).append(
                 (version, f"v{version} {operation}: {differing(pairs)}")
@@ -87,6 +81,18 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
             place=commit_name(wrong[0][0]),
             remedy="go by the actions; the writer counts wrongly, or the commit was changed afterwards",
         )
+
+
+def _differences(
+    figures: Mapping[str, str], metrics: Mapping[str, object], actions: Mapping[str, Any], change_files: int
+) -> Iterator[tuple[str, int, int]]:
+    """(metric, as recorded, as the actions count it) where the two differ."""
+    for name, what in figures.items():
+        recorded, actual = long(metrics.get(name)), actions[what]
+        if recorded is None or actual is None or recorded == actual:
+            continue
+        if not (name in _WITH_CHANGE_FILES and recorded == actual + change_files):
+            yield name, recorded, actual
 
 
 def _counts_empty_files(pairs: Sequence[tuple[str, int, int]]) -> bool:

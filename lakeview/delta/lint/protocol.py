@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, some
+from lakeview.delta.log.actions import Protocol
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 
@@ -27,7 +28,6 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
         return
     reader, writer = protocol.min_reader_version, protocol.min_writer_version
     pair = f"reader {reader}, writer {writer}"
-    section = "Table Features"
     if not (1 <= reader <= MAX_READER_VERSION and 1 <= writer <= MAX_WRITER_VERSION):
         yield finding(
             Severity.BROKEN, f"No specification knows this protocol: {pair}",
@@ -36,10 +36,19 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
             remedy="use an engine that wrote this table; if nothing did, restore the protocol action",
         )  # fmt: skip
         return
+    yield from _odd_pair(reader, writer, pair)
+    yield from _lists_of_versions(protocol, pair)
+    yield from _one_list_only(protocol)
+
+
+_SECTION = "Table Features"
+
+
+def _odd_pair(reader: int, writer: int, pair: str) -> Iterator[Finding]:
     if reader == 3 and writer < 7:
         yield finding(
             Severity.BROKEN, f"An odd pair of protocol versions: {pair}", "reader 3 needs writer 7",
-            section=section, place="protocol", remedy="raise the writer version and list the features",
+            section=_SECTION, place="protocol", remedy="raise the writer version and list the features",
         )  # fmt: skip
     elif reader == 2 and writer < 5:
         yield finding(
@@ -47,36 +56,46 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
             "reader 2 stands for column mapping, which writers know from version 5 on",
             section="Reader Version Requirements", place="protocol", remedy="raise the writer version to 5",
         )  # fmt: skip
+
+
+def _lists_of_versions(protocol: Protocol, pair: str) -> Iterator[Finding]:
+    """Versions with feature lists have them, other versions have none."""
     for name, version, needed, features in (
-        ("readerFeatures", reader, 3, protocol.reader_features),
-        ("writerFeatures", writer, 7, protocol.writer_features),
+        ("readerFeatures", protocol.min_reader_version, 3, protocol.reader_features),
+        ("writerFeatures", protocol.min_writer_version, 7, protocol.writer_features),
     ):
         if version == needed and features is None:
             yield finding(
                 Severity.BROKEN, f"The protocol has no {name}", f"{pair}: the list must be there, if empty",
-                section=section, place="protocol", remedy=f"the writer has to name its features in {name}",
+                section=_SECTION, place="protocol", remedy=f"the writer has to name its features in {name}",
             )  # fmt: skip
         elif version < needed and features:
             yield finding(
                 Severity.ATTENTION, f"{name} stand in a protocol that has none", f"{pair}; {some(features)}",
-                section=section, place="protocol", remedy="no engine has to look at them: raise the versions",
+                section=_SECTION, place="protocol", remedy="no engine has to look at them: raise the versions",
             )  # fmt: skip
+
+
+def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
+    """Features of readers stand in both lists."""
     own, others = protocol.reader_features or [], protocol.writer_features or []
     listed = frozenset(others)
+    writer = protocol.min_writer_version
     if writer == 7 and (lonely := [f for f in own if f not in listed]):
         yield finding(
             Severity.BROKEN,
             f"{counted(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
-            some(lonely), section=section, place="protocol",
+            some(lonely), section=_SECTION, place="protocol",
             remedy="writers may break what they do not know of: list them for writers too",
         )  # fmt: skip
-    known = {*own, "columnMapping"} if reader == 2 else set(own)  # reader 2 stands for column mapping
-    if half := [f for f in others if f in READER_AND_WRITER and f not in known]:
+    # reader 2 stands for column mapping
+    for_readers = {*own, "columnMapping"} if protocol.min_reader_version == 2 else set(own)
+    if half := [f for f in others if f in READER_AND_WRITER and f not in for_readers]:
         yield finding(
             Severity.BROKEN,
             f"{counted(len(half), 'feature that readers need is', 'features that readers need are')} listed for writers"
             " only",
-            some(half), section=section, place="protocol", remedy="list them for readers too",
+            some(half), section=_SECTION, place="protocol", remedy="list them for readers too",
         )  # fmt: skip
 
 
@@ -188,13 +207,20 @@ def features_used(facts: LogFacts) -> Iterator[Finding]:
         return
     use = Use(facts)
     signs = {name: sign(use) for name, sign in _USES.items()}
-    declared = set(facts.features)
+    yield from _undeclared(signs, _declared(facts, protocol), protocol)
+    yield from _unused(signs, facts)
+
+
+def _declared(facts: LogFacts, protocol: Protocol) -> frozenset[str]:
+    """Features that the protocol names or implies, without their suffix `-preview`."""
+    names = set(facts.features)
     if protocol.min_writer_version < 7:
-        declared |= {
-            n for v, names in LEGACY_WRITER_FEATURES.items() if v <= protocol.min_writer_version for n in names
-        }
-    declared |= {name.removesuffix("-preview") for name in declared}
-    declared |= {"clustering"} if "liquid" in declared else set()
+        names |= {n for v, legacy in LEGACY_WRITER_FEATURES.items() if v <= protocol.min_writer_version for n in legacy}
+    names |= {name.removesuffix("-preview") for name in names}
+    return frozenset(names | {"clustering"} if "liquid" in names else names)
+
+
+def _undeclared(signs: Mapping[str, str | None], declared: frozenset[str], protocol: Protocol) -> Iterator[Finding]:
     missing = {n: s for n, s in signs.items() if s is not None and n not in declared and n not in _NO_SIGN}
     for heavy in (True, False):
         names = {n: s for n, s in missing.items() if (n in _DATA) is heavy}
@@ -210,6 +236,9 @@ def features_used(facts: LogFacts) -> Iterator[Finding]:
                 place="protocol",
                 remedy="add the features to the protocol, or undo what needs them: engines may ignore it",
             )
+
+
+def _unused(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Finding]:
     listed = {f.removesuffix("-preview") for f in facts.features}
     unused = sorted(n for n in listed - _COME_ALONG if n in signs and signs[n] is None)
     if unused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
@@ -98,8 +98,13 @@ def mapping(facts: LogFacts) -> Iterator[Finding]:
     """Column mapping: every column has an id and a physical name, each once, none above maxColumnId."""
     if facts.schema is None or not facts.mapped:
         return
-    section = "Column Mapping"
     fields = list(every_field(facts.schema.fields))
+    yield from _ids_and_names(fields, list(_physical_twice(facts.schema.fields, "")))
+    yield from _highest_id([f.id for _, f in fields if f.id is not None], facts.properties)
+
+
+def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str]) -> Iterator[Finding]:
+    section = "Column Mapping"
     bare = [path for path, f in fields if f.id is None or f.physical_name is None]
     if bare:
         yield finding(
@@ -115,7 +120,6 @@ def mapping(facts: LogFacts) -> Iterator[Finding]:
             section=section, place=same[0], remedy="ids are unique in the whole schema: restore the metaData action",
             page="schema",
         )  # fmt: skip
-    physical = list(_physical_twice(facts.schema.fields, ""))
     if physical:
         yield finding(
             Severity.BROKEN,
@@ -123,14 +127,17 @@ def mapping(facts: LogFacts) -> Iterator[Finding]:
             some(physical), section=section, place=physical[0],
             remedy="physical names are unique: restore the metaData action", page="schema",
         )  # fmt: skip
-    highest, limit = max(ids, default=0), long(facts.properties.get("delta.columnMapping.maxColumnId"))
+
+
+def _highest_id(ids: Sequence[int], properties: Mapping[str, str]) -> Iterator[Finding]:
+    highest, limit = max(ids, default=0), long(properties.get("delta.columnMapping.maxColumnId"))
     if ids and (limit is None or limit < highest):
         yield finding(
             Severity.ATTENTION,
             "delta.columnMapping.maxColumnId is lower than an id in use" if limit is not None
             else "delta.columnMapping.maxColumnId is not set",
             f"{limit if limit is not None else 'none'}, and the highest id is {highest}",
-            section=section, place="delta.columnMapping.maxColumnId",
+            section="Column Mapping", place="delta.columnMapping.maxColumnId",
             remedy=f"set it to {highest}: the next column would get an id in use", page="schema",
         )  # fmt: skip
 

@@ -153,10 +153,9 @@ def log_tail(facts: LogFacts) -> Iterator[Finding]:
 
 def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
     """`_last_checkpoint`: readers take it as a hint, and some trust it more than they should."""
-    name = LAST_CHECKPOINT.removeprefix(f"{LOG_FOLDER}/")
+    name, section = _HINT, _HINT_SECTION
     if name not in facts.listing["name"]:
         return
-    section = "Last Checkpoint File"
     data = facts.read(name)
     hint = _parse(data)
     version = None if hint is None else long(hint.get("version"))
@@ -166,34 +165,47 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
             section=section, place=name, remedy="delete it, or write a checkpoint: readers then list the folder",
         )  # fmt: skip
         return
-    at = [c for c in facts.checkpoints if c.version == version]
-    if not at:
+    if not any(c.version == version for c in facts.checkpoints):
         yield finding(
             Severity.ATTENTION, f"_last_checkpoint names v{version}, which has no complete checkpoint",
             f"complete ones: {versions([c.version for c in facts.checkpoints[-3:]]) or 'none'}",
             section=section, place=name, remedy="delete it, or write a checkpoint",
         )  # fmt: skip
         return
+    yield from _hint_itself(facts, hint, version, data or b"")
+    yield from _other_checkpoint(facts, hint, version)
+
+
+_HINT, _HINT_SECTION = LAST_CHECKPOINT.removeprefix(f"{LOG_FOLDER}/"), "Last Checkpoint File"
+
+
+def _hint_itself(facts: LogFacts, hint: dict[str, Any], version: int, data: bytes) -> Iterator[Finding]:
+    """Whether `_last_checkpoint` is current, sound by its own checksum, and names a file that is there."""
     newest = facts.checkpoints[-1].version
     if version < newest:
         yield finding(
             Severity.NOTE, f"_last_checkpoint is stale: it names v{version}, the newest checkpoint is v{newest}",
             "readers that trust it read more commits than they need",
-            section=section, place=name,
+            section=_HINT_SECTION, place=_HINT,
         )  # fmt: skip
     text = hint.get("checksum")
-    if isinstance(text, str) and text != checksum(data or b""):
+    if isinstance(text, str) and text != checksum(data):
         yield finding(
             Severity.ATTENTION, "_last_checkpoint fails its own checksum", f"it says {text}, its content gives "
-            f"{checksum(data or b'')}", section="JSON checksum", place=name,
+            f"{checksum(data)}", section="JSON checksum", place=_HINT,
             remedy="delete it, or write a checkpoint",
         )  # fmt: skip
     named = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
     if isinstance(named, str) and named.rpartition("/")[2] not in facts.listing["name"]:
         yield finding(
             Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(named),
-            section=section, place=name, remedy="delete it, or write a checkpoint",
+            section=_HINT_SECTION, place=_HINT, remedy="delete it, or write a checkpoint",
         )  # fmt: skip
+
+
+def _other_checkpoint(facts: LogFacts, hint: dict[str, Any], version: int) -> Iterator[Finding]:
+    """Whether the figures of `_last_checkpoint` are those of a checkpoint of its version."""
+    at = [c for c in facts.checkpoints if c.version == version]
     # every complete checkpoint of that version fits the hint, or one of them should
     wrong = [list(_disagreements(facts, hint, c)) for c in at]
     if wrong and all(wrong):
@@ -205,8 +217,8 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
             Severity.NOTE if harmless else Severity.ATTENTION,
             f"_last_checkpoint describes another checkpoint than the one of v{version}",
             differing(fewest),
-            section=section,
-            place=name,
+            section=_HINT_SECTION,
+            place=_HINT,
             remedy="write a new checkpoint",
         )
 
