@@ -43,24 +43,32 @@ def check(metadata: Metadata, tree: Tree, versions: Callable[[], pl.DataFrame]) 
         except LakeviewError as error:
             found.append(
                 _finding(
-                    Severity.BROKEN, "The current snapshot cannot be examined", error.message, "Manifests", error.place
+                    "snapshot-not-examined",
+                    Severity.BROKEN,
+                    "The current snapshot cannot be examined",
+                    error.message,
+                    "Manifests",
+                    error.place,
                 )
             )
     if not found:
         text = f"{len(metadata.snapshots):,} snapshots, their manifests and refs agree"
-        found.append(Finding(Severity.PASS, "The metadata contradicts itself nowhere", text))
+        found.append(Finding("metadata-consistent", Severity.PASS, "The metadata contradicts itself nowhere", text))
     return sorted(found, key=lambda f: _ORDER[f.severity])
 
 
-def _finding(severity: Severity, claim: str, evidence: str, section: str, place: str | None = None) -> Finding:
+def _finding(
+    finding_id: str, severity: Severity, claim: str, evidence: str, section: str, place: str | None = None
+) -> Finding:
     remedy = None if severity is Severity.NOTE else "have the table repaired by the engine that owns it"
-    return Finding(severity, claim, evidence, None, place, f"Iceberg spec, {section}", remedy, "timeline")
+    return Finding(finding_id, severity, claim, evidence, None, place, f"Iceberg spec, {section}", remedy, "timeline")
 
 
 def _refs(metadata: Metadata) -> Iterator[Finding]:
     for name, ref in sorted(metadata.refs.items()):
         if ref.snapshot_id not in metadata.snapshots:
             yield _finding(
+                "ref-without-snapshot",
                 Severity.BROKEN,
                 f"The {ref.type} {name} names a snapshot that is not there",
                 f"snapshot {ref.snapshot_id}",
@@ -70,6 +78,7 @@ def _refs(metadata: Metadata) -> Iterator[Finding]:
     main = metadata.refs.get("main")
     if main is not None and main.snapshot_id != metadata.current_snapshot_id:
         yield _finding(
+            "main-not-current",
             Severity.BROKEN,
             "The branch main and the current snapshot differ",
             f"main is {main.snapshot_id}, current is {metadata.current_snapshot_id}",
@@ -83,6 +92,7 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
     for snapshot in in_order(metadata):
         if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas:
             yield _finding(
+                "snapshot-schema-missing",
                 Severity.ATTENTION,
                 "A snapshot names a schema that is not there: it is read with the current one",
                 f"schema {snapshot.schema_id}",
@@ -92,6 +102,7 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
     orders = {order.get("order-id") for order in metadata.sort_orders} | {0}
     if metadata.default_sort_order_id is not None and metadata.default_sort_order_id not in orders:
         yield _finding(
+            "sort-order-missing",
             Severity.ATTENTION,
             "The default sort order is none of the table's: writers cannot keep it",
             f"order {metadata.default_sort_order_id}",
@@ -100,6 +111,7 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
     told = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
     if gone := [i for i in told if i not in metadata.snapshots]:
         yield _finding(
+            "statistics-file-without-snapshot",
             Severity.NOTE,
             "Statistics files belong to snapshots that are not there",
             f"{len(gone):,} of {len(told):,}",
@@ -112,6 +124,7 @@ def _numbers(metadata: Metadata) -> Iterator[Finding]:
     newest = max((s.sequence_number for s in snapshots), default=0)
     if newest > metadata.last_sequence_number:
         yield _finding(
+            "sequence-number-not-given-out",
             Severity.BROKEN,
             "A snapshot has a sequence number that the table has not given out yet",
             f"{newest}, and last-sequence-number is {metadata.last_sequence_number}",
@@ -122,6 +135,7 @@ def _numbers(metadata: Metadata) -> Iterator[Finding]:
             before = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
             if before is not None and before.sequence_number > snapshot.sequence_number:
                 yield _finding(
+                    "sequence-number-below-parent",
                     Severity.BROKEN,
                     "A snapshot has a lower sequence number than its parent",
                     f"{snapshot.sequence_number} after {before.sequence_number}",
@@ -136,6 +150,7 @@ def _ids(metadata: Metadata) -> Iterator[Finding]:
     column = max((i for s in metadata.schemas.values() for i in struct_fields(s.schema)), default=0)
     if metadata.last_column_id is not None and column > metadata.last_column_id:
         yield _finding(
+            "column-id-not-given-out",
             Severity.BROKEN,
             "A column has an id that the table has not given out yet: the next column may get the same",
             f"{column}, and last-column-id is {metadata.last_column_id}",
@@ -144,6 +159,7 @@ def _ids(metadata: Metadata) -> Iterator[Finding]:
     part = max((f.field_id for s in metadata.specs.values() for f in s.fields), default=0)
     if metadata.last_partition_id is not None and part > metadata.last_partition_id:
         yield _finding(
+            "partition-id-not-given-out",
             Severity.BROKEN,
             "A partition field has an id that the table has not given out yet",
             f"{part}, and last-partition-id is {metadata.last_partition_id}",
@@ -156,6 +172,7 @@ def _logs(metadata: Metadata) -> Iterator[Finding]:
     back = [b for a, b in pairwise(times) if b < a]
     if back:
         yield _finding(
+            "snapshot-log-backwards",
             Severity.NOTE,
             "The snapshot log runs backwards: writers' clocks disagree",
             f"{len(back):,} of {len(times):,} entries are older than the one before",
@@ -163,6 +180,7 @@ def _logs(metadata: Metadata) -> Iterator[Finding]:
         )
     if metadata.snapshot_log and metadata.snapshot_log[-1].snapshot_id != metadata.current_snapshot_id != NO_SNAPSHOT:
         yield _finding(
+            "snapshot-log-not-current",
             Severity.ATTENTION,
             "The snapshot log does not end at the current snapshot: travelling to now leads elsewhere",
             f"it ends at {metadata.snapshot_log[-1].snapshot_id}",
@@ -176,7 +194,7 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
         current = version == metadata.current_snapshot_id
         severity = Severity.BROKEN if current else Severity.ATTENTION if version in line else Severity.NOTE
         claim = "The current snapshot cannot be read" if current else "A snapshot cannot be read any more"
-        yield _finding(severity, claim, str(reason), "Snapshots", str(version))
+        yield _finding("data-file-not-readable", severity, claim, str(reason), "Snapshots", str(version))
 
 
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
@@ -190,6 +208,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique(maintain_order=True)
     if twice.len():
         yield _finding(
+            "data-file-twice",
             Severity.BROKEN,
             "A data file is listed twice in the current snapshot: readers that do not look give its rows twice",
             _some(twice),
@@ -199,6 +218,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
         impossible = entries.filter(pl.col(column).is_null())["path"]  # as the manifests' reader gives what cannot be
         if impossible.len():
             yield _finding(
+                "file-counts-impossible",
                 Severity.BROKEN,
                 f"Files of the current snapshot are listed with {words} that no file has",
                 _some(impossible),
@@ -207,6 +227,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     late = entries.filter(pl.col("sequence_number") > max(current.sequence_number, metadata.last_sequence_number))
     if late.height:
         yield _finding(
+            "file-sequence-number-too-late",
             Severity.BROKEN,
             "A file has a later sequence number than its snapshot",
             _some(late["path"]),
@@ -216,6 +237,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     idle = deletes.height - len(applying(data, deletes, everywhere))
     if deletes.height and idle:
         yield _finding(
+            "delete-files-without-data",
             Severity.NOTE,
             "Delete files apply to no data file any more",
             f"{idle:,} of {deletes.height:,}",
@@ -229,6 +251,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
         wrong = data.filter((bounds[0] > bounds[1]).fill_null(False))
         if wrong.height:
             yield _finding(
+                "column-bounds-contradictory",
                 Severity.BROKEN,
                 f"Bounds of {leaf_name(path)} contradict each other: filters spare files that hold rows",
                 _some(wrong["path"]),
@@ -244,6 +267,7 @@ def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]
         held = entries.filter(pl.col("status") == status).height
         if not told.has_nulls() and int(told.sum()) != held:
             yield _finding(
+                "manifest-list-counts-differ",
                 Severity.ATTENTION,
                 f"The manifest list counts {word} files that its manifests do not: readers may pass one over",
                 f"{int(told.sum()):,} in the list, {held:,} in the manifests",
@@ -260,6 +284,7 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
         told = whole(text, None) if isinstance(text, str) else None
         if told is not None and told != number:
             yield _finding(
+                "summary-differs",
                 Severity.ATTENTION,
                 f"The summary of the current snapshot and its manifests differ in {key}",
                 f"{told:,} in the summary, {number:,} in the manifests",

@@ -186,5 +186,7 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
     ],
 )
 def test_the_verdict_counts(broken: int, attention: int, sentence: str) -> None:
-    found = [Finding(Severity.BROKEN, "b")] * broken + [Finding(Severity.ATTENTION, "a")] * attention
+    found = [Finding("a-finding", Severity.BROKEN, "b")] * broken + [
+        Finding("a-finding", Severity.ATTENTION, "a")
+    ] * attention
     assert views.health.findings.verdict(found) == sentence

@@ -58,7 +58,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
             help="Bytes of the latest version, and of removed files that versions which can still be read need"
             f"{', of the default branch' if found.refs > 1 else ''}.",
             trend=sampled(views.retention.cost.retained_course(found, past), "bytes") if now.ref is None else None,
-            attention=_is_claimed(now, "History costs"),
+            attention=_has_finding(now, "history-cost"),
         )
         small = facts_of_files.small_files
         tile(
@@ -92,7 +92,7 @@ def _log_tile(now: Opened) -> None:
         None if log.is_empty() else views.units.counted(log.height, "file"),
         help="What the table's own log takes: commits, checkpoints, metadata; by one listing.",
         trend=sampled(views.retention.cost.log_course(log), "bytes"),
-        attention=_is_claimed(now, "The log takes") or _is_claimed(now, "The checkpoint is stale"),
+        attention=_has_finding(now, "log-size") or _has_finding(now, "checkpoint-age"),
     )
 
 
@@ -257,5 +257,5 @@ def _is_finding(now: Opened, page: str) -> bool:
     )
 
 
-def _is_claimed(now: Opened, claim: str) -> bool:
-    return any(f.claim.startswith(claim) and f.severity in ("broken", "attention") for f in answers.findings(now))
+def _has_finding(now: Opened, finding_id: str) -> bool:
+    return any(f.id == finding_id and f.severity in ("broken", "attention") for f in answers.findings(now))

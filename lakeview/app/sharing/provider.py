@@ -49,6 +49,7 @@ lakeview share serve server.yaml               # shares, recipients, an audit lo
 LAKEVIEW_SHARE=server.yaml lakeview app        # this page tells about it"""
 
 WHOLE_FILES = Finding(
+    "files-shared-whole",
     Severity.ATTENTION,
     "Files are shared whole",
     "with every row and column in them; filters of a recipient spare reading and hide nothing",
@@ -56,6 +57,7 @@ WHOLE_FILES = Finding(
     rule="Delta Sharing protocol",
 )
 BOUNDS = Finding(
+    "bounds-shared",
     Severity.ATTENTION,
     "Minima and maxima are told",
     "they stand beside each file, so values can be learnt without reading a row",
@@ -87,7 +89,12 @@ def shares(told: Told) -> None:
     """Figures, warnings, tables, recipients and their tokens."""
     shared, recipients, tokens = told.shared(), told.recipients(cache.now), told.tokens(cache.now)
     finding_lines([WHOLE_FILES, BOUNDS])
-    finding_lines([Finding(Severity.ATTENTION, "The configuration is not understood whole", w) for w in told.warnings])
+    finding_lines(
+        [
+            Finding("configuration-not-understood", Severity.ATTENTION, "The configuration is not understood whole", w)
+            for w in told.warnings
+        ]
+    )
     with grid(186):
         tile(
             "Tables shared",

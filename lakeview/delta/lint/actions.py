@@ -25,6 +25,7 @@ def one_of_each(facts: LogFacts) -> Iterator[Finding]:
         twice = facts.commits.filter(pl.col(column) > 1)
         if twice.height:
             yield finding(
+                "action-twice-in-commit",
                 severity,
                 f"{_commits(twice.height)} {kind} actions",
                 f"{versions(twice['version'])}; readers may take any of them",
@@ -39,6 +40,7 @@ def one_of_each(facts: LogFacts) -> Iterator[Finding]:
         twice = facts.commits.filter(pl.col(column).is_not_null())
         if twice.height:
             yield finding(
+                "action-twice-for-one-key",
                 Severity.BROKEN,
                 f"{_commits(twice.height)} {kind} actions for one {'application' if kind == 'txn' else 'domain'}",
                 f"{versions(twice['version'])}; first for {twice[column][0]}",
@@ -64,6 +66,7 @@ def once_a_file(facts: LogFacts) -> Iterator[Finding]:
     ):
         if rows.height:
             yield finding(
+                "file-action-out-of-turn",
                 Severity.NOTE if claim.startswith("removed") else Severity.BROKEN,
                 f"{counted(rows.height, 'file')} {'is' if rows.height == 1 else 'are'} {claim}",
                 f"at {versions(rows['version'].unique(maintain_order=True))}: "
@@ -80,6 +83,7 @@ def read_versions(facts: LogFacts) -> Iterator[Finding]:
     if wrong.height:
         pairs = [f"v{v} read v{r}" for v, r in wrong.select("version", "read_version").head(3).iter_rows()]
         yield finding(
+            "read-version-not-older",
             Severity.ATTENTION,
             f"{counted(wrong.height, 'commit says it', 'commits say they')} read a version not older than "
             f"{'itself' if wrong.height == 1 else 'themselves'}",
@@ -104,6 +108,7 @@ def append_only(facts: LogFacts) -> Iterator[Finding]:
     wrong = before.filter(pl.col("on")).with_columns(pl.col("version") + 1)
     if wrong.height:
         yield finding(
+            "append-only-files-removed",
             Severity.BROKEN,
             f"{counted(wrong.height, 'file')} removed from an append-only table",
             f"at {versions(wrong['version'].unique(maintain_order=True))}: "

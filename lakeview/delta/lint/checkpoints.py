@@ -37,7 +37,7 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             # read it even where nothing older is there to compare it with
             inner = list(_inside(facts.checkpoint(files)))
         except (CorruptTableError, AccessDeniedError) as error:
-            yield finding(
+            yield finding("checkpoint-unreadable",
                 Severity.BROKEN, f"The checkpoint of v{files.version} cannot be read", error.message,
                 section="Checkpoints", place=files.names[0], remedy=error.fix,
             )  # fmt: skip
@@ -46,6 +46,7 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             continue
         if wrong or inner:
             yield finding(
+                "checkpoint-disagrees",
                 Severity.BROKEN,
                 f"The checkpoint of v{files.version} disagrees with the commits" if wrong else inner[0],
                 differing(wrong) if wrong else inner[-1],

@@ -40,6 +40,7 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
             wrong.append((version, found))
     if wrong:
         yield finding(
+            "checksum-disagrees",
             Severity.ATTENTION,
             f"{counted(len(wrong), 'version checksum disagrees', 'version checksums disagree')} with the log",
             f"{versions(v for v, _ in wrong)}; v{wrong[0][0]}: {differing(wrong[0][1])}",
@@ -49,6 +50,7 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
         )
     if garbled:
         yield finding(
+            "checksum-unreadable",
             Severity.NOTE,
             f"{counted(len(garbled), 'version checksum')} cannot be read",
             versions(garbled),
@@ -139,6 +141,7 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
             odd.append(f"{name}: {counted(twice, 'file')} twice, {extra:,} not as the commits leave them")
     if odd:
         yield finding(
+            "log-compaction-not-reconciled",
             Severity.ATTENTION,
             f"{counted(len(odd), 'log compaction is', 'log compactions are')} not reconciled",
             some(odd, limit=1),
@@ -148,6 +151,7 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         )
     if unreadable:
         yield finding(
+            "log-compaction-unreadable",
             Severity.ATTENTION,
             f"{counted(len(unreadable), 'log compaction')} cannot be read",
             some(unreadable),

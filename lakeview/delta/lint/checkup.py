@@ -150,10 +150,17 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
         found += own
         subject = area.subject(facts)
         if whole and subject is not None and all(f.severity is Severity.NOTE for f in own):
-            found.append(finding(Severity.PASS, area.passed, subject, section=area.section))
+            found.append(finding("check-passed", Severity.PASS, area.passed, subject, section=area.section))
     return sorted(found, key=lambda f: _ORDER.index(f.severity))
 
 
 def _unchecked(run: Check, error: LakeviewError) -> Finding:
     what = (run.__doc__ or run.__name__).splitlines()[0].rstrip(".")
-    return Finding(Severity.NOTE, f"Could not be checked: {what}", error.message, place=error.place, remedy=error.fix)
+    return Finding(
+        "check-not-possible",
+        Severity.NOTE,
+        f"Could not be checked: {what}",
+        error.message,
+        place=error.place,
+        remedy=error.fix,
+    )

@@ -35,6 +35,7 @@ def paths(facts: LogFacts) -> Iterator[Finding]:
         return
     cloned = facts.commits.filter(pl.col("operation").str.to_uppercase() == "CLONE").height > 0
     yield finding(
+        "files-outside-table",
         Severity.NOTE if cloned else Severity.ATTENTION,
         f"{counted(outside.height, 'live file lies', 'live files lie')} outside the table",
         some(outside["path"].head(3).to_list(), outside.height) + ("; the table is a clone" if cloned else ""),
@@ -60,6 +61,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
     gone = found.filter(pl.col("stored").is_null())
     if gone.height:
         yield finding(
+            "live-files-missing",
             Severity.BROKEN,
             f"{counted(gone.height, 'live file is', 'live files are')} missing from the store",
             f"{some(gone['path'].sort().head(3).to_list(), gone.height)}; of {live.height:,} live files",
@@ -76,6 +78,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
         if those.is_empty():
             continue
         yield finding(
+            "live-files-without-size",
             Severity.BROKEN,
             f"{counted(those.height, 'live file')} of {what}",
             some(those["path"].head(3).to_list(), those.height),
@@ -88,6 +91,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
     if other.height:
         row = other.sort("path").row(0, named=True)
         yield finding(
+            "live-files-other-size",
             Severity.ATTENTION,
             f"{counted(other.height, 'live file has', 'live files have')} another size than the log says",
             f"{row['path']}: {row['stored']:,} bytes stored, {row['size']:,} recorded",
@@ -119,6 +123,7 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
     if gone:
         first = min(gone)
         yield finding(
+            "deletion-vector-files-missing",
             Severity.BROKEN,
             f"{counted(len(gone), 'deletion vector file is', 'deletion vector files are')} missing from the store",
             f"{some(sorted(gone))}; for {gone[first]}",
@@ -129,6 +134,7 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
         )
     if broken:
         yield finding(
+            "deletion-vector-unreadable",
             Severity.BROKEN,
             f"{counted(len(broken), 'deletion vector descriptor')} cannot be read",
             broken[0],
@@ -164,6 +170,7 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
     if alone.height:
         age = "older than a day" if facts.now is not None else "some may belong to a commit under way"
         yield finding(
+            "orphan-files",
             Severity.NOTE,
             f"{counted(alone.height, 'file')} in the folder {'is' if alone.height == 1 else 'are'} named by no commit",
             f"{int(alone['size'].sum()):,} bytes; {age}: {some(alone['name'].head(3).to_list(), alone.height)}",
@@ -202,7 +209,7 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
         )
     )
     if lacking.height:
-        yield finding(
+        yield finding("partition-value-missing",
             Severity.BROKEN,
             f"{counted(lacking.height, 'live file lacks', 'live files lack')} a partition value",
             f"{some(lacking['path'].head(3).to_list(), lacking.height)}; partition columns: {some(sorted(wanted))}",
@@ -211,7 +218,7 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
         )  # fmt: skip
     extra = keys.explode("keys").drop_nulls("keys").filter(~pl.col("keys").is_in(sorted(wanted)))
     if extra.height:
-        yield finding(
+        yield finding("partition-value-superfluous",
             Severity.ATTENTION,
             f"{counted(extra['path'].n_unique(), 'live file has', 'live files have')} values for columns that are no"
             " partition columns",
@@ -234,6 +241,7 @@ def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
     if bad.len():
         files = live.filter(text.is_in(bad.implode()))
         yield finding(
+            "partition-value-of-other-type",
             Severity.BROKEN,
             f"{counted(bad.len(), 'partition value')} of {field.name} {'is' if bad.len() == 1 else 'are'} no"
             f" {field.type}",
@@ -254,6 +262,7 @@ def keys_once(facts: LogFacts) -> Iterator[Finding]:
     if twice.height:
         names = twice["path"].unique(maintain_order=True)
         yield finding(
+            "file-live-twice",
             Severity.BROKEN,
             f"{counted(names.len(), 'file is', 'files are')} live with two deletion vectors at once",
             some(names.head(3).to_list(), names.len()),

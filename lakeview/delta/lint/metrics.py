@@ -66,6 +66,7 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
             )
     if empty:
         yield finding(
+            "metrics-count-empty-files",
             Severity.NOTE,
             f"{counted(len(empty), 'commit counts', 'commits count')} more files than {_its(len(empty))} actions add",
             f"{some([text for _, text in empty], limit=1)}; Spark counts files without rows that it then leaves out",
@@ -74,6 +75,7 @@ def agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
         )
     if wrong:
         yield finding(
+            "metrics-disagree",
             Severity.ATTENTION,
             f"{counted(len(wrong), 'commit did', 'commits did')} something else than {_its(len(wrong))} metrics say",
             some([text for _, text in wrong]),

@@ -16,6 +16,7 @@ def names(facts: LogFacts) -> Iterator[Finding]:
     slips = {k: near for k in unknown if (near := nearest(k)) is not None}
     if slips:
         yield finding(
+            "property-misspelt",
             Severity.ATTENTION,
             f"{counted(len(slips), 'property is', 'properties are')} misspelt and without effect",
             some([f"{k} (meant: {near})" for k, near in slips.items()]),
@@ -27,6 +28,7 @@ def names(facts: LogFacts) -> Iterator[Finding]:
     rest = [k for k in unknown if k not in slips]
     if rest:
         yield finding(
+            "property-unknown",
             Severity.NOTE,
             f"{counted(len(rest), 'delta property is', 'delta properties are')} known to no engine",
             some(rest),
@@ -46,6 +48,7 @@ def values(facts: LogFacts) -> Iterator[Finding]:
     ]
     if wrong:
         yield finding(
+            "property-value-refused",
             Severity.ATTENTION,
             f"{counted(len(wrong), 'property has a value', 'properties have values')} that engines refuse or ignore",
             some(wrong),

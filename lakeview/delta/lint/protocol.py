@@ -29,7 +29,7 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
     reader, writer = protocol.min_reader_version, protocol.min_writer_version
     pair = f"reader {reader}, writer {writer}"
     if not (1 <= reader <= MAX_READER_VERSION and 1 <= writer <= MAX_WRITER_VERSION):
-        yield finding(
+        yield finding("protocol-unknown",
             Severity.BROKEN, f"No specification knows this protocol: {pair}",
             f"readers go from 1 to {MAX_READER_VERSION}, writers from 1 to {MAX_WRITER_VERSION}",
             section="Protocol Evolution", place="protocol",
@@ -46,12 +46,12 @@ _SECTION = "Table Features"
 
 def _odd_pair(reader: int, writer: int, pair: str) -> Iterator[Finding]:
     if reader == 3 and writer < 7:
-        yield finding(
+        yield finding("reader-three-without-writer-seven",
             Severity.BROKEN, f"An odd pair of protocol versions: {pair}", "reader 3 needs writer 7",
             section=_SECTION, place="protocol", remedy="raise the writer version and list the features",
         )  # fmt: skip
     elif reader == 2 and writer < 5:
-        yield finding(
+        yield finding("reader-two-without-writer-five",
             Severity.ATTENTION, f"An odd pair of protocol versions: {pair}",
             "reader 2 stands for column mapping, which writers know from version 5 on",
             section="Reader Version Requirements", place="protocol", remedy="raise the writer version to 5",
@@ -65,12 +65,12 @@ def _lists_of_versions(protocol: Protocol, pair: str) -> Iterator[Finding]:
         ("writerFeatures", protocol.min_writer_version, 7, protocol.writer_features),
     ):
         if version == needed and features is None:
-            yield finding(
+            yield finding("feature-list-missing",
                 Severity.BROKEN, f"The protocol has no {name}", f"{pair}: the list must be there, if empty",
                 section=_SECTION, place="protocol", remedy=f"the writer has to name its features in {name}",
             )  # fmt: skip
         elif version < needed and features:
-            yield finding(
+            yield finding("feature-list-superfluous",
                 Severity.ATTENTION, f"{name} stand in a protocol that has none", f"{pair}; {some(features)}",
                 section=_SECTION, place="protocol", remedy="no engine has to look at them: raise the versions",
             )  # fmt: skip
@@ -82,7 +82,7 @@ def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
     listed = frozenset(others)
     writer = protocol.min_writer_version
     if writer == 7 and (lonely := [f for f in own if f not in listed]):
-        yield finding(
+        yield finding("reader-feature-not-for-writers",
             Severity.BROKEN,
             f"{counted(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
             some(lonely), section=_SECTION, place="protocol",
@@ -91,7 +91,7 @@ def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
     # reader 2 stands for column mapping
     for_readers = {*own, "columnMapping"} if protocol.min_reader_version == 2 else set(own)
     if half := [f for f in others if f in READER_AND_WRITER and f not in for_readers]:
-        yield finding(
+        yield finding("writer-feature-not-for-readers",
             Severity.BROKEN,
             f"{counted(len(half), 'feature that readers need is', 'features that readers need are')} listed for writers"
             " only",
@@ -228,6 +228,7 @@ def _undeclared(signs: Mapping[str, str | None], declared: frozenset[str], proto
             # a property without its feature has no force; values of the type, and vectors, are there all the same
             real = heavy and any(not s.startswith("delta.enable") and n != "columnMapping" for n, s in names.items())
             yield finding(
+                "feature-undeclared",
                 Severity.BROKEN if real else Severity.ATTENTION,
                 f"{counted(len(names), 'feature is', 'features are')} used and not declared: {some(list(names))}",
                 f"{some(list(names.values()))}; reader {protocol.min_reader_version}, writer "
@@ -243,6 +244,7 @@ def _unused(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Findin
     unused = sorted(n for n in listed - _COME_ALONG if n in signs and signs[n] is None)
     if unused:
         yield finding(
+            "feature-unused",
             Severity.NOTE,
             f"{counted(len(unused), 'feature is', 'features are')} declared and not used",
             some(unused, limit=6),
@@ -261,6 +263,7 @@ def domains_declared(facts: LogFacts) -> Iterator[Finding]:
         return
     version, action = facts.domains[0]
     yield finding(
+        "domain-without-feature",
         Severity.ATTENTION,
         "Metadata domains in a table without the feature domainMetadata",
         f"{counted(len(facts.domains), 'action')}; first {action.domain} at v{version}",

@@ -12,6 +12,7 @@ _LONGEST = 120
 
 
 def finding(
+    finding_id: str,
     severity: Severity,
     claim: str,
     evidence: str = "",
@@ -23,7 +24,7 @@ def finding(
     page: str | None = "timeline",
 ) -> Finding:
     """A Finding whose rule is a section of the protocol."""
-    return Finding(severity, claim, evidence, threshold, place, f"{PROTOCOL}, {section}", remedy, page)
+    return Finding(finding_id, severity, claim, evidence, threshold, place, f"{PROTOCOL}, {section}", remedy, page)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

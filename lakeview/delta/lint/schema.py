@@ -24,7 +24,7 @@ def readable(facts: LogFacts) -> Iterator[Finding]:
     if metadata is None:
         return
     if metadata.schema_string is None:
-        yield finding(
+        yield finding("schema-missing",
             Severity.ATTENTION, "The table has no schema", "metaData without schemaString: some engines refuse it",
             section=_SECTION, place="metaData.schemaString", remedy="set a schema with the engine that wrote it",
             page="schema",
@@ -35,7 +35,7 @@ def readable(facts: LogFacts) -> Iterator[Finding]:
         schema = parse_schema(metadata.schema_string, mapped=facts.mapped, max_depth=depth)
         partition_fields(schema, metadata.partition_columns or [])
     except CorruptTableError as error:
-        yield finding(
+        yield finding("schema-unusable",
             Severity.BROKEN, "The schema cannot be used", error.message,
             section=_SECTION, place=error.place, remedy=error.fix, page="schema",
         )  # fmt: skip
@@ -47,20 +47,20 @@ def names_and_types(facts: LogFacts) -> Iterator[Finding]:
         return
     twice = list(_twice(facts.schema.fields, ""))
     if twice:
-        yield finding(
+        yield finding("column-name-twice",
             Severity.BROKEN, f"{counted(len(twice), 'column name')} given twice, but for case", some(twice),
             section=_SECTION, place=twice[0], remedy="rename one of them: most engines tell no case apart",
             page="schema",
         )  # fmt: skip
     unknown = [f"{path}: {name}" for path, f in every_field(facts.schema.fields) for name in _unknown(f.type)]
     if unknown:
-        yield finding(
+        yield finding("column-type-unknown",
             Severity.ATTENTION, f"{counted(len(unknown), 'column')} of a type no specification knows", some(unknown),
             section=_SECTION, place=unknown[0].partition(":")[0],
             remedy="rows of it can only be read by the engine that wrote them", page="schema",
         )  # fmt: skip
     if 0 < len(facts.schema) == len(_partitions(facts)):
-        yield finding(
+        yield finding("only-partition-columns",
             Severity.ATTENTION, "Every column is a partition column", some(facts.schema.names),
             section="Change Metadata", place="metaData.partitionColumns",
             remedy="most engines refuse such a table: keep a column in the files", page="schema",
@@ -107,7 +107,7 @@ def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str])
     section = "Column Mapping"
     bare = [path for path, f in fields if f.id is None or f.physical_name is None]
     if bare:
-        yield finding(
+        yield finding("column-mapping-missing",
             Severity.BROKEN, f"{counted(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name",
             some(bare), section=section, place=bare[0],
             remedy="the writer ignores column mapping: restore the metaData action before it", page="schema",
@@ -115,13 +115,13 @@ def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str])
     ids = Counter(f.id for _, f in fields if f.id is not None)
     same = [f"{path} (id {f.id})" for path, f in fields if f.id is not None and ids[f.id] > 1]
     if same:
-        yield finding(
+        yield finding("column-mapping-id-shared",
             Severity.BROKEN, f"{counted(len(same), 'column shares its', 'columns share their')} mapping id", some(same),
             section=section, place=same[0], remedy="ids are unique in the whole schema: restore the metaData action",
             page="schema",
         )  # fmt: skip
     if physical:
-        yield finding(
+        yield finding("physical-name-shared",
             Severity.BROKEN,
             f"{counted(len(physical), 'column shares its', 'columns share their')} physical name",
             some(physical), section=section, place=physical[0],
@@ -132,7 +132,7 @@ def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str])
 def _highest_id(ids: Sequence[int], properties: Mapping[str, str]) -> Iterator[Finding]:
     highest, limit = max(ids, default=0), long(properties.get("delta.columnMapping.maxColumnId"))
     if ids and (limit is None or limit < highest):
-        yield finding(
+        yield finding("max-column-id-too-low",
             Severity.ATTENTION,
             "delta.columnMapping.maxColumnId is lower than an id in use" if limit is not None
             else "delta.columnMapping.maxColumnId is not set",

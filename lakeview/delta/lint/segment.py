@@ -41,6 +41,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
         previous = version
     if catalog := sorted(facts.features & CATALOG_FEATURES):
         yield finding(
+            "catalog-managed",
             Severity.NOTE,
             "A catalog manages this table: only the commits that it has published were examined",
             some(catalog),
@@ -52,6 +53,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
     if bad.height:
         harmless = newest_base >= bad["version"].max()  # type: ignore[operator]  # an Int64 column that is not empty
         yield finding(
+            "commit-unreadable",
             Severity.ATTENTION if harmless else Severity.BROKEN,
             f"{counted(bad.height, 'commit')} cannot be read",
             some(bad["trouble"].head(1).to_list(), bad.height, limit=1),
@@ -61,6 +63,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
         )
     elif facts.trouble is not None and facts.trouble.kind not in _SAID_ELSEWHERE:
         yield finding(
+            "latest-version-not-rebuilt",
             Severity.BROKEN,
             f"version {facts.log.latest} cannot be rebuilt",
             facts.trouble.message,
@@ -74,6 +77,7 @@ def _gap(previous: int, version: int, bridged: bool) -> Finding:
     first, last = previous + 1, version - 1
     if previous < 0 and bridged:
         return finding(
+            "first-commit-without-checkpoint",
             Severity.NOTE,
             f"The commits begin at v{version}, which no checkpoint supports",
             "what lies before the oldest checkpoint cannot be rebuilt; a clean-up leaves a log like this",
@@ -84,6 +88,7 @@ def _gap(previous: int, version: int, bridged: bool) -> Finding:
     claim = f"The log has a gap: {missing} {'is' if first == last else 'are'} missing"
     evidence = "a later checkpoint bridges it for newer versions" if bridged else "no checkpoint lies above it"
     return finding(
+        "commits-missing",
         Severity.ATTENTION if bridged else Severity.BROKEN,
         claim,
         evidence,
@@ -102,6 +107,7 @@ def multi_part(facts: LogFacts) -> Iterator[Finding]:
             continue
         missing = sorted(set(range(1, min(int(count), 10_000) + 1)) - set(group["part"]))
         yield finding(
+            "checkpoint-incomplete",
             Severity.ATTENTION,
             f"The checkpoint of v{version} is incomplete: {group.height:,} of {int(count):,} parts are there",
             f"missing: part {some(missing)}" if missing else "its parts do not number from 1 on",
@@ -112,6 +118,7 @@ def multi_part(facts: LogFacts) -> Iterator[Finding]:
     features = facts.features
     if parts.height and "v2Checkpoint" in features:
         yield finding(
+            "multi-part-with-v2-feature",
             Severity.ATTENTION,
             "Multi-part checkpoints in a table with v2Checkpoint",
             f"at {versions(parts['version'].unique().sort())}",
@@ -122,6 +129,7 @@ def multi_part(facts: LogFacts) -> Iterator[Finding]:
     v2 = [c for c in facts.checkpoints if c.is_v2]
     if v2 and facts.latest_protocol is not None and "v2Checkpoint" not in features:
         yield finding(
+            "v2-checkpoint-without-feature",
             Severity.ATTENTION,
             "V2 checkpoints in a table without the feature v2Checkpoint",
             f"at {versions(c.version for c in v2)}",
@@ -141,6 +149,7 @@ def log_tail(facts: LogFacts) -> Iterator[Finding]:
         return
     since = f"since the checkpoint of v{newest}" if newest >= 0 else "and no checkpoint"
     yield finding(
+        "checkpoint-overdue",
         Severity.ATTENTION,
         f"{tail.height:,} commits {since}",
         f"{int(tail['size'].sum()):,} bytes to read at every opening; the interval is {interval:,}",
@@ -160,13 +169,13 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
     hint = _parse(data)
     version = None if hint is None else long(hint.get("version"))
     if hint is None or version is None:
-        yield finding(
+        yield finding("last-checkpoint-unreadable",
             Severity.ATTENTION, "_last_checkpoint cannot be read", f"{len(data or b'')} bytes that hold no version",
             section=section, place=name, remedy="delete it, or write a checkpoint: readers then list the folder",
         )  # fmt: skip
         return
     if not any(c.version == version for c in facts.checkpoints):
-        yield finding(
+        yield finding("last-checkpoint-without-checkpoint",
             Severity.ATTENTION, f"_last_checkpoint names v{version}, which has no complete checkpoint",
             f"complete ones: {versions([c.version for c in facts.checkpoints[-3:]]) or 'none'}",
             section=section, place=name, remedy="delete it, or write a checkpoint",
@@ -183,21 +192,21 @@ def _hint_itself(facts: LogFacts, hint: dict[str, Any], version: int, data: byte
     """Whether `_last_checkpoint` is current, sound by its own checksum, and names a file that is there."""
     newest = facts.checkpoints[-1].version
     if version < newest:
-        yield finding(
+        yield finding("last-checkpoint-stale",
             Severity.NOTE, f"_last_checkpoint is stale: it names v{version}, the newest checkpoint is v{newest}",
             "readers that trust it read more commits than they need",
             section=_HINT_SECTION, place=_HINT,
         )  # fmt: skip
     text = hint.get("checksum")
     if isinstance(text, str) and text != checksum(data):
-        yield finding(
+        yield finding("last-checkpoint-checksum",
             Severity.ATTENTION, "_last_checkpoint fails its own checksum", f"it says {text}, its content gives "
             f"{checksum(data)}", section="JSON checksum", place=_HINT,
             remedy="delete it, or write a checkpoint",
         )  # fmt: skip
     named = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
     if isinstance(named, str) and named.rpartition("/")[2] not in facts.listing["name"]:
-        yield finding(
+        yield finding("last-checkpoint-names-missing-file",
             Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(named),
             section=_HINT_SECTION, place=_HINT, remedy="delete it, or write a checkpoint",
         )  # fmt: skip
@@ -214,6 +223,7 @@ def _other_checkpoint(facts: LogFacts, hint: dict[str, Any], version: int) -> It
         # some writers put the checkpoint's bytes, or 1, where its number of actions belongs: no reader minds
         harmless = all(what == "size" for what, _, _ in fewest)
         yield finding(
+            "last-checkpoint-describes-another",
             Severity.NOTE if harmless else Severity.ATTENTION,
             f"_last_checkpoint describes another checkpoint than the one of v{version}",
             differing(fewest),

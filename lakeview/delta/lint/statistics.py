@@ -28,6 +28,7 @@ def present(facts: LogFacts) -> Iterator[Finding]:
     if silent.height:
         verb = "does not count its" if silent.height == 1 else "do not count their"
         yield finding(
+            "rows-not-counted",
             Severity.NOTE,
             f"{silent.height:,} of {live.height:,} live files {verb} rows",
             some(silent["path"].head(3).to_list(), silent.height),
@@ -38,7 +39,7 @@ def present(facts: LogFacts) -> Iterator[Finding]:
         )
     negative = live.filter(pl.col("stats").str.contains(_NEGATIVE))
     if negative.height:
-        yield finding(
+        yield finding("negative-counts",
             Severity.BROKEN, f"{counted(negative.height, 'live file')} with a negative number of rows or nulls",
             some(negative["path"].head(3).to_list(), negative.height), section=_SECTION, place=negative["path"][0],
             remedy="write the statistics of these files again", page="files",
@@ -64,7 +65,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
         ),
     ):
         if rows.height:
-            yield finding(
+            yield finding("deletion-vector-cardinality",
                 Severity.BROKEN, f"{counted(rows.height, 'live file')} with {claim}",
                 f"{short(rows['path'][0])} {evidence.format(**rows.row(0, named=True))}",
                 section="Deletion Vectors", place=rows["path"][0],
@@ -72,7 +73,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
             )  # fmt: skip
     silent = marked.filter(pl.col("records").is_null())
     if silent.height:
-        yield finding(
+        yield finding("deletion-vector-without-row-count",
             Severity.BROKEN, f"{counted(silent.height, 'live file')} with a deletion vector and no numRecords",
             some(silent["path"].head(3).to_list(), silent.height), section="Deletion Vectors",
             place=silent["path"][0], remedy="write the file again: how many rows are left is unknown", page="files",
@@ -113,6 +114,7 @@ def contradictions(facts: LogFacts) -> Iterator[Finding]:
         if cases:
             path, column_name, what = cases[0]
             yield finding(
+                "statistics-contradictory",
                 Severity.BROKEN if cases is not hollow else Severity.ATTENTION,
                 f"Statistics contradict themselves: {counted(len(cases), 'column')} of files {claim}",
                 f"{column_name} in {short(path)}: {what}",
@@ -143,6 +145,7 @@ def tight(facts: LogFacts) -> Iterator[Finding]:
     )
     if loose.height:
         yield finding(
+            "bounds-claimed-tight",
             Severity.NOTE,
             f"{counted(loose.height, 'file has', 'files have')} deleted rows and say their bounds are tight",
             some(loose["path"].head(3).to_list(), loose.height),

@@ -26,6 +26,7 @@ def file_times(facts: LogFacts) -> Iterator[Finding]:
     if wrong.height:
         largest = int(wrong["back"].max())  # type: ignore[arg-type]  # an Int64 column that is not empty
         yield finding(
+            "commit-times-decrease",
             Severity.ATTENTION if largest >= _SECOND else Severity.NOTE,
             f"{counted(wrong.height, 'commit is', 'commits are')} dated before the one before",
             f"{versions(wrong['version'])}; by up to {largest / _SECOND:,.3f} s",
@@ -50,6 +51,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     missing = told.filter(pl.col("in_commit").is_null())
     if missing.height:
         yield finding(
+            "in-commit-timestamp-missing",
             Severity.BROKEN,
             f"{counted(missing.height, 'commit lacks', 'commits lack')} the in-commit timestamp the table asks for",
             versions(missing["version"]),
@@ -60,6 +62,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     late = told.filter(~pl.col("info_first") & pl.col("in_commit").is_not_null())
     if late.height:
         yield finding(
+            "commit-info-not-first",
             Severity.ATTENTION,
             f"commitInfo is not the first action of {counted(late.height, 'commit')}",
             f"{versions(late['version'])}; readers look for the time in the first line only",
@@ -71,6 +74,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     wrong = known.filter(pl.col("in_commit") <= pl.col("in_commit").shift(1))
     if wrong.height:
         yield finding(
+            "in-commit-timestamps-decrease",
             Severity.BROKEN,
             f"In-commit timestamps do not increase at {counted(wrong.height, 'commit')}",
             versions(wrong["version"]),

@@ -39,6 +39,7 @@ class SharedPast:
             return []
         return [
             Finding(
+                "history-partly-shared",
                 Severity.NOTE,
                 "Its history is not shared" if first is None else "Only a part of its history is shared",
                 reason,

@@ -79,6 +79,7 @@ class Profile:
             state = "has expired" if now >= self.expires else "expires soon"
             found.append(
                 Finding(
+                    "profile-expiry",
                     Severity.BROKEN if now >= self.expires else Severity.ATTENTION,
                     f"The profile {state}",
                     f"its credentials end on {self.expires:%Y-%m-%d at %H:%M} UTC",
@@ -90,6 +91,7 @@ class Profile:
         if self.readable_by_others:
             found.append(
                 Finding(
+                    "profile-readable-by-others",
                     Severity.ATTENTION,
                     "Others on this machine can read the profile",
                     "it holds a credential, and its permissions let group or others read it",

@@ -266,6 +266,7 @@ class SharedTable(OneLine):
         found += self._past.findings(self._latest)
         found.append(
             Finding(
+                "log-not-shared",
                 Severity.NOTE,
                 "Its log is not shared",
                 "commits, removed files and checkpoints of a shared table are known to its server only",

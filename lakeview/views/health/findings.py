@@ -30,7 +30,7 @@ from lakeview.views.units import (
     format_version,
 )
 
-UNREADABLE = "This version cannot be read"
+UNREADABLE = "version-unreadable"
 
 MOST_RULES_NAMED = 3
 
@@ -100,8 +100,8 @@ def worst_first(found: Iterable[Finding]) -> list[Finding]:
 
 def verdict(found: Sequence[Finding]) -> str:
     """One sentence over the findings: `Readable and fresh, but three things need attention`."""
-    claims = {f.claim for f in found}
-    state = "Readable and fresh" if ON_TIME in claims else "Readable"
+    ids = {f.id for f in found}
+    state = "Readable and fresh" if ON_TIME in ids else "Readable"
     broken = sum(f.severity is Severity.BROKEN for f in found)
     attention = sum(f.severity is Severity.ATTENTION for f in found)
     parts = []
@@ -110,7 +110,7 @@ def verdict(found: Sequence[Finding]) -> str:
     if attention:
         things = _number(attention) if not broken else f"{_number(attention).split(' ')[0]}"
         parts.append(f"{things} {'needs' if attention == 1 else 'need'} attention")
-    if UNREADABLE in claims:
+    if UNREADABLE in ids:
         return f"Not readable: {' and '.join(parts)}"
     if parts:
         return f"{state}, but {' and '.join(parts)}"
@@ -132,6 +132,7 @@ def rule_findings(kept: KeptRules) -> list[Finding]:
     more = f"; and {broken.height - MOST_RULES_NAMED:,} more" if broken.height > MOST_RULES_NAMED else ""
     return [
         Finding(
+            "constraint-violated",
             Severity.ATTENTION,
             claim,
             f"{'; '.join(told)}{more}",
@@ -146,11 +147,12 @@ def rule_findings(kept: KeptRules) -> list[Finding]:
 def _files(snapshot: Snapshot) -> list[Finding]:
     facts = file_facts(snapshot.files)
     if facts.files == 0:
-        return [Finding(Severity.NOTE, "The table holds no files", "no rows at this version", page="files")]
+        return [Finding("no-files", Severity.NOTE, "The table holds no files", "no rows at this version", page="files")]
     found = []
     if facts.files_without_size:
         found.append(
             Finding(
+                "impossible-file-sizes",
                 Severity.ATTENTION,
                 f"{facts.files_without_size:,} of {facts.files:,} files are recorded with a size that no file has",
                 "how many bytes the table takes is unknown",
@@ -180,7 +182,17 @@ def _files(snapshot: Snapshot) -> list[Finding]:
         remedy = "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer"
         effect, run = "a query opens and plans many files for little data", command("compact", snapshot)
         found.append(
-            Finding(Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="files", effect=effect, command=run)
+            Finding(
+                "small-files",
+                Severity.ATTENTION,
+                claim,
+                evidence,
+                limit,
+                remedy=remedy,
+                page="files",
+                effect=effect,
+                command=run,
+            )
         )
     if facts.deleted_records:
         rows = int(snapshot.files["records"].sum())
@@ -188,6 +200,7 @@ def _files(snapshot: Snapshot) -> list[Finding]:
         heavy = share is not None and share >= DELETED_SHARE
         found.append(
             Finding(
+                "deleted-rows",
                 Severity.ATTENTION if heavy else Severity.PASS,
                 "Deleted rows pile up in files" if heavy else "Deleted rows in files are few",
                 f"{counted(facts.files_with_deletes, 'file')}, {format_count(facts.deleted_records, exact=True)} rows, "
@@ -214,6 +227,7 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
     if silent.is_empty():
         return [
             Finding(
+                "files-with-row-counts",
                 Severity.PASS,
                 "Every file counts its rows",
                 counted(files.height, "file"),
@@ -228,6 +242,7 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
     share = silent_bytes / size if size and silent_bytes is not None else None
     return [
         Finding(
+            "files-without-statistics",
             Severity.ATTENTION,
             f"{silent.height:,} of {files.height:,} files {what}",
             f"{format_percent(share)} of the bytes; {spared}, and {unknown} unknown",
@@ -248,14 +263,32 @@ def _partitions(snapshot: Snapshot) -> list[Finding]:
         evidence = f"{counted(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
         remedy = "compact this partition"
         found.append(
-            Finding(Severity.ATTENTION, claim, evidence, limit, skew.most_files, remedy=remedy, page="partitions")
+            Finding(
+                "partition-file-skew",
+                Severity.ATTENTION,
+                claim,
+                evidence,
+                limit,
+                skew.most_files,
+                remedy=remedy,
+                page="partitions",
+            )
         )
     if skew.bytes_ratio is not None and skew.bytes_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
         evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
         remedy = "partition by something more even, or cluster instead"
         found.append(
-            Finding(Severity.ATTENTION, claim, evidence, limit, skew.largest, remedy=remedy, page="partitions")
+            Finding(
+                "partition-byte-skew",
+                Severity.ATTENTION,
+                claim,
+                evidence,
+                limit,
+                skew.largest,
+                remedy=remedy,
+                page="partitions",
+            )
         )
     missing = missing_partitions(snapshot)
     if missing:
@@ -264,7 +297,14 @@ def _partitions(snapshot: Snapshot) -> list[Finding]:
         evidence = f"{', '.join(missing[:3])}{more}, between {counted(sizes.height, 'partition')} that are there"
         found.append(
             Finding(
-                Severity.ATTENTION, claim, evidence, "no gap", missing[0], remedy="load it again", page="partitions"
+                "partitions-missing",
+                Severity.ATTENTION,
+                claim,
+                evidence,
+                "no gap",
+                missing[0],
+                remedy="load it again",
+                page="partitions",
             )
         )
     return found
@@ -280,8 +320,9 @@ def _versions(versions: pl.DataFrame, shown: int) -> list[Finding]:
     remedy = "restore the missing file from a backup, or write the version off"
     found = [
         Finding(
-            Severity.BROKEN,
             UNREADABLE,
+            Severity.BROKEN,
+            "This version cannot be read",
             reason or "the log does not say why",
             "the version that is looked at",
             format_version(shown),
@@ -299,6 +340,7 @@ def _versions(versions: pl.DataFrame, shown: int) -> list[Finding]:
         claim = f"{broken} cannot be read"
         found.append(
             Finding(
+                "versions-unreadable",
                 Severity.BROKEN,
                 claim,
                 evidence,
@@ -308,13 +350,17 @@ def _versions(versions: pl.DataFrame, shown: int) -> list[Finding]:
                 page="timeline",
             )
             if many
-            else Finding(Severity.NOTE, claim, evidence)
+            else Finding("versions-unreadable", Severity.NOTE, claim, evidence)
         )
     gone = runs_text(runs, "gone")
     if gone is not None:
         reasons = ribbon.filter(pl.col("state") == "gone")["reason"].drop_nulls()
         evidence = reasons.to_list()[-1] if reasons.len() else "older than what the log still holds"
-        found.append(Finding(Severity.NOTE, f"{gone} can no longer be read", evidence, place=gone, page="timeline"))
+        found.append(
+            Finding(
+                "versions-gone", Severity.NOTE, f"{gone} can no longer be read", evidence, place=gone, page="timeline"
+            )
+        )
     return found
 
 
@@ -327,9 +373,9 @@ def _cadence(commits: pl.DataFrame, now: datetime) -> list[Finding]:
     )
     limit = "twice the usual gap, and longer than nearly all before"
     if rhythm.late:
-        claim, remedy = LATE, "see whether the writer still runs"
-        return [Finding(Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="timeline")]
-    return [Finding(Severity.PASS, ON_TIME, evidence, limit, page="timeline")]
+        claim, remedy = "No new data for longer than usual", "see whether the writer still runs"
+        return [Finding(LATE, Severity.ATTENTION, claim, evidence, limit, remedy=remedy, page="timeline")]
+    return [Finding(ON_TIME, Severity.PASS, "The last commit is on time", evidence, limit, page="timeline")]
 
 
 def _loads(line: pl.DataFrame) -> list[Finding]:
@@ -345,6 +391,7 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
         remedy = "compare it with the version before"
         found.append(
             Finding(
+                "load-too-large",
                 Severity.ATTENTION,
                 claim,
                 evidence,
@@ -365,7 +412,9 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
         first = format_version(largest["version"])
         evidence = f"{first}: {format_count(largest['records_added'])} rows, {largest['note']}"
         commit = largest["version"]
-        found.append(Finding(Severity.NOTE, claim, evidence, place=first, page="timeline", commit=commit))
+        found.append(
+            Finding("bad-loads-repaired", Severity.NOTE, claim, evidence, place=first, page="timeline", commit=commit)
+        )
     return found
 
 
@@ -391,7 +440,9 @@ def _late(arrivals: pl.DataFrame | None) -> list[Finding]:
     evidence = f"first rows by {first}, after later ones{more}"
     claim = f"{row['partition_text']} arrived {row['note']}"
     limit = "in the order of the partitions"
-    return [Finding(Severity.ATTENTION, claim, evidence, limit, row["partition_text"], page="partitions")]
+    return [
+        Finding("partition-late", Severity.ATTENTION, claim, evidence, limit, row["partition_text"], page="partitions")
+    ]
 
 
 def _number(n: int) -> str:

@@ -28,7 +28,13 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
     who = {row["version"]: row for row in timeline.select("version", "timestamp", "writer").iter_rows(named=True)}
     order = {version: place for place, version in enumerate(timeline["version"])}
     found = [
-        _finding(version, parts, who[version]["timestamp"], who[version]["writer"], back.get(version))
+        _finding(
+            version,
+            parts,
+            who[version]["timestamp"],
+            who[version]["writer"],
+            back.get(version),
+        )
         for version, parts in told.items()
         if version in who
     ]
@@ -37,12 +43,19 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
     if found or changes.drop_nulls("usual").is_empty():
         return found
     loads = counted(changes["version"].n_unique(), "load")
-    return [Finding(Severity.PASS, "No load stands out", f"{loads}, {counted(changes['column'].n_unique(), 'column')}")]
+    return [
+        Finding(
+            "loads-as-expected",
+            Severity.PASS,
+            "No load stands out",
+            f"{loads}, {counted(changes['column'].n_unique(), 'column')}",
+        )
+    ]
 
 
 def freshness(findings: Sequence[Finding]) -> list[Finding]:
     """Of the findings about a table those that say whether new data is on time."""
-    return [finding for finding in findings if finding.claim in (LATE, ON_TIME)]
+    return [finding for finding in findings if finding.id in (LATE, ON_TIME)]
 
 
 def _finding(version: int, parts: list[str], moment: datetime | None, writer: str | None, back: int | None) -> Finding:
@@ -52,6 +65,7 @@ def _finding(version: int, parts: list[str], moment: datetime | None, writer: st
     rest = f"; {'; '.join(more)}" if more else ""
     repaired = "" if back is None else f"; repaired by {format_version(back)}"
     return Finding(
+        "load-anomaly" if back is None else "load-anomaly-repaired",
         Severity.ATTENTION if back is None else Severity.NOTE,
         f"{format_version(version)}: {first}",
         f"{by}{when} UTC{rest}{repaired}",

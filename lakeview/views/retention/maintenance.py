@@ -61,6 +61,7 @@ def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Fi
     evidence = f"{format_percent(share)} of the bytes kept, {counted(retention.files.height, 'file')}"
     return [
         Finding(
+            "history-cost",
             Severity.ATTENTION if dear else Severity.PASS,
             f"History costs {format_bytes(kept)}",
             evidence,
@@ -80,6 +81,7 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
     if files and policy.keep < SHORTEST_KEPT:
         found.append(
             Finding(
+                "retention-short",
                 Severity.ATTENTION,
                 f"Removed files are kept for {format_age(policy.keep)} only",
                 f"{policy.declared} says so",
@@ -93,7 +95,12 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
     done = simulate(retention, policy.keep)
     if done.lost is None:
         limit = "no readable version needs what a clean-up takes"
-        return [*found, Finding(Severity.PASS, "The next clean-up ends no version", "", limit, page="health")]
+        return [
+            *found,
+            Finding(
+                "cleanup-ends-no-version", Severity.PASS, "The next clean-up ends no version", "", limit, page="health"
+            ),
+        ]
     usual = None if commits is None else cadence(commits, now).usual
     last = done.versions_left <= 1 < done.versions_left + done.versions
     freed = "an unknown number of bytes" if done.is_unknown else f"at least {format_bytes(done.bytes)}"
@@ -102,6 +109,7 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
         evidence += f"; commits come every {format_age(usual)}"
     found.append(
         Finding(
+            "cleanup-ends-versions",
             Severity.ATTENTION if last else Severity.NOTE,
             f"The next clean-up ends {done.lost}",
             evidence,
@@ -141,6 +149,7 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     evidence = f"{counted(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}"
     return [
         Finding(
+            "checkpoint-age",
             Severity.ATTENTION if stale else Severity.PASS,
             "The checkpoint is stale" if stale else "The checkpoint is recent",
             evidence,
@@ -159,6 +168,7 @@ def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     evidence = f"{counted(log.height, 'file')}, {format_percent(share)} of the live bytes"
     return [
         Finding(
+            "log-size",
             Severity.ATTENTION if large else Severity.PASS,
             f"The log takes {format_bytes(size)}",
             evidence,
@@ -176,6 +186,7 @@ def _tombstones(snapshot: Snapshot) -> list[Finding]:
         return []
     return [
         Finding(
+            "tombstones-exceed-files",
             Severity.ATTENTION,
             "The log remembers more removed files than live ones",
             f"{counted(gone, 'removed file')}, {live:,} live",
@@ -193,6 +204,7 @@ def _delete_files(snapshot: Snapshot) -> list[Finding]:
         return []
     return [
         Finding(
+            "delete-files-pile-up",
             Severity.ATTENTION,
             f"{deletes:,} files only delete rows",
             f"beside {counted(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}",

@@ -34,9 +34,8 @@ SHORTEST_RHYTHM = timedelta(hours=1)
 LATE_TIMES = 2.0
 """A table is late when nothing came for this many times the usual gap, and for longer than nearly all gaps before."""
 
-ON_TIME = "The last commit is on time"
-LATE = "No new data for longer than usual"
-"""Claims of the finding about freshness."""
+ON_TIME, LATE = "commits-on-time", "commits-late"
+"""Ids of the findings about freshness."""
 
 
 def readability(versions: pl.DataFrame) -> pl.DataFrame:
