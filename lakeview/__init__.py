@@ -24,6 +24,7 @@ from lakeview.model.table import Table
 if TYPE_CHECKING:
     from lakeview import views
     from lakeview.discovery import create_table, find_tables, open_table
+    from lakeview.inspection import inspect
 
 __version__ = VERSION
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "create_table",
     "errors",
     "find_tables",
+    "inspect",
     "open_table",
     "views",
 ]
@@ -45,6 +47,8 @@ _READERS = ("create_table", "find_tables", "open_table")
 def __getattr__(name: str) -> Any:
     if name == "views":
         return importlib.import_module("lakeview.views")
+    if name == "inspect":
+        return importlib.import_module("lakeview.inspection").inspect
     if name in _READERS:
         return getattr(importlib.import_module("lakeview.discovery"), name)
     raise AttributeError(f"module 'lakeview' has no attribute {name!r}")

@@ -8,7 +8,7 @@ asked again, at the price of one listing. Errors are never kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,11 +16,12 @@ import polars as pl
 import streamlit as st
 
 import lakeview as lv
-from lakeview.app.memo import kept, memory
+from lakeview.app.memo import memory
+from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
-from lakeview.model.table import Table, as_declared
+from lakeview.model.table import Table
 from lakeview.sharing.server.refresh import ANOTHER_TABLE, look_again
 
 
@@ -128,94 +129,49 @@ def made_anew(address: str) -> bool:
     return held == there.latest_version and not newest.equals(known)
 
 
-@kept(64)
+def frames(address: str, latest: int, ref: str | None = None) -> TableFrames:
+    """The frames of a table up to its latest version, in the memory of this server."""
+    return TableFrames(table(address), latest, ref, address=address, memory=memory(), clock=now)
+
+
 def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
-    """The table at a version; with a branch or tag as it is now: its schema may be one nothing is written with yet."""
-    opened = table(address)
-    return opened.snapshot(as_declared(opened, version)) if branch is None else opened.snapshot(ref=branch)
+    """The table at a version; with a branch or tag as it is now."""
+    return frames(address, version).snapshot(version, branch)
 
 
-@kept(64)
 def snapshot_at(address: str, moment: datetime) -> Snapshot:
     """The table as it was at an aware moment."""
-    return table(address).snapshot(at=moment)
+    return frames(address, table(address).latest_version).snapshot_at(moment)
 
 
-_LOGGED: Mapping[str, Callable[[Table], pl.DataFrame]] = {
-    "history": lambda opened: opened.history(),
-    "versions": lambda opened: opened.versions(look=False),
-    "readable versions": lambda opened: opened.versions(),
-    "schemas": lambda opened: opened.schemas(),
-    "lifetimes": lambda opened: opened.lifetimes(),
-    "refs": lambda opened: opened.refs(),
-    "snapshot log": lambda opened: opened.snapshot_log(),
-    "partition specs": lambda opened: opened.partition_specs(),
-    "format versions": lambda opened: opened.format_versions(),
-    "sort orders": lambda opened: opened.sort_orders(),
-    "statistics files": lambda opened: opened.statistics_files(),
-}
-
-
-@kept(128, address=1)
-def logged(what: str, address: str, latest: int) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    """What the whole log tells, up to the latest version: `history` (COMMITS), `versions` (nobody looks whether they
-    can be read), `readable versions`, `schemas`, `lifetimes`, and what a table says beside its versions: `refs`,
-    `snapshot log`, `partition specs`, `format versions`, `sort orders`, `statistics files`.
-    """
-    return _LOGGED[what](table(address))
+def logged(what: str, address: str, latest: int) -> pl.DataFrame:
+    """A frame of the whole log up to the latest version (`TableFrames.of_log`)."""
+    return frames(address, latest).of_log(what)
 
 
 def lifetimes(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     """LIFETIMES of the default branch, or along another ref."""
-    return logged("lifetimes", address, latest) if ref is None else _ref_lifetimes(address, latest, ref)
+    return frames(address, latest, ref).lifetimes
 
 
-def schemas(address: str, latest: int, ref: str | None) -> pl.DataFrame:
-    """SCHEMAS of the default branch, or along another ref."""
-    return logged("schemas", address, latest) if ref is None else _ref_schemas(address, latest, ref)
-
-
-@kept(32)
-def _ref_schemas(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    return table(address).ref_schemas(ref)
-
-
-@kept(32)
-def _ref_lifetimes(address: str, latest: int, ref: str) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
-    return table(address).ref_lifetimes(ref)
-
-
-@kept(32)
-def column_lifetimes(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:  # noqa: ARG001 (in the key: a new commit, a new entry)
+def column_lifetimes(address: str, latest: int, ref: str | None, columns: tuple[str, ...]) -> pl.DataFrame:
     """LIFETIMES as `lifetimes`, with the statistics of these columns."""
-    opened = table(address)
-    return opened.lifetimes(columns) if ref is None else opened.ref_lifetimes(ref, columns)
+    return frames(address, latest, ref).column_lifetimes(columns)
 
 
-@kept(32)
-def manifests(address: str, version: int) -> pl.DataFrame:
-    """MANIFESTS of a version."""
-    return table(address).manifests(version)
-
-
-@kept(64)
 def commit(address: str, version: int) -> pl.DataFrame:
     """ACTIONS of one commit."""
-    return table(address).commit(version)
+    return frames(address, version).commit(version)
 
 
-@kept(64)
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
-    opened = table(address)
-    return opened.statistics(as_declared(opened, version), columns)
+    return frames(address, version).statistics(version, columns)
 
 
-@kept(64)
 def plan(address: str, version: int, where: str) -> pl.DataFrame:
     """PLAN: what a filter would read."""
-    opened = table(address)
-    return opened.plan(where, as_declared(opened, version))
+    return frames(address, version).plan(where, version)
 
 
 @st.cache_data(ttl=60, max_entries=32, show_spinner=False)

@@ -11,6 +11,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview.app import cache, selection, tables
+from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table import Table
@@ -43,9 +44,14 @@ class Opened:
         return cache.table(self.address)
 
     @property
+    def look(self) -> Inspection:
+        """The answers about the version shown."""
+        return Inspection(cache.frames(self.address, self.latest, self.ref), self.version)
+
+    @property
     def snapshot(self) -> Snapshot:
         """The table at the version shown; the newest one of a branch has the table's schema as it is now."""
-        return cache.snapshot(self.address, self.version, self.branch)
+        return self.look.snapshot
 
     @property
     def newest(self) -> Snapshot:
@@ -70,7 +76,7 @@ class Opened:
     @property
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the line that is told, oldest first."""
-        return cache.schemas(self.address, self.latest, self.ref)
+        return self.look.frames.schemas
 
     @property
     def lifetimes(self) -> pl.DataFrame:
@@ -105,14 +111,12 @@ class Opened:
     @property
     def manifests(self) -> pl.DataFrame:
         """MANIFESTS of the version shown."""
-        return cache.manifests(self.address, self.version)
+        return self.look.frames.manifests(self.version)
 
     @property
     def branch(self) -> str | None:
         """The ref whose newest version is shown, None at any other version and where the table has no refs."""
-        if self.version != self.latest or self.refs.is_empty():
-            return None
-        return self.refs["name"][0] if self.ref is None else self.ref
+        return self.look.branch
 
     def snapshot_of(self, version: int) -> Snapshot:
         """The table at another version."""

@@ -149,26 +149,11 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
 
 @_command()
 def health(address: str, options: dict[str, Any], machine: bool) -> None:
-    """Tell what needs attention in a table's layout, history and upkeep, from the log alone."""
+    """Show what needs attention in a table's layout, history and maintenance, from the log alone."""
     from lakeview import views
+    from lakeview.inspection import inspect
 
-    table, now = _open(address, options), datetime.now(UTC)
-    snapshot, refs, commits = table.snapshot(), table.refs(), table.history()
-    versions, lifetimes = table.versions(), table.lifetimes()
-    policy = views.retention.policy.retention_policy(snapshot.properties, refs)
-    kept = views.retention.simulation.retention(
-        versions, lifetimes, policy, commits=commits, refs=refs, tombstones=snapshot.tombstones, now=now
-    )
-    found = views.health.findings.findings(
-        snapshot,
-        versions=versions,
-        commits=views.timeline.branches.of_line(commits, refs, snapshot.version),
-        statistics=table.statistics(),
-        lifetimes=lifetimes,
-        retention=kept,
-        log=table.log_files(),
-        now=now,
-    )
+    found = inspect(_open(address, options)).findings()
     if machine:
         click.echo(as_json([_record(f) | {"effect": f.effect, "command": f.command} for f in found]))
     else:
@@ -177,7 +162,7 @@ def health(address: str, options: dict[str, Any], machine: bool) -> None:
 
 
 def _record(found: Finding) -> dict[str, object]:
-    names = ("severity", "claim", "evidence", "threshold", "place", "rule", "remedy")
+    names = ("id", "severity", "claim", "evidence", "threshold", "place", "rule", "remedy")
     return {name: getattr(found, name) for name in names}
 
 

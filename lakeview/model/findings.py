@@ -21,7 +21,8 @@ class Finding:
 
     `id`: what kind of finding it is, in words joined by hyphens, the same in every release and for every table; several
     findings of one table may have it, each at its place. `claim`: a short sentence; `evidence`: the figures behind it;
-    `threshold`: the limit that was crossed, in words; `place`: version, file or column; `rule`: the rule cited (specification and section); `remedy`: what to do;
+    `threshold`: the limit that was crossed, in words; `place`: version, file or column; `rule`: the rule cited
+    (specification and section); `remedy`: what to do;
     `page`: the page that shows it best; `effect`: what it costs whoever uses the table; `command`: one to copy;
     `commit`: the version whose commit is to blame.
     """

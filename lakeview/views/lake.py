@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import polars as pl
 
 from lakeview.model.errors import LakeviewError
-from lakeview.model.findings import Severity
+from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import file_facts
-from lakeview.views.health.findings import findings, verdict
-from lakeview.views.quality.constraints import KeptRules, kept_rules, stated_rules
-from lakeview.views.retention.simulation import Retention
+from lakeview.views.health.findings import Evidence, findings, verdict
 from lakeview.views.timeline.readability import cadence
 from lakeview.views.units import counted
 
@@ -102,17 +100,6 @@ class LakeEntry:
     judged: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """What the whole log of a table tells beside its newest version and its commits: LIFETIMES, what a clean-up finds,
-    LOG_FILES, and STATISTICS of all columns, None where they were not asked for."""
-
-    lifetimes: pl.DataFrame
-    retention: Retention
-    log: pl.DataFrame
-    statistics: pl.DataFrame | None
-
-
 def is_shallow(snapshot: Snapshot, commits: pl.DataFrame) -> bool:
     """Whether a table is small enough for its whole log to be read among many."""
     return snapshot.num_files <= MOST_FILES and commits.height <= MOST_COMMITS
@@ -123,68 +110,53 @@ def has_few_statistics(snapshot: Snapshot) -> bool:
     return snapshot.num_files * sum(1 for _ in snapshot.schema.leaves()) <= MOST_STATISTICS
 
 
-def lake_entry(
-    found: LakeEntry,
-    snapshot: Snapshot,
-    *,
-    versions: pl.DataFrame,
-    commits: pl.DataFrame,
-    depth: Depth | None = None,
-    now: datetime,
-) -> LakeEntry:
-    """A table that was read: its newest Snapshot, VERSIONS and COMMITS. With `depth` the verdict is that of its
-    overview; without it what takes the whole log to know is not judged."""
-    retention = None if depth is None else depth.retention
-    told = findings(
-        snapshot,
-        versions=versions,
-        commits=commits,
-        statistics=None if depth is None else depth.statistics,
-        lifetimes=None if depth is None else depth.lifetimes,
-        retention=retention,
-        log=None if depth is None else depth.log,
-        rules=None if depth is None or depth.statistics is None else _rules(snapshot, depth.statistics),
-        now=now,
-    )
-    broken, attention = (sum(f.severity is s for f in told) for s in (Severity.BROKEN, Severity.ATTENTION))
-    worst = next((f for f in told if f.severity in (Severity.BROKEN, Severity.ATTENTION)), None)
-    rhythm = cadence(commits, now)
+def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry:
+    """A table that was read, judged by its Evidence, which holds at least VERSIONS and COMMITS.
+
+    With lifetimes the verdict is that of the table's overview; without them what takes the whole log is not judged.
+    """
+    assert evidence.versions is not None
+    assert evidence.commits is not None
+    snapshot, retention = evidence.snapshot, evidence.retention
+    judged = NEWEST if evidence.lifetimes is None else LOG if evidence.statistics is None else WHOLE
+    entry = _with_findings(entry, findings(evidence, now))
+    rhythm = cadence(evidence.commits, now)
     facts = file_facts(snapshot.files)
-    return LakeEntry(
-        found.name,
-        found.address,
-        found.format,
-        LakeState.BROKEN if broken else LakeState.ATTENTION if attention else LakeState.FINE,
-        verdict(told),
-        None if worst is None else f"{worst.claim}: {worst.evidence}" if worst.evidence else worst.claim,
-        None if worst is None else worst.page,
-        snapshot.version,
-        snapshot.num_records,
-        snapshot.size_bytes,
-        snapshot.num_files,
-        rhythm.last,
-        rhythm.age,
-        rhythm.usual,
-        rhythm.late,
-        broken,
-        attention,
-        facts.small_files / facts.files if facts.files else None,
-        int(versions["readable"].sum()),
-        None if retention is None or retention.undated else retention.retained_bytes,
-        None if retention is None or retention.undated else retention.bound is not None,
-        NEWEST if depth is None else LOG if depth.statistics is None else WHOLE,
+    return replace(
+        entry,
+        version=snapshot.version,
+        records=snapshot.num_records,
+        bytes=snapshot.size_bytes,
+        files=snapshot.num_files,
+        last=rhythm.last,
+        age=rhythm.age,
+        usual=rhythm.usual,
+        late=rhythm.late,
+        small_share=facts.small_files / facts.files if facts.files else None,
+        versions=int(evidence.versions["readable"].sum()),
+        retained=None if retention is None or retention.undated else retention.retained_bytes,
+        retained_bound=None if retention is None or retention.undated else retention.bound is not None,
+        judged=judged,
     )
 
 
-def _rules(snapshot: Snapshot, statistics: pl.DataFrame) -> KeptRules:
-    return kept_rules(snapshot, stated_rules(snapshot), statistics)
+def _with_findings(entry: LakeEntry, found: Sequence[Finding]) -> LakeEntry:
+    broken, attention = (sum(f.severity is s for f in found) for s in (Severity.BROKEN, Severity.ATTENTION))
+    worst = next((f for f in found if f.severity in (Severity.BROKEN, Severity.ATTENTION)), None)
+    return replace(
+        entry,
+        state=LakeState.BROKEN if broken else LakeState.ATTENTION if attention else LakeState.FINE,
+        verdict=verdict(found),
+        finding=None if worst is None else f"{worst.claim}: {worst.evidence}" if worst.evidence else worst.claim,
+        page=None if worst is None else worst.page,
+        broken=broken,
+        attention=attention,
+    )
 
 
-def lake_failure(found: LakeEntry, error: LakeviewError) -> LakeEntry:
+def lake_failure(entry: LakeEntry, error: LakeviewError) -> LakeEntry:
     """A table that could not be read, and why."""
-    return LakeEntry(
-        found.name, found.address, found.format, LakeState.UNREADABLE, error.message, error.fix, "timeline"
-    )
+    return replace(entry, state=LakeState.UNREADABLE, verdict=error.message, finding=error.fix, page="timeline")
 
 
 def lake(entries: Sequence[LakeEntry]) -> pl.DataFrame:

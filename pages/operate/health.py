@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import views
-from lakeview.app import answers, downloads, errors, maintenance, session
+from lakeview.app import answers, downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.health import engines, panels
 from lakeview.model.errors import LakeviewError
@@ -12,7 +12,7 @@ now = session.current()
 failed: list[LakeviewError] = []
 
 with errors.shown(here="health", caught=failed):
-    found = maintenance.retention(now)
+    found = now.look.retention_simulation()
     with card("Clean-up, simulated", panels.simulator_note(found), key="simulator"):
         if not panels.dated(found):
             nothing("There is nothing to clean up.", "No version is told with its time.", "overview")

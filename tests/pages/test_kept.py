@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from lakeview import app
-from lakeview.app.memo import Memory, kept, memory, size_of
+from lakeview.app.memo import kept, memory
+from lakeview.model.memory import Memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
 ARROW = pa.table({"n": pa.array(range(1_000), pa.int64())})
@@ -64,15 +65,15 @@ def test_the_longest_unused_is_forgotten_when_there_are_too_many() -> None:
 
 
 def test_bytes_are_bounded_and_the_newest_values_stay() -> None:
-    memory = Memory(most_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
+    memory = Memory(max_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
     for argument in range(6):
         got(memory, "a", argument)
-    assert memory.size <= memory.most_bytes
+    assert memory.size <= memory.max_bytes
     assert [got(memory, "a", argument) for argument in (5, 4, 3)] == [[], [], []]
 
 
 def test_what_would_drive_out_the_rest_is_not_kept() -> None:
-    memory = Memory(most_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
+    memory = Memory(max_bytes=int(3.5 * size_of(FRAME.with_columns(argument=1))))
     got(memory, "a", 1)
     large = memory.get("large", "a", (), lambda: FRAME.vstack(FRAME).rechunk(), entries=9)
     assert large.height == 2 * FRAME.height

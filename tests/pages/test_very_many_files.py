@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeview.app import answers
 from lakeview.app.pages import PAGES
 from lakeview.delta.table import DeltaTable
+from lakeview.inspection import inspection
 from tests.pages.app import open_page
 
 pytestmark = pytest.mark.app
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.app
 @pytest.fixture(autouse=True)
 def statistics_asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Three files are very many here. What was asked of statistics."""
-    monkeypatch.setattr(answers, "MOST_FILES_AT_A_GLANCE", 2)
+    monkeypatch.setattr(inspection, "MAX_FILES_AT_A_GLANCE", 2)
     asked: list[object] = []
     own = DeltaTable.statistics
 

@@ -11,18 +11,19 @@ from lakeview import views
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import FILES
 from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.views.health.findings import Evidence
 from tests.views.story import FLIGHTS, MIB, Story, flights
 from tests.views.test_columns import statistics
 
 
 def found_in(story: Story, unreadable: dict[int, str] | None = None) -> dict[str, Finding]:
-    found = views.health.findings.findings(
+    evidence = Evidence(
         story.snapshot(),
         versions=story.versions(unreadable),
         commits=story.frame(),
         lifetimes=story.lifetimes(),
-        now=story.now,
     )
+    found = views.health.findings.findings(evidence, story.now)
     assert [f.severity for f in found] == sorted((f.severity for f in found), key=list(Severity).index)
     return {f.claim: f for f in found}
 
@@ -76,14 +77,11 @@ def test_what_a_clean_up_takes_is_told_after_what_is_wrong_with_the_table() -> N
     retention = views.retention.simulation.retention(
         story.versions(), story.lifetimes(), policy, commits=story.frame(), now=story.now
     )
-    found = views.health.findings.findings(
-        story.snapshot(), versions=story.versions(), retention=retention, now=story.now
-    )
+    whole = Evidence(story.snapshot(), versions=story.versions(), retention=retention)
+    found = views.health.findings.findings(whole, story.now)
     assert [(f.severity, f.page) for f in found[:2]] == [(Severity.ATTENTION, "files"), (Severity.ATTENTION, "health")]
-    present = views.health.findings.findings(story.snapshot(), now=story.now)
-    past = views.health.findings.past_findings(
-        story.snapshot(), versions=story.versions(), retention=retention, now=story.now
-    )
+    present = views.health.findings.findings(Evidence(story.snapshot()), story.now)
+    past = views.health.findings.past_findings(whole, story.now)
     assert views.health.findings.worst_first([*past, *present]) == found
 
 
@@ -125,7 +123,7 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
     stats = statistics({"^x$": [(1, 2, 0), None], "records": [None, None]})
-    claims = [f.claim for f in views.health.findings.findings(snapshot, statistics=stats, now=Story().now)]
+    claims = [f.claim for f in views.health.findings.findings(Evidence(snapshot, statistics=stats), Story().now)]
     assert "1 of 2 files carry no statistics" in claims
 
 
@@ -134,7 +132,7 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
     rows = [{"path": "f", "size": 10, "records": 100, "deleted_records": deleted, "deletion_vector": "dv"}]
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     found = views.health.findings.findings(
-        Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)}), now=Story().now
+        Evidence(Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})), Story().now
     )
     weighed = next(f for f in found if f.claim.startswith("Deleted rows"))
     assert weighed.severity is severity
@@ -143,7 +141,7 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
 
 def test_an_empty_table_says_so() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
-    found = views.health.findings.findings(Snapshot(metadata), now=Story().now + timedelta(days=1))
+    found = views.health.findings.findings(Evidence(Snapshot(metadata)), Story().now + timedelta(days=1))
     assert [f.claim for f in found] == ["The table holds no files"]
 
 
@@ -159,7 +157,7 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
 
     def broken(shown: int) -> tuple[str, list[tuple[str, str]]]:
         snapshot = Snapshot(TableMetadata("memory://t", "delta", shown, None, FLIGHTS))
-        found = views.health.findings.findings(snapshot, versions=versions, now=story.now)
+        found = views.health.findings.findings(Evidence(snapshot, versions=versions), story.now)
         return views.health.findings.verdict(found), [
             (f.claim, f.evidence) for f in found if f.severity is Severity.BROKEN
         ]

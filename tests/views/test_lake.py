@@ -14,6 +14,7 @@ import pytest
 import lakeview as lv
 from lakeview import charts, views
 from lakeview.model.errors import CorruptTableError
+from lakeview.views.health.findings import Evidence
 from lakeview.views.lake import LakeEntry, LakeState
 from tests.pages import tables
 
@@ -62,9 +63,8 @@ def test_a_lake_in_one_sentence() -> None:
 def test_a_table_is_told_by_its_newest_version_and_commits(build: object, tmp_path: Path) -> None:
     assert callable(build)
     table = lv.open_table(build(tmp_path / "t"))
-    found = views.lake.lake_entry(
-        LakeEntry("t", "t", "delta"), table.snapshot(), versions=table.versions(), commits=table.history(), now=NOW
-    )
+    evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())
+    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
     snapshot = table.snapshot()
     assert (found.version, found.bytes, found.files) == (snapshot.version, snapshot.size_bytes, snapshot.num_files)
     assert found.records == snapshot.num_records
@@ -83,50 +83,22 @@ def piled_up(root: Path) -> lv.Table:
     return lv.open_table(root)
 
 
-def deep(table: lv.Table) -> views.lake.Depth:
-    snapshot = table.snapshot()
-    policy = views.retention.policy.retention_policy(snapshot.properties, table.refs())
-    found = views.retention.simulation.retention(
-        table.versions(), table.lifetimes(), policy, tombstones=snapshot.tombstones, now=NOW
-    )
-    return views.lake.Depth(table.lifetimes(), found, table.log_files(), table.statistics())
-
-
 def test_the_whole_log_makes_the_verdict_of_the_overview(tmp_path: Path) -> None:
-    table = piled_up(tmp_path / "t")
-    snapshot, depth = table.snapshot(), deep(table)
-    found = views.lake.lake_entry(
-        LakeEntry("t", "t", "delta"),
-        snapshot,
-        versions=table.versions(),
-        commits=table.history(),
-        depth=depth,
-        now=NOW,
-    )
-    told = views.health.findings.findings(
-        snapshot, versions=table.versions(), commits=table.history(), statistics=depth.statistics,
-        lifetimes=depth.lifetimes, retention=depth.retention, log=depth.log, now=NOW,
-    )  # fmt: skip
-    assert found.verdict == views.health.findings.verdict(told)
+    look = lv.inspect(piled_up(tmp_path / "t"), clock=lambda: NOW)
+    evidence = look.lake_evidence()
+    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
+    assert found.verdict == views.health.findings.verdict(look.findings())
     assert found.judged == "the whole log"
     assert (found.small_share, found.versions) == (1.0, 4)
-    assert found.retained == depth.retention.retained_bytes > 0
-    without = views.lake.lake_entry(
-        LakeEntry("t", "t", "delta"),
-        snapshot,
-        versions=table.versions(),
-        commits=table.history(),
-        depth=replace(depth, statistics=None),
-        now=NOW,
-    )
+    assert found.retained == look.retention_simulation().retained_bytes > 0
+    without = views.lake.lake_entry(LakeEntry("t", "t", "delta"), replace(evidence, statistics=None), NOW)
     assert without.judged == "log but statistics"
 
 
 def test_what_only_the_whole_log_tells_is_unknown_without_it(tmp_path: Path) -> None:
     table = piled_up(tmp_path / "t")
-    found = views.lake.lake_entry(
-        LakeEntry("t", "t", "delta"), table.snapshot(), versions=table.versions(), commits=table.history(), now=NOW
-    )
+    evidence = Evidence(table.snapshot(), versions=table.versions(), commits=table.history())
+    found = views.lake.lake_entry(LakeEntry("t", "t", "delta"), evidence, NOW)
     assert (found.judged, found.retained, found.retained_bound) == ("newest version, commits", None, None)
 
 

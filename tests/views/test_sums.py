@@ -13,6 +13,7 @@ from lakeview import views
 from lakeview.model.frames import FILES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata
+from lakeview.views.health.findings import Evidence
 from tests.builders.actions import add, info, remove
 from tests.builders.history import DeltaHistory
 
@@ -56,7 +57,7 @@ def test_figures_of_files_say_that_bytes_are_unknown(table: lv.Table) -> None:
     assert (facts.files, facts.files_without_size, facts.bytes, facts.small_bytes) == (2, 1, None, None)
     assert (facts.median_size, facts.small_files, facts.ideal_files) == (40, 1, None)
     assert views.files.sizes.file_sizes(now.files)["files"].sum() == 1
-    found = next(f for f in views.health.findings.findings(now, now=NOW) if "size that no file has" in f.claim)
+    found = next(f for f in views.health.findings.findings(Evidence(now), NOW) if "size that no file has" in f.claim)
     assert (found.claim, found.evidence) == (
         "1 of 2 files are recorded with a size that no file has", "how many bytes the table takes is unknown",
     )  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from lakeview import views
 from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS, formatted
 from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.views.health.findings import Evidence
 from tests.views.story import START, Story, flights
 
 STATE = ("files", "bytes", "records")
@@ -202,7 +203,7 @@ def test_versions_that_nobody_looked_at_are_neither_kept_nor_gone() -> None:
     story = Story().append(1).append(1)
     unseen = story.versions().with_columns(readable=pl.lit(None, dtype=pl.Boolean))
     assert views.timeline.readability.readability(unseen)["state"].to_list() == [None, None]
-    assert views.health.findings.past_findings(story.snapshot(), versions=unseen, now=story.now) == []
+    assert views.health.findings.past_findings(Evidence(story.snapshot(), versions=unseen), story.now) == []
 
 
 def test_runs_are_ranges_of_one_state() -> None:

@@ -6,7 +6,6 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import maintenance
 from lakeview.app.components import escape, fold, nothing, words
 from lakeview.app.session import Opened
 
@@ -31,14 +30,14 @@ def note() -> str:
 def matrix(now: Opened) -> pl.DataFrame:
     """One row an engine, with the feature to blame and what turned it on; then what the version asks for, and who could
     read it once it is shared. Returns COMPATIBILITY of the engines."""
-    needed = maintenance.needs(now.address, now.version, now.latest)
+    needed = now.look.requirements()
     told = views.engines.compatibility.compatibility(needed, now.snapshot.format)
     if told.is_empty():
         nothing("No rules speak of this kind of table.", "Who can read it is not known.")
         return told
     _table(told)
     _asked("This version asks for", needed)
-    shared = maintenance.shared_needs(now.address, now.version, now.latest)
+    shared = now.look.requirements_when_shared()
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it, once it is shared", "recipients-fold"):

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, commits, maintenance
+from lakeview.app import cache, commits
 from lakeview.app.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
 from lakeview.app.session import Opened
 from lakeview.app.widget_state import held
@@ -208,7 +208,7 @@ def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataF
 
 def doctor(now: Opened) -> list[Finding] | None:
     """The log doctor, asked by a button that carries its price; its answer stays while the link says so."""
-    log = maintenance.log_files(now.address, now.latest)
+    log = now.look.frames.of_log("log files")
     size = None if log.is_empty() else int(log["size"].sum())
     price = f"reads {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}, and lists the folder"
     asked = st.query_params.get(DOCTOR) == "1"
@@ -219,6 +219,6 @@ def doctor(now: Opened) -> list[Finding] | None:
         st.markdown(":small[:gray[The doctor reads every commit and checkpoint, and cites the rule that is broken.]]")
         return None
     with st.spinner("Reading the log"):
-        found = maintenance.doctor(now.address, now.latest)
+        found = now.look.frames.doctor()
     findings_table(found, ("finding", "evidence", "rule", "where", "remedy"), key="doctor")
     return found

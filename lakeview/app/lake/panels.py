@@ -20,8 +20,6 @@ from lakeview.app.pages import PAGES
 from lakeview.app.widget_state import held
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
-from lakeview.model.snapshot import Snapshot
-from lakeview.model.table import Table
 
 ROOT, TABLE = "root", "lake-table"
 _GOING = "_lake_going"
@@ -89,31 +87,12 @@ _COUNTING = threading.Lock()
 def read(entry: views.lake.LakeEntry, now: datetime) -> views.lake.LakeEntry:
     """One table's log, and what it says; a table that cannot be read says why."""
     try:
-        # not through the cache: a lake holds more tables than it, and their snapshots are not needed again
-        table = lv.open_table(entry.address)
-        snapshot, versions, commits = table.snapshot(), table.versions(), table.history()
-        depth = _depth(table, snapshot, versions, commits, now) if views.lake.is_shallow(snapshot, commits) else None
-        commits = views.timeline.branches.of_line(commits, table.refs(), snapshot.version)
-        return views.lake.lake_entry(entry, snapshot, versions=versions, commits=commits, depth=depth, now=now)
+        # a memory of its own: a lake holds more tables than the cache of the pages
+        look = lv.inspect(lv.open_table(entry.address), clock=lambda: now)
+        return views.lake.lake_entry(entry, look.lake_evidence(), now)
     except LakeviewError as error:
         failed = views.lake.lake_failure(entry, error)
         return replace(failed, verdict=errors.told(error.message), finding=error.fix and errors.told(error.fix))
-
-
-def _depth(
-    table: Table, snapshot: Snapshot, versions: pl.DataFrame, commits: pl.DataFrame, now: datetime
-) -> views.lake.Depth | None:
-    """What its whole log tells; None where that cannot be told, though the newest version can be read."""
-    try:
-        lifetimes, refs = table.lifetimes(), table.refs()
-        policy = views.retention.policy.retention_policy(snapshot.properties, refs)
-        retention = views.retention.simulation.retention(
-            versions, lifetimes, policy, commits=commits, refs=refs, tombstones=snapshot.tombstones, now=now
-        )
-        statistics = table.statistics() if views.lake.has_few_statistics(snapshot) else None
-        return views.lake.Depth(lifetimes, retention, table.log_files(), statistics)
-    except LakeviewError:
-        return None
 
 
 @st.cache_resource(ttl=300, max_entries=8, show_spinner=False)

@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, maintenance
+from lakeview.app import answers
 from lakeview.app.components import facts, frame, grid, tile
 from lakeview.app.files import panels
 from lakeview.app.session import Opened
@@ -28,7 +28,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
     before = _compared_with(now, timeline, past)
     beside = None if before is None else _since(now, int(str(before["version"])))
     facts_of_files = panels.layout(now).facts
-    found = maintenance.retention(now)
+    found = now.look.retention_simulation()
     kept = found.retained_bytes
     # what the store holds is no matter of the version or branch that is shown
     together = None if found.undated or found.live_bytes is None else found.live_bytes + kept
@@ -85,7 +85,7 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
 
 
 def _log_tile(now: Opened) -> None:
-    log = maintenance.log_files(now.address, now.latest)
+    log = now.look.frames.of_log("log files")
     tile(
         "Log size",
         views.units.format_bytes(None if log.is_empty() else int(log["size"].sum())),

@@ -22,7 +22,7 @@ _WORDS = {
 
 def told(now: Opened) -> views.quality.constraints.KeptRules:
     """What the statistics of the version shown prove of its constraints."""
-    return answers.kept_rules(now.address, now.version, now.branch)
+    return now.look.constraints()
 
 
 def note(now: Opened, found: views.quality.constraints.KeptRules) -> str:

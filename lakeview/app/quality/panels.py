@@ -84,7 +84,7 @@ def _states(address: str, latest: int, ref: str | None, columns: tuple[str, ...]
 
 def findings(now: Opened, found: Told) -> list[Finding]:
     """The table's own rules that are broken, the loads that are not normal, whether new data is on time."""
-    rules = views.health.findings.rule_findings(answers.kept_rules(now.address, now.version, now.branch))
+    rules = views.health.findings.rule_findings(now.look.constraints())
     own = views.quality.anomalies.quality_findings(found.changes, answers.timeline(now))
     return [*rules, *own, *views.quality.anomalies.freshness(answers.present_findings(now))]
 

@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.features import READER_FEATURES
-from lakeview.delta.write.writer import Clock, system_clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import LakeviewError, SharingError
 from lakeview.sharing.client.answers import Answer, read_answer, require_url_access
 from lakeview.sharing.client.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials, Secret, Token

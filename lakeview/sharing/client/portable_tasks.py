@@ -12,7 +12,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pyroaring
 
-from lakeview.delta.write.writer import system_clock
+from lakeview.model.clock import system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
 from lakeview.rows.tasks import FileTask, RowPositions, read_task

@@ -16,7 +16,7 @@ from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes
-from lakeview.delta.write.writer import Clock, system_clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding, Severity

@@ -17,7 +17,7 @@ from typing import TypeVar
 import anyio.to_thread
 from anyio import CapacityLimiter
 
-from lakeview.delta.write.writer import system_clock
+from lakeview.model.clock import system_clock
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.server.audit import AuditLog
 from lakeview.sharing.server.catalogue import Catalogue

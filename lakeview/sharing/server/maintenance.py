@@ -14,7 +14,8 @@ import polars as pl
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.properties import retention
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.writer import Clock, discard, write_files
+from lakeview.delta.write.writer import discard, write_files
+from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError
 from lakeview.rows.tasks import read_task
 

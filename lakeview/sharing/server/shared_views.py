@@ -16,8 +16,8 @@ from pathlib import Path
 import polars as pl
 
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.discovery import create_table, open_table
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.table import Table

@@ -7,9 +7,9 @@ import threading
 from typing import Any
 
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.discovery import open_table
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CorruptTableError
 from lakeview.sharing.server.cache import SizedCache
 from lakeview.sharing.server.delta_source import DeltaSource

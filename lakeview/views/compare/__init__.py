@@ -1,5 +1,5 @@
 """What differs between two versions: files, settings, statistics and rows."""
 
-from lakeview.views.compare import rows, statistics, versions
+from lakeview.views.compare import rows, statistics, summary, versions
 
-__all__ = ["rows", "statistics", "versions"]
+__all__ = ["rows", "statistics", "summary", "versions"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
@@ -49,47 +50,74 @@ ORDER = (Severity.BROKEN, Severity.ATTENTION, Severity.NOTE, Severity.PASS)
 NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things", "six things")
 
 
-def findings(
-    snapshot: Snapshot,
-    *,
-    versions: pl.DataFrame | None = None,
-    commits: pl.DataFrame | None = None,
-    statistics: pl.DataFrame | None = None,
-    lifetimes: pl.DataFrame | None = None,
-    retention: Retention | None = None,
-    log: pl.DataFrame | None = None,
-    rules: KeptRules | None = None,
-    arrivals: pl.DataFrame | None = None,
-    now: datetime,
-) -> list[Finding]:
-    """Every finding, worst first; what is not given (VERSIONS, COMMITS, STATISTICS, LIFETIMES, Retention, LOG_FILES,
-    KeptRules) is not judged. PARTITION_ARRIVALS are worked out unless they are given."""
-    found = past_findings(snapshot, versions=versions, retention=retention, commits=commits, now=now)
-    found += [*_files(snapshot), *_statistics(snapshot, statistics), *_partitions(snapshot)]
-    found += upkeep(snapshot, log=log)
-    if rules is not None:
-        found += rule_findings(rules)
+FINDINGS = pl.Schema(
+    {
+        "id": pl.String(),
+        "severity": pl.String(),
+        "title": pl.String(),
+        "evidence": pl.String(),
+        "remedy": pl.String(),
+        "command": pl.String(),
+        "effect": pl.String(),
+        "threshold": pl.String(),
+        "place": pl.String(),
+        "rule": pl.String(),
+        "page": pl.String(),
+        "commit": pl.Int64(),
+    }
+)
+"""One row a finding, as `Finding` declares them; `title` is its claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The input of `findings`: a Snapshot, and where they were read VERSIONS, COMMITS, STATISTICS, LIFETIMES, what a
+    cleanup finds, LOG_FILES, the proofs of constraints and PARTITION_ARRIVALS. What is None is not judged."""
+
+    snapshot: Snapshot
+    versions: pl.DataFrame | None = None
+    commits: pl.DataFrame | None = None
+    statistics: pl.DataFrame | None = None
+    lifetimes: pl.DataFrame | None = None
+    retention: Retention | None = None
+    log: pl.DataFrame | None = None
+    rules: KeptRules | None = None
+    arrivals: pl.DataFrame | None = None
+
+
+def findings(evidence: Evidence, now: datetime) -> list[Finding]:
+    """Every finding, worst first. PARTITION_ARRIVALS are computed from lifetimes and commits unless they are given."""
+    snapshot, commits = evidence.snapshot, evidence.commits
+    found = past_findings(evidence, now)
+    found += [*_files(snapshot), *_statistics(snapshot, evidence.statistics), *_partitions(snapshot)]
+    found += upkeep(snapshot, log=evidence.log)
+    if evidence.rules is not None:
+        found += rule_findings(evidence.rules)
     if commits is not None:
         found += _cadence(commits, now)
-        arrivals = _arrivals(snapshot, lifetimes, commits, arrivals)
+        arrivals = _arrivals(snapshot, evidence.lifetimes, commits, evidence.arrivals)
         found += _late(arrivals)
-        found += _loads(make_timeline(commits, lifetimes, arrivals=arrivals))
+        found += _loads(make_timeline(commits, evidence.lifetimes, arrivals=arrivals))
     return worst_first(found)
 
 
-def past_findings(
-    snapshot: Snapshot,
-    *,
-    versions: pl.DataFrame | None = None,
-    retention: Retention | None = None,
-    commits: pl.DataFrame | None = None,
-    now: datetime,
-) -> list[Finding]:
-    """Those of `findings` that say what of the past is there (VERSIONS) and what keeping it costs (Retention)."""
-    found = [] if versions is None else _versions(versions, snapshot.version)
+def past_findings(evidence: Evidence, now: datetime) -> list[Finding]:
+    """Those of `findings` about old versions: which can be read (VERSIONS), and what retaining them costs."""
+    versions, retention = evidence.versions, evidence.retention
+    found = [] if versions is None else _versions(versions, evidence.snapshot.version)
     if retention is not None:
-        found += past_upkeep(snapshot, retention, commits, now)
+        found += past_upkeep(evidence.snapshot, retention, evidence.commits, now)
     return worst_first(found)
+
+
+def findings_frame(found: Sequence[Finding]) -> pl.DataFrame:
+    """FINDINGS of a list, in its order."""
+    rows = [
+        {name: getattr(each, "claim" if name == "title" else name) for name in FINDINGS}
+        | {"severity": each.severity.value}
+        for each in found
+    ]
+    return pl.DataFrame(rows, schema=FINDINGS, orient="row")
 
 
 def worst_first(found: Iterable[Finding]) -> list[Finding]:

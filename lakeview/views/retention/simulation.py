@@ -180,6 +180,13 @@ def retention_ribbon(found: Retention, keep: timedelta) -> pl.DataFrame:
     )
 
 
+def at_risk(ribbon: pl.DataFrame, found: Retention) -> pl.DataFrame:
+    """RIBBON in which versions that the next cleanup by the table's own policy would end have the state `risk`."""
+    ending = retention_ribbon(found, found.policy.keep).filter(pl.col("state") == "risk")["version"]
+    risk = (pl.col("state") == "kept") & pl.col("version").is_in(ending.implode())
+    return ribbon.with_columns(state=pl.when(risk).then(pl.lit("risk")).otherwise("state"))
+
+
 def retention_curve(found: Retention) -> pl.DataFrame:
     """CURVE: every retention at which a clean-up takes something else, from none at all to one that takes nothing.
 

@@ -1,0 +1,152 @@
+"""The frames of one table, each read once and cached by version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import polars as pl
+
+from lakeview.model.clock import Clock, system_clock
+from lakeview.model.findings import Finding
+from lakeview.model.memory import Memory
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import Table, as_declared
+
+_Value = TypeVar("_Value")
+
+SchemaVersion = tuple[int, datetime | None, Schema]
+"""A version, its timestamp and its schema."""
+
+_OF_THE_LOG: Mapping[str, Callable[[Table], pl.DataFrame]] = {
+    "history": lambda table: table.history(),
+    "versions": lambda table: table.versions(look=False),
+    "readable versions": lambda table: table.versions(),
+    "schemas": lambda table: table.schemas(),
+    "lifetimes": lambda table: table.lifetimes(),
+    "refs": lambda table: table.refs(),
+    "snapshot log": lambda table: table.snapshot_log(),
+    "partition specs": lambda table: table.partition_specs(),
+    "format versions": lambda table: table.format_versions(),
+    "sort orders": lambda table: table.sort_orders(),
+    "statistics files": lambda table: table.statistics_files(),
+    "log files": lambda table: table.log_files(),
+}
+
+
+class TableFrames:
+    """Frames of a table up to its version `latest`, along the branch or tag `ref`.
+
+    Without `latest` up to the newest version after each refresh; without `ref` along the default branch. Values are
+    cached in `memory` by `address`; every key holds `latest`, so that a new commit is a new key. `clock` gives the time
+    for what depends on ages, which is cached for a minute. Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        latest: int | None = None,
+        ref: str | None = None,
+        *,
+        address: str | None = None,
+        memory: Memory | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.table = table
+        self._latest = latest
+        self.ref = ref
+        self.clock = clock
+        self.memory = Memory() if memory is None else memory
+        self.address = table.address if address is None else address
+
+    @property
+    def latest(self) -> int:
+        """The newest version: as given, or that of the table after its last refresh."""
+        return self.table.latest_version if self._latest is None else self._latest
+
+    def cached(
+        self,
+        name: str,
+        make: Callable[[], _Value],
+        *arguments: Hashable,
+        entries: int = 32,
+        seconds: float | None = None,
+    ) -> _Value:
+        """Returns `make()`, computed once for a name and its arguments."""
+        return self.memory.get(name, self.address, arguments, make, entries=entries, seconds=seconds)
+
+    def of_log(self, name: str) -> pl.DataFrame:
+        """A frame of the whole log: history, versions (readability not examined), readable versions, schemas,
+        lifetimes, refs, snapshot log, partition specs, format versions, sort orders, statistics files, log files."""
+        return self.cached("log", lambda: _OF_THE_LOG[name](self.table), name, self.latest, entries=128)
+
+    @property
+    def history(self) -> pl.DataFrame:
+        """COMMITS, newest first."""
+        return self.of_log("history")
+
+    @property
+    def refs(self) -> pl.DataFrame:
+        """REFS, the default branch first."""
+        return self.of_log("refs")
+
+    @property
+    def schemas(self) -> pl.DataFrame:
+        """SCHEMAS along the ref, oldest first."""
+        if self.ref is None:
+            return self.of_log("schemas")
+        ref = self.ref
+        return self.cached("schemas of a ref", lambda: self.table.ref_schemas(ref), self.latest, ref)
+
+    @property
+    def lifetimes(self) -> pl.DataFrame:
+        """LIFETIMES along the ref."""
+        return self.of_log("lifetimes") if self.ref is None else self.column_lifetimes(None)
+
+    def column_lifetimes(self, columns: Sequence[str] | None) -> pl.DataFrame:
+        """LIFETIMES along the ref, with the statistics of these columns."""
+        names = None if columns is None else tuple(columns)
+
+        def read() -> pl.DataFrame:
+            return self.table.lifetimes(names) if self.ref is None else self.table.ref_lifetimes(self.ref, names)
+
+        return self.cached("lifetimes of columns", read, self.latest, self.ref, names)
+
+    def snapshot(self, version: int, branch: str | None = None) -> Snapshot:
+        """The table at a version; with a branch or tag as it is now: its schema may be newer than its last commit."""
+
+        def read() -> Snapshot:
+            if branch is None:
+                return self.table.snapshot(as_declared(self.table, version))
+            return self.table.snapshot(ref=branch)
+
+        return self.cached("snapshot", read, version, branch, entries=64)
+
+    def snapshot_at(self, timestamp: datetime) -> Snapshot:
+        """The table as it was at an aware timestamp."""
+        return self.cached("snapshot at", lambda: self.table.snapshot(at=timestamp), timestamp, entries=64)
+
+    def statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS at a version, of these columns or all."""
+        names = None if columns is None else tuple(columns)
+        declared = as_declared(self.table, version)
+        return self.cached("statistics", lambda: self.table.statistics(declared, names), version, names, entries=64)
+
+    def plan(self, where: str, version: int) -> pl.DataFrame:
+        """PLAN: what a filter would read."""
+        declared = as_declared(self.table, version)
+        return self.cached("plan", lambda: self.table.plan(where, declared), version, where, entries=64)
+
+    def commit(self, version: int) -> pl.DataFrame:
+        """ACTIONS of one commit."""
+        return self.cached("commit", lambda: self.table.commit(version), version, entries=64)
+
+    def manifests(self, version: int) -> pl.DataFrame:
+        """MANIFESTS of a version."""
+        return self.cached("manifests", lambda: self.table.manifests(version), version)
+
+    def doctor(self) -> list[Finding]:
+        """The findings of the log doctor; reads the whole log and lists the table's folder."""
+        return self.cached("doctor", lambda: self.table.check(now=self.clock()), self.latest, entries=16, seconds=600)

@@ -1,0 +1,379 @@
+"""A table and the views over it: each answer computed on demand and cached by version."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import pairwise
+
+import polars as pl
+
+from lakeview import views
+from lakeview.inspection.frames import SchemaVersion, TableFrames
+from lakeview.inspection.requirements import feature_origins, readable_schemas
+from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Finding
+from lakeview.model.schema import leaf_name
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.health.findings import Evidence, findings_frame
+
+MAX_SCHEMAS = 200
+MAX_FILES_AT_A_GLANCE = 200_000
+"""Of more files the statistics of all columns take seconds: they are read on Schema, Pruning and Quality only."""
+FEW_RULES = 4
+MAX_RULE_VALUES = 4_000_000
+"""Files times constraints that are examined; of any table the first FEW_RULES constraints."""
+MAX_LOAD_COLUMNS = 200
+MAX_LOAD_VALUES = 20_000_000
+"""Files times columns whose loads are compared; of a larger table those of its first columns."""
+
+SCHEMA_CHANGES = pl.Schema(
+    {"version": pl.Int64(), "timestamp": pl.Datetime("ms", "UTC"), **views.schema.diff.SCHEMA_DIFF}
+)
+"""One row a change of a column: the version that made it, its timestamp, and SCHEMA_DIFF to the schema before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnAnswers:
+    """What the statistics of all columns show of a version: SCHEMA_TREE, NULL_SHARES, the rows of STATISTICS without
+    any value, CLUSTERING with the best columns first, DEPTHS of the first of them, and filters worth trying."""
+
+    tree: pl.DataFrame
+    shares: pl.DataFrame
+    without_statistics: pl.DataFrame
+    clustering: pl.DataFrame
+    depths: pl.DataFrame
+    examples: tuple[str, ...]
+
+
+class Inspection:
+    """Answers about one version of a table, from its log and statistics alone.
+
+    Frames hold what the views declare; a property that reads the log may raise any LakeviewError. Without a `version`
+    it is about the latest version of the branch or tag `ref`, and follows `table.refresh()`. Thread-safe.
+    """
+
+    def __init__(self, frames: TableFrames, version: int | None = None) -> None:
+        self.frames = frames
+        self._version = version
+
+    @property
+    def version(self) -> int:
+        """The version that the answers are about."""
+        return self.frames.latest if self._version is None else self._version
+
+    @property
+    def branch(self) -> str | None:
+        """The ref whose newest version this is; None at any other version and where the table has no refs."""
+        if self.version != self.frames.latest or self.frames.refs.is_empty():
+            return None
+        return str(self.frames.refs["name"][0]) if self.frames.ref is None else self.frames.ref
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table at this version; the newest one of a branch has the table's schema as it is now."""
+        return self.frames.snapshot(self.version, self.branch)
+
+    # -- what happened
+
+    def timeline(self) -> pl.DataFrame:
+        """TIMELINE, oldest first: exact from file lifetimes; summed from commits where the files cannot be followed."""
+        latest, ref = self.frames.latest, self.frames.ref
+        return self.frames.cached("timeline", self._timeline, latest, ref)
+
+    def _timeline(self) -> pl.DataFrame:
+        commits, asides = self.frames.history, self.off_branch_commits()
+        try:
+            lifetimes, arrivals = self.frames.lifetimes, self._arrivals(self.frames.latest)
+        except LakeviewError:  # the commits of an unsupported or broken table can still be shown
+            return views.timeline.commits.timeline(commits, asides=asides)
+        return views.timeline.commits.timeline(commits, lifetimes, arrivals=arrivals, asides=asides)
+
+    def off_branch_commits(self) -> pl.DataFrame:
+        """ASIDES: commits that are not on the line of versions that ends at the latest one."""
+        return views.timeline.branches.asides(self.frames.history, self.frames.refs, self.frames.latest)
+
+    def on_branch(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a frame with a column `version` whose versions are on the line that ends at the latest one."""
+        return frame.join(self.off_branch_commits(), on="version", how="anti", maintain_order="left")
+
+    def arrivals(self) -> pl.DataFrame:
+        """PARTITION_ARRIVALS: when each partition of this version was first written, and which came late."""
+        return self._arrivals(self.version)
+
+    def _arrivals(self, version: int) -> pl.DataFrame:
+        def compute() -> pl.DataFrame:
+            snapshot = self.frames.snapshot(version)
+            sizes = views.partitions.sizes.partition_sizes(snapshot)
+            return views.partitions.sizes.partition_arrivals(
+                sizes, snapshot.files, self.frames.lifetimes, self.frames.history
+            )
+
+        return self.frames.cached("arrivals", compute, version, self.frames.latest, self.frames.ref)
+
+    def events(self) -> pl.DataFrame:
+        """EVENTS: the few commits worth naming in a picture."""
+        try:
+            schemas = self.schema_versions()
+        except LakeviewError:  # events are then named by their operation
+            schemas = []
+        return views.timeline.events.events(self.timeline(), schemas)
+
+    def readability(self) -> pl.DataFrame:
+        """RIBBON: which versions can still be read, and which the next vacuum or snapshot expiration would end."""
+        return self.frames.cached("ribbon", self._readability, self.frames.latest, seconds=60)
+
+    def _readability(self) -> pl.DataFrame:
+        ribbon = views.timeline.readability.readability(self.on_branch(self.frames.of_log("readable versions")))
+        if ribbon.is_empty():
+            return ribbon
+        try:
+            simulation = self.retention_simulation()
+        except LakeviewError:  # what a cleanup would remove of a broken or unsupported table is unknown
+            return ribbon
+        return views.retention.simulation.at_risk(ribbon, simulation)
+
+    # -- columns
+
+    def schema_versions(self) -> list[SchemaVersion]:
+        """Every schema the table had, oldest first, as far as those versions can still be read; the last 200."""
+        return readable_schemas(self.frames, self.frames.schemas.tail(MAX_SCHEMAS))
+
+    def schema_changes(self) -> pl.DataFrame:
+        """SCHEMA_CHANGES, oldest first: which version changed which column, and how."""
+        schemas = self.schema_versions()
+        rows = [
+            views.diff_schemas(before[2], after[2]).select(
+                pl.lit(after[0], dtype=pl.Int64).alias("version"),
+                pl.lit(after[1], dtype=pl.Datetime("ms", "UTC")).alias("timestamp"),
+                pl.all(),
+            )
+            for before, after in pairwise(schemas)
+        ]
+        return pl.concat([pl.DataFrame(schema=SCHEMA_CHANGES), *rows])
+
+    def columns(self) -> ColumnAnswers:
+        """What the statistics of all columns show of this version."""
+        return self.frames.cached("columns", self._columns, self.version, self.branch)
+
+    def _columns(self) -> ColumnAnswers:
+        """All at once: statistics of a million files are read in seconds, and are too large to be cached."""
+        snapshot, statistics = self.snapshot, self.frames.statistics(self.version)
+        files = snapshot.files
+        with ThreadPoolExecutor(
+            2, thread_name_prefix="lakeview-statistics"
+        ) as pool:  # a second each of a million files
+            tree = pool.submit(
+                views.schema.columns.schema_tree, snapshot.schema, statistics, snapshot.num_records, files=files
+            )
+            shares = pool.submit(views.schema.columns.null_shares, statistics, files)
+            clustering = views.pruning.clustering.clustering(snapshot.schema, statistics, files)
+            clustering = clustering.sort("reads_share", nulls_last=True, maintain_order=True)
+            return ColumnAnswers(
+                tree.result(),
+                shares.result(),
+                views.schema.columns.silent_files(statistics),
+                clustering,
+                views.pruning.clustering.depth_profile(statistics, files, next(iter(clustering["column"]), "")),
+                tuple(views.pruning.plan.example_filters(snapshot, statistics, clustering)),
+            )
+
+    # -- files
+
+    def files(self) -> pl.DataFrame:
+        """FILES of this version."""
+        return self.snapshot.files
+
+    def partitions(self) -> pl.DataFrame:
+        """PARTITION_SIZES of this version."""
+        return views.partitions.sizes.partition_sizes(self.snapshot)
+
+    def pruning(self, where: str) -> pl.DataFrame:
+        """PLAN of this version: which files a filter (SQL) would read, and why not the others."""
+        return self.frames.plan(where, self.version)
+
+    def compare(self, before: int, after: int) -> pl.DataFrame:
+        """COMPARISON: what differs between two versions in totals, columns, settings and partitions."""
+        return views.compare.summary.comparison(self.frames.snapshot(before), self.frames.snapshot(after))
+
+    # -- trust
+
+    def constraints(self) -> views.quality.constraints.KeptRules:
+        """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
+        return self.frames.cached("constraints", self._constraints, self.version, self.branch, entries=16)
+
+    def _constraints(self) -> views.quality.constraints.KeptRules:
+        snapshot = self.snapshot
+        rules = views.quality.constraints.stated_rules(snapshot)
+        fitting = max(FEW_RULES, MAX_RULE_VALUES // max(1, snapshot.num_files))
+        limit = min(views.quality.constraints.MOST_RULES, fitting)
+        columns = views.quality.constraints.rule_columns(rules, snapshot.schema, limit)
+        statistics = self.frames.statistics(self.version, columns) if rules else pl.DataFrame()
+        return views.quality.constraints.kept_rules(snapshot, rules, statistics, limit)
+
+    def load_columns(self) -> tuple[tuple[str, ...], int]:
+        """The leaf columns whose loads are compared, and how many leaf columns there are."""
+        newest = self.newest  # lifetimes come in its types, whichever version is shown
+        leaves = [leaf_name(path) for path, _ in newest.schema.leaves() if path[0] not in newest.partition_columns]
+        fitting = max(1, MAX_LOAD_VALUES // max(1, self._files_ever()))
+        return tuple(leaves[: min(MAX_LOAD_COLUMNS, fitting)]), len(leaves)
+
+    @property
+    def newest(self) -> Snapshot:
+        """The newest version of the line of versions that is shown."""
+        return Inspection(self.frames).snapshot
+
+    def _files_ever(self) -> int:
+        """About how many files the table ever had: as its commits record; counted only where they do not."""
+        added = self.frames.history["files_added"]
+        if added.has_nulls():
+            return self.frames.lifetimes.height
+        recorded, live = int(added.sum()), self.newest.num_files
+        return recorded if recorded >= live else recorded + live
+
+    def quality(self) -> pl.DataFrame:
+        """SUDDEN: each load and column compared with the loads before it: rows, null share, range, and what is an
+        anomaly."""
+        latest, ref = self.frames.latest, self.frames.ref
+        return self.frames.cached("quality", self._quality, latest, ref, self.load_columns()[0], entries=16)
+
+    def _quality(self) -> pl.DataFrame:
+        lifetimes = self.frames.column_lifetimes(self.load_columns()[0])
+        loads = views.quality.column_loads.column_loads(lifetimes, self.timeline())
+        return views.quality.column_loads.sudden_changes(loads)
+
+    def column_states(self) -> pl.DataFrame:
+        """COLUMN_STATES of every version."""
+        columns = self.load_columns()[0]
+
+        def compute() -> pl.DataFrame:
+            lifetimes = self.frames.column_lifetimes(columns)
+            return views.quality.column_states.column_states(lifetimes, self.timeline())
+
+        return self.frames.cached("column states", compute, self.frames.latest, self.frames.ref, columns, entries=8)
+
+    # -- maintenance and engines
+
+    def retention_simulation(self) -> views.retention.simulation.Retention:
+        """What a vacuum or snapshot expiration of the whole table would find now, whichever ref is shown."""
+        return self.frames.cached("retention", self._retention, self.frames.latest, entries=16, seconds=60)
+
+    def _retention(self) -> views.retention.simulation.Retention:
+        refs, snapshot = self.frames.refs, self.frames.snapshot(self.frames.latest)
+        return views.retention.simulation.retention(
+            self.frames.of_log("readable versions"),
+            self.frames.of_log("lifetimes"),
+            views.retention.policy.retention_policy(snapshot.properties, refs),
+            commits=self.frames.history,
+            refs=refs,
+            tombstones=snapshot.tombstones,
+            now=self.frames.clock(),
+        )
+
+    def retention(self, days: float) -> pl.DataFrame:
+        """RIBBON after a cleanup that retains so many days: the state of each version it would end is `risk`."""
+        return views.retention.simulation.retention_ribbon(self.retention_simulation(), timedelta(days=days))
+
+    def requirements(self) -> pl.DataFrame:
+        """NEEDS: what this version asks of engines, and which commit asked for it first."""
+        return self.frames.cached("requirements", self._requirements, self.version, self.frames.latest)
+
+    def _requirements(self) -> pl.DataFrame:
+        snapshot = self.frames.snapshot(self.version)
+        return views.engines.requirements.needs(snapshot, feature_origins(self.frames, self.version, snapshot.format))
+
+    def requirements_when_shared(self) -> pl.DataFrame:
+        """NEEDS of recipients once this version is shared; empty for a format that is not shared as it is."""
+
+        def compute() -> pl.DataFrame:
+            snapshot = self.frames.snapshot(self.version)
+            origins = feature_origins(self.frames, self.version, snapshot.format)
+            return views.engines.requirements.shared_needs(snapshot, origins)
+
+        return self.frames.cached("requirements when shared", compute, self.version, self.frames.latest)
+
+    def engines(self) -> pl.DataFrame:
+        """COMPATIBILITY: which engines read and write this version, and the feature that keeps the others from it."""
+        return views.engines.compatibility.compatibility(self.requirements(), self.snapshot.format)
+
+    # -- findings
+
+    def health(self) -> pl.DataFrame:
+        """FINDINGS, worst first: id, severity, title, evidence, remedy, command and more."""
+        return findings_frame(self.findings())
+
+    def findings(self) -> list[Finding]:
+        """The findings about this version, worst first."""
+        return views.health.findings.worst_first([*self.past_findings(), *self.present_findings()])
+
+    def past_findings(self) -> list[Finding]:
+        """Those of `findings` that need the readability of every version."""
+
+        def compute() -> list[Finding]:
+            evidence = Evidence(
+                self.frames.snapshot(self.version),
+                versions=self.frames.of_log("readable versions"),
+                retention=self.retention_simulation(),
+                commits=self.branch_commits(),
+            )
+            return views.health.findings.past_findings(evidence, self.frames.clock())
+
+        return list(self.frames.cached("past findings", compute, self.version, self.frames.latest, seconds=60))
+
+    def present_findings(self) -> list[Finding]:
+        """Those of `findings` that do not need the readability of every version."""
+        key = (self.version, self.frames.latest, self.frames.ref, self.branch)
+        return list(self.frames.cached("present findings", self._present_findings, *key, seconds=60))
+
+    def _present_findings(self) -> list[Finding]:
+        snapshot = self.frames.snapshot(self.version)
+        evidence = Evidence(
+            snapshot,
+            commits=self.branch_commits(),
+            statistics=self.columns().without_statistics if self.is_small else None,
+            lifetimes=self.frames.lifetimes,
+            log=self.frames.of_log("log files"),
+            rules=self.constraints(),
+            arrivals=self.arrivals() if snapshot.partition_columns else None,
+        )
+        return views.health.findings.findings(evidence, self.frames.clock())
+
+    def lake_evidence(self) -> Evidence:
+        """The Evidence by which a table is judged among many; of a large table without the whole log or statistics."""
+        snapshot = self.snapshot
+        evidence = Evidence(snapshot, versions=self.frames.of_log("readable versions"), commits=self.branch_commits())
+        if not views.lake.is_shallow(snapshot, self.frames.history):
+            return evidence
+        try:
+            evidence = replace(
+                evidence,
+                lifetimes=self.frames.lifetimes,
+                retention=self.retention_simulation(),
+                log=self.frames.of_log("log files"),
+            )
+            if not views.lake.has_few_statistics(snapshot):
+                return evidence
+            return replace(evidence, statistics=self.frames.statistics(self.version), rules=self.constraints())
+        except LakeviewError:  # the newest version can be read, but not the whole log
+            return Evidence(snapshot, versions=evidence.versions, commits=evidence.commits)
+
+    def quality_findings(self) -> list[Finding]:
+        """Violated constraints, loads that are anomalies, and whether new data is on time."""
+        violated = views.health.findings.rule_findings(self.constraints())
+        loads = views.quality.anomalies.quality_findings(self.quality(), self.timeline())
+        return [*violated, *loads, *views.quality.anomalies.freshness(self.present_findings())]
+
+    def branch_commits(self) -> pl.DataFrame:
+        """COMMITS of the line of versions that is shown, newest first."""
+        return views.timeline.branches.of_line(self.frames.history, self.frames.refs, self.frames.latest)
+
+    @property
+    def is_small(self) -> bool:
+        """True if the statistics of all columns are read to show the table at a glance."""
+        return self.snapshot.num_files <= MAX_FILES_AT_A_GLANCE
+
+    def cadence(self) -> views.timeline.readability.Cadence:
+        """When the last commit came, and how often commits usually come."""
+        commits = self.timeline().filter(pl.col("lane") != "aside")
+        return views.timeline.readability.cadence(commits, self.frames.clock())

@@ -1,0 +1,14 @@
+"""The clock that callers pass where time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+"""Returns an aware datetime."""
+
+
+def system_clock() -> datetime:
+    """Returns the current time in UTC."""
+    return datetime.now(UTC)  # noqa: TID251 (the clock itself)
