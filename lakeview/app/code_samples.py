@@ -33,47 +33,33 @@ table = lv.open_table({address})
 snapshot = table.snapshot({version})
 """
 
-_IMPORTS = {
-    "datetime.": "from datetime import UTC, datetime\n",
-    "pl.": "import polars as pl",
-    "leaf_name": "from lakeview.model.schema import leaf_name",
-}
+_LOOK = "look = lv.inspect(table, {version})\n"
+
+_IMPORTS = {"pl.": "import polars as pl"}
 
 _ROWS = "rows = table.scan({version}){filtered}.head({limit}).collect()"
 
 _ASKED: Mapping[str, str] = {
-    "overview": """findings = lv.views.health.findings.findings(
-    snapshot,
-    versions=table.versions(),
-    commits=lv.views.timeline.branches.of_line(table.history(), table.refs(), table.snapshot().version),
-    statistics=table.statistics({version}),
-    lifetimes=table.lifetimes(),
-    now=datetime.now(UTC),
-)
-print(lv.views.health.findings.verdict(findings))""",
-    "timeline": """timeline = lv.views.timeline.commits.timeline(table.history(), table.lifetimes())
+    "overview": "findings = look.health()",
+    "timeline": """timeline = look.timeline()
 commit = table.commit({version})""",
     "compare": """before = table.snapshot({base})
-changes = lv.views.diff_schemas(before.schema, snapshot.schema)
-settings = lv.views.compare.versions.settings_difference(before, snapshot)""",
-    "schema": """statistics = table.statistics({version})
-columns = lv.views.schema.columns.schema_tree(snapshot.schema, statistics, snapshot.num_records)
-changes = table.schemas()""",
-    "files": """files = snapshot.files
-sizes = lv.views.files.sizes.file_sizes(files)
-facts = lv.views.files.sizes.file_facts(files)""",
-    "partitions": """sizes = lv.views.partitions.sizes.partition_sizes(snapshot)
-skew = lv.views.partitions.sizes.partition_skew(sizes)""",
-    "pruning": """plan = table.plan({condition}, {version})
+differences = look.compare({base}, {version})
+changes = lv.views.diff_schemas(before.schema, snapshot.schema)""",
+    "schema": """columns = look.columns().tree
+changes = look.schema_changes()""",
+    "files": """files = look.files()
+sizes = lv.views.files.sizes.file_sizes(files)""",
+    "partitions": """sizes = look.partitions()
+arrivals = look.arrivals()""",
+    "pruning": """plan = look.pruning({condition})
 reasons = plan.group_by("kept", "reason").len()""",
     "data": _ROWS,
-    "quality": """columns = [leaf_name(path) for path, _ in snapshot.schema.leaves()]
-timeline = lv.views.timeline.commits.timeline(table.history(), table.lifetimes())
-loads = lv.views.quality.column_loads.column_loads(table.lifetimes(columns), timeline)
-changes = lv.views.quality.column_loads.sudden_changes(loads)""",
-    "health": """versions, lifetimes = table.versions(), table.lifetimes()
-policy = lv.views.retention.policy.retention_policy(snapshot.properties, table.refs())
-retention = lv.views.retention.simulation.retention(versions, lifetimes, policy, now=datetime.now(UTC))
+    "quality": """loads = look.quality()
+findings = look.quality_findings()""",
+    "health": """findings = look.health()
+after_vacuum = look.retention(days=7)
+engines = look.engines()
 problems = table.check()""",
 }
 """What each page asks, after the table was opened; a page that is not here shows rows."""
@@ -153,7 +139,8 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
         "identifier": repr(f"{catalog}.{name}"),
         "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
     }
-    asked = f"{_OPEN}\n{_ASKED.get(view.page, _ROWS)}".format(**values)
+    question = _ASKED.get(view.page, _ROWS)
+    asked = f"{_OPEN}{_LOOK if 'look.' in question else ''}\n{question}".format(**values)
     asked = "".join(f"{line}\n" for name, line in _IMPORTS.items() if name in asked) + asked
     return {"lakeview": asked} | {tool: template.format(**values) for tool, template in tools.items()}
 

@@ -1,0 +1,122 @@
+"""lv.inspect: every answer as a frame of the declared columns, the same one that pages, command line and lake show."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import lakeview as lv
+from lakeview import views
+from lakeview.cli import main
+from lakeview.inspection.inspection import SCHEMA_CHANGES, Inspection
+from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.frames import PLAN
+from lakeview.views.health.findings import FINDINGS, findings_frame
+from tests.builders.iceberg import IcebergHistory
+from tests.pages import tables
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def delta(tmp_path_factory: pytest.TempPathFactory) -> lv.Table:
+    return lv.open_table(tables.good(tmp_path_factory.mktemp("delta") / "t"))
+
+
+@pytest.fixture(scope="module", params=["delta", "iceberg"])
+def look(request: pytest.FixtureRequest, delta: lv.Table, tmp_path_factory: pytest.TempPathFactory) -> Inspection:
+    if request.param == "delta":
+        return lv.inspect(delta, clock=lambda: NOW)
+    return lv.inspect(lv.open_table(grown(tmp_path_factory.mktemp("iceberg")).address), clock=lambda: NOW)
+
+
+def grown(root: Path) -> IcebergHistory:
+    fields = [
+        {"id": 1, "name": "month", "required": False, "type": "int"},
+        {"id": 2, "name": "carrier", "required": False, "type": "string"},
+    ]
+    history = IcebergHistory(root / "t", fields, [(1, "identity", "month")], location=str(root / "t"))
+    for month in (1, 2):
+        history.append(f"load-{month}", [{"month": month, "carrier": carrier} for carrier in ("AA", "B6", "UA")])
+    return history
+
+
+def test_every_answer_has_the_declared_columns(look: Inspection) -> None:
+    versions = look.frames.history["version"]
+    where = "carrier = 'AA'"
+    answers = {
+        "timeline": (look.timeline(), views.timeline.commits.TIMELINE),
+        "schema_changes": (look.schema_changes(), SCHEMA_CHANGES),
+        "partitions": (look.partitions(), views.partitions.sizes.PARTITION_SIZES),
+        "pruning": (look.pruning(where), PLAN),
+        "compare": (look.compare(versions[-1], versions[0]), views.compare.summary.COMPARISON),
+        "quality": (look.quality(), views.quality.column_loads.SUDDEN),
+        "retention": (look.retention(days=7), views.timeline.readability.RIBBON),
+        "readability": (look.readability(), views.timeline.readability.RIBBON),
+        "engines": (look.engines(), views.engines.compatibility.COMPATIBILITY),
+        "health": (look.health(), FINDINGS),
+    }
+    assert {name: frame.schema for name, (frame, _) in answers.items()} == {n: dict(s) for n, (_, s) in answers.items()}
+    assert look.files().equals(look.snapshot.files)
+    assert [name for name, (frame, _) in answers.items() if frame.is_empty() and name != "schema_changes"] == []
+
+
+def test_health_is_worst_first_and_names_what_to_do(look: Inspection) -> None:
+    health = look.health()
+    order = [severity.value for severity in views.health.findings.ORDER]
+    assert health["severity"].to_list() == sorted(health["severity"], key=order.index)
+    grave = health.filter(pl.col("severity").is_in(["broken", "attention"]))
+    assert grave["evidence"].null_count() == 0
+    assert set(grave["id"]) <= {finding.id for finding in look.findings()}
+
+
+def test_the_command_line_shows_the_same_findings_in_the_same_order(delta: lv.Table) -> None:
+    done = CliRunner().invoke(main, ["health", "--json", delta.address])
+    assert done.exit_code == 0
+    assert [finding["id"] for finding in json.loads(done.stdout)] == lv.inspect(delta).health()["id"].to_list()
+
+
+def test_an_inspection_follows_a_refresh_and_a_version_does_not(tmp_path: Path) -> None:
+    log = tables.LogWriter(tmp_path / "t").create()
+    log.commit("WRITE", log.add("load-0", tables.flights(1, rows=50), 1))
+    table = lv.open_table(tmp_path / "t")
+    newest, pinned = lv.inspect(table), lv.inspect(table, 1)
+    assert (newest.timeline().height, pinned.files().height) == (2, 1)
+    log.commit("WRITE", log.add("load-1", tables.flights(1, rows=50), 1))
+    assert table.refresh()
+    assert (newest.timeline().height, newest.files().height) == (3, 2)
+    assert (pinned.version, pinned.files().height) == (1, 1)
+
+
+def test_a_timestamp_and_a_missing_version(delta: lv.Table) -> None:
+    first = delta.history()["timestamp"].min()
+    assert isinstance(first, datetime)
+    assert lv.inspect(delta, at=first + timedelta(milliseconds=1)).version == delta.history()["version"].min()
+    with pytest.raises(VersionNotFoundError):
+        lv.inspect(delta, 10_000)
+
+
+def test_frames_are_read_once(delta: lv.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    own = type(delta).lifetimes
+
+    def counting(self: lv.Table, columns: object = None) -> pl.DataFrame:
+        calls.append(str(columns))
+        return own(self, columns)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(delta), "lifetimes", counting)
+    again = lv.inspect(delta, clock=lambda: NOW)
+    first = again.health()
+    read = len(calls)
+    assert again.health().equals(first)
+    assert again.timeline().height == delta.history().height
+    assert len(calls) == read
+
+
+def test_a_frame_of_no_findings_has_its_columns() -> None:
+    assert findings_frame([]).schema == FINDINGS
