@@ -23,7 +23,7 @@ from lakeview.model.table import Table
 
 if TYPE_CHECKING:
     from lakeview import views
-    from lakeview.discovery import create_table, find_tables, open_table
+    from lakeview.discovery import create_table, find_tables, open_table, scan
     from lakeview.inspection import inspect
 
 __version__ = VERSION
@@ -38,10 +38,11 @@ __all__ = [
     "find_tables",
     "inspect",
     "open_table",
+    "scan",
     "views",
 ]
 
-_READERS = ("create_table", "find_tables", "open_table")
+_READERS = ("create_table", "find_tables", "open_table", "scan")
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -83,6 +84,24 @@ def open_table(
             return open_iceberg(opened.root, storage_options=storage_options, config=config, relocate=relocate)
         except NotATableError:
             raise _no_table(opened, _table_above(opened, storage_options, config)) from error
+
+
+def scan(
+    address: str | os.PathLike[str],
+    version: int | None = None,
+    *,
+    at: datetime | None = None,
+    ref: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    relocate: Mapping[str, str] | None = None,
+) -> pl.LazyFrame:
+    """The rows of the table at an address, lazily; filters prune files.
+
+    `version`, an aware `at` or `ref` as in `Table.scan`, the latest version without them. The other arguments and the
+    errors are those of `open_table`; VersionNotFoundError besides.
+    """
+    table = open_table(address, storage_options=storage_options, relocate=relocate)
+    return table.scan(version, at=at, ref=ref)
 
 
 def readable_folders(address: str, config: Config | None = None) -> tuple[str, ...]:

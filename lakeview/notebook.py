@@ -29,7 +29,11 @@ from lakeview.views.schema.column_history import SchemaVersion
 WIDTH = 780
 """How wide pictures are, in pixels, without the labels at their left."""
 
-TABLES = {"lakeview.delta.table": "DeltaTable"}
+TABLES = {
+    "lakeview.delta.table": "DeltaTable",
+    "lakeview.iceberg.table": "IcebergTable",
+    "lakeview.sharing.client.table": "SharedTable",
+}
 """Where the classes of tables are, so that none is imported before it is used."""
 
 SCHEMAS_READ = 50

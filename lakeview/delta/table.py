@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -90,7 +89,8 @@ class DeltaTable(OneLine):
         which version is the latest only the catalog knows, and asking for it is an UnsupportedTableError.
         """
         state = self._state(version, at, ref)
-        return Snapshot(self._describe(state), DeltaLoader(state, self._schema(state), self._partitions(state)))
+        loader = DeltaLoader(state, self._schema(state), self._partitions(state))
+        return Snapshot(self._describe(state), loader, table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: at most `limit`, of versions below `before`. Works whatever the table's protocol asks.
@@ -402,9 +402,3 @@ class DeltaTable(OneLine):
             created=moment(metadata.created_time),
             data_format=metadata.format.provider,
         )
-
-    def __repr__(self) -> str:
-        return f"DeltaTable({self.address!r}, latest={self.latest_version})"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.address)}</b> · Delta · latest version {self.latest_version}</p>"

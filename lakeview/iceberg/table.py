@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from html import escape
 from typing import Any, NoReturn
 
 import polars as pl
@@ -35,7 +34,7 @@ from lakeview.model.findings import Finding
 from lakeview.model.frames import LOG_FILES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.model.table import PhysicalFile
+from lakeview.model.table import PhysicalFile, TableBody
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import check_columns
 from lakeview.rows.difference import Difference, difference
@@ -44,7 +43,7 @@ from lakeview.rows.tasks import FileTask, lazy_rows
 from lakeview.storage import Storage
 
 
-class IcebergTable:
+class IcebergTable(TableBody):
     """An Iceberg table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
@@ -132,7 +131,7 @@ class IcebergTable:
         state = self._state
         entry, schema = self._chosen(state, version, at, ref)
         files = self._files(state, entry)
-        return Snapshot(self._describe(state, entry, schema), files, counts=files.totals)
+        return Snapshot(self._describe(state, entry, schema), files, counts=files.totals, table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
@@ -393,9 +392,3 @@ class IcebergTable:
         expression = predicate(where)
         check_columns(expression, schema)
         return expression
-
-    def __repr__(self) -> str:
-        return f"IcebergTable({self.address!r}, latest={self.latest_version})"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.address)}</b> · Iceberg · current snapshot {self.latest_version}</p>"

@@ -116,12 +116,33 @@ class SnapshotLoader(Protocol):
         """RULES."""
 
 
+class SnapshotTable(Protocol):
+    """The table that a snapshot was read from, as far as the snapshot asks it."""
+
+    @property
+    def latest_version(self) -> int:
+        """The newest version seen by the last refresh."""
+
+    def refs(self) -> pl.DataFrame:
+        """REFS."""
+
+    def scan(self, version: int | None = None) -> pl.LazyFrame:
+        """The rows of a version."""
+
+    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS of a version."""
+
+    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
+        """PLAN of a version."""
+
+
 class Snapshot:
     """A table at one version.
 
     Made by a reader, or from frames for a test: `Snapshot(metadata, frames={"files": frame})`. Frames that are
     neither given nor loadable are empty. `counts`: tells num_files, size_bytes and num_records, or some of them, where
-    the log knows them without a listing. Safe to use from several threads.
+    the log knows them without a listing. `table`: what `scan`, `statistics` and `plan` read from; it is not pickled,
+    and without it they raise InvalidRequestError (kind no-table). Safe to use from several threads.
     """
 
     def __init__(
@@ -131,7 +152,9 @@ class Snapshot:
         *,
         frames: Mapping[str, pl.DataFrame] | None = None,
         counts: Callable[[], Mapping[str, int | None]] | None = None,
+        table: SnapshotTable | None = None,
     ) -> None:
+        self._table = table
         self._metadata = metadata
         self._loader = loader
         self._known_counts = counts
@@ -259,6 +282,32 @@ class Snapshot:
     def num_records(self) -> int | None:
         """Live rows, exact; None when a file's count or its deletes are unknown."""
         return self._count("num_records")
+
+    def scan(self) -> pl.LazyFrame:
+        """The rows, lazily; filters prune files."""
+        return self._read_from().scan(self._version_to_read())
+
+    def statistics(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS of these columns, or of all."""
+        return self._read_from().statistics(self._version_to_read(), columns)
+
+    def plan(self, where: str | pl.Expr) -> pl.DataFrame:
+        """PLAN: which files a filter would read, and why not the others."""
+        return self._read_from().plan(where, self._version_to_read())
+
+    def _read_from(self) -> SnapshotTable:
+        if self._table is None:
+            raise InvalidRequestError(
+                f"this snapshot of {self.location} was unpickled or made from frames: it has no table to read from",
+                fix=f"open the table again: lv.open_table(...).snapshot({self.version})",
+                kind="no-table",
+            )
+        return self._table
+
+    def _version_to_read(self) -> int | None:
+        """None for the newest version of a table with branches: its schema may be newer than its last commit."""
+        table = self._read_from()
+        return None if self.version == table.latest_version and not table.refs().is_empty() else self.version
 
     def _frame(self, name: str, empty: pl.Schema) -> pl.DataFrame:
         with self._lock:

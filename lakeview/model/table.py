@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from html import escape
+from typing import Protocol, cast, runtime_checkable
 
 import polars as pl
 
-from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.errors import LakeviewError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.frames import (
     FORMAT_VERSIONS,
@@ -21,6 +23,7 @@ from lakeview.model.frames import (
     SORT_ORDERS,
     STATISTICS_FILES,
 )
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 
 
@@ -57,6 +60,13 @@ class Table(Protocol):
     @property
     def latest_version(self) -> int:
         """The newest version seen by the last refresh."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the latest version."""
+
+    def health(self) -> pl.DataFrame:
+        """FINDINGS about the latest version, worst first."""
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a version, a moment or a named ref; the latest without any."""
@@ -150,7 +160,32 @@ class Table(Protocol):
         """True if there is a newer version; costs one listing and the new commits."""
 
 
-class OneLine:
+class TableBody:
+    """What tables of every format do alike, in terms of the Table protocol. A reader's table inherits it."""
+
+    @property
+    def schema(self: Table) -> Schema:
+        """The columns of the latest version."""
+        return self.snapshot().schema
+
+    def health(self: Table) -> pl.DataFrame:
+        """The findings about the latest version, worst first: id, severity, title, evidence, remedy, command and more
+        (`lv.inspect(table).health()`)."""
+        # above this layer: imported by name when it is asked for
+        return cast("pl.DataFrame", importlib.import_module("lakeview.inspection").inspect(self).health())
+
+    def __repr__(self: Table) -> str:
+        return f"{type(self).__name__}({self.address!r}, latest={self.latest_version})"
+
+    def _repr_html_(self: Table) -> str:
+        heading = f"<p><b>{escape(self.address)}</b> · {escape(self.format)}</p>"
+        try:
+            return heading + self.snapshot()._repr_html_()
+        except LakeviewError as error:
+            return f"{heading}<p>{escape(error.message)}</p>"
+
+
+class OneLine(TableBody):
     """What a table answers whose log is one line of versions that lists its files itself: no branches, no manifests,
     one partitioning. A reader of such a format inherits it."""
 

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from html import escape
 from typing import Any, NoReturn
 
 import polars as pl
@@ -120,7 +119,7 @@ class SharedTable(OneLine):
         InvalidRequestError (a naive moment, a ref). When a version was committed is not told: `timestamp` is None.
         """
         state = self._state(version, at, ref)
-        return Snapshot(self._describe(state), DeltaLoader(state, state.schema, state.partitions))
+        return Snapshot(self._describe(state), DeltaLoader(state, state.schema, state.partitions), table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
         """COMMITS, empty: a share tells nothing of commits."""
@@ -355,12 +354,6 @@ class SharedTable(OneLine):
             created=None,
             data_format=metadata.format.provider,
         )
-
-    def __repr__(self) -> str:
-        return f"SharedTable({self.address!r}, latest={self._latest})"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.address)}</b> · shared · latest version {self._latest}</p>"
 
 
 def _checked(where: str | pl.Expr, state: SharedState) -> pl.Expr:
