@@ -17,21 +17,20 @@ from lakeview.delta.data.ends import end_difference
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.lifetimes import with_statistics
 from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.readability import check_data_files, listed_versions, readable_versions
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, string_prefix, table_statistics
-from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable, column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
 from lakeview.delta.log.log_listing import listed_log
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.paths import commit_name
-from lakeview.delta.log.readability import listed_versions, readable_versions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
-from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS, moment
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata
@@ -144,7 +143,7 @@ class DeltaTable(OneLine):
         state = self._state()
         leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
         prefix = string_prefix(state.properties)
-        return with_statistics(lives, self._log, self._history.base_version(), leaves, prefix)
+        return with_statistics(lives, self._log, self._history.bases(), leaves, prefix)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""
@@ -373,16 +372,7 @@ class DeltaTable(OneLine):
         return expression
 
     def _require_parquet(self, state: Replay) -> None:
-        """UnsupportedTableError if data files are none we read, or of types that became others in unknown ways."""
-        provider = state.metadata.format.provider
-        if provider.lower() != "parquet":
-            raise UnsupportedTableError(
-                f"{self.address} keeps its rows in {provider} files, which this reader does not read",
-                fix="its log can be shown; read the rows with the engine that wrote them",
-                place="metaData.format.provider",
-                kind="unsupported-data-format",
-            )
-        check_type_changes(self._schema(state))
+        check_data_files(state.metadata.format.provider, self._schema(state), self.address)
 
     def _describe(self, state: Replay) -> TableMetadata:
         metadata = state.metadata

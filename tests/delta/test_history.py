@@ -11,8 +11,8 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import CorruptTableError
-from tests.builders.actions import add, info, metadata, protocol, remove
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
+from tests.builders.actions import add, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory, log_name, parquet_actions
 
 COUNTS = ["files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed"]
@@ -210,6 +210,69 @@ def test_a_base_that_cannot_be_read_is_a_reason(history: DeltaHistory) -> None:
     assert table.schemas().height == 0
 
 
-def test_files_outside_the_table_are_taken_to_be_there(history: DeltaHistory) -> None:
-    history.create().commit(add("s3://bucket/f"), add("/elsewhere/f"))
-    assert readable(lv.open_table(history.address)) == {0: None, 1: None}
+def test_files_outside_the_table_are_taken_to_be_there_where_the_roots_allow_them(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.create().commit(add("/elsewhere/f"), add("/elsewhere/g")).commit(remove("/elsewhere/g"), add("s3://b/f"))
+    refused = "2 of its data files lie outside the table and the allowed roots"
+    assert readable(lv.open_table(history.address)) == {0: None, 1: refused, 2: refused}
+    with pytest.raises(AccessDeniedError, match="outside the table and the allowed roots"):
+        lv.open_table(history.address).scan(1).collect()
+    monkeypatch.setenv("LAKEVIEW_ROOTS", f"{history.address},/elsewhere")
+    one = "1 of its data files lies outside the table and the allowed roots"
+    assert readable(lv.open_table(history.address)) == {0: None, 1: None, 2: one}
+
+
+def test_versions_that_a_scan_refuses_by_what_the_log_shows_are_not_readable(history: DeltaHistory) -> None:
+    changed = {"delta.typeChanges": [{"fromType": "string", "toType": "long"}]}
+    widened = struct(a="long")
+    widened["fields"][0]["metadata"] = changed
+    history.create({"a": "long"}).commit(metadata(schema=json.dumps(widened))).commit(metadata({"a": "long"}))
+    history.commit(metadata({"a": "long"}, provider="csv"))
+    table = lv.open_table(history.address)
+    told = readable(table)
+    assert (told[0], told[2]) == (None, None)
+    for version in (1, 3):
+        with pytest.raises(UnsupportedTableError) as caught:
+            table.scan(version)
+        assert caught.value.message.replace(history.address, "it") == told[version]
+
+
+GAPS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
+    ("commits are missing", (5,), (4, 5)),
+    ("commits up to the checkpoint are missing", (6,), (4, 5, 6)),
+    ("an older checkpoint is left by a partial cleanup", (2, 6), (0, 1, 2, 3, 4, 5, 6)),
+    ("two checkpoints bridge two gaps", (2, 4, 6), (0, 1, 2, 4, 6)),
+]
+
+
+@pytest.mark.parametrize(("checkpoints", "missing"), [g[1:] for g in GAPS], ids=[g[0] for g in GAPS])
+def test_a_checkpoint_bridges_a_gap_in_the_commits(
+    history: DeltaHistory, checkpoints: tuple[int, ...], missing: tuple[int, ...]
+) -> None:
+    """Each readable version has the live files and the schema that its snapshot has, and is unreadable if one of its
+    files is gone."""
+    history.create({"a": "long"}).write("late", b"").write("kept", b"").write("early", b"").write("g", b"")
+    history.commit(add("early"), add("kept"), add("dead")).commit(remove("dead")).commit(add("g", size=7, records=1))
+    history.commit(remove("early"), metadata({"a": "long", "b": "string"}))
+    history.commit(add("late", size=8, records=2, stats=None), remove("g")).commit(info(operation="NOTHING"))
+    history.commit(add("last")).write("last", b"")
+    for version in checkpoints:
+        history.checkpoint(version)
+    table = lv.open_table(history.without(*missing).address)
+    assert isinstance(table, DeltaTable)
+    lives, schemas = table.lifetimes(), table.schemas()
+    told = readable(table)
+    sound = [version for version, reason in told.items() if reason is None]
+    assert {7, *checkpoints} <= set(sound)
+    for version in sound:
+        there = (pl.col("added").fill_null(-1) <= version) & (pl.col("removed").fill_null(99) > version)
+        snapshot = table.snapshot(version)
+        assert sorted(lives.filter(there)["path"]) == sorted(snapshot.files["path"]), version
+        text = schemas.filter(pl.col("version") <= version)["schema"][-1]
+        assert [f["name"] for f in json.loads(text)["fields"]] == snapshot.schema.names
+    history.remove("late")
+    gone = readable(lv.open_table(history.address))
+    assert gone[7] == "1 of its data files is missing from the store"
+    statistics = table.lifetimes(["a"])
+    assert statistics.drop("statistics").equals(lives)

@@ -11,6 +11,7 @@ from lakeview.delta.data.statistics import Leaf, LeafStatistics
 from lakeview.delta.log.actions import DeletionVectorDescriptor
 from lakeview.delta.log.commits import parse_lines
 from lakeview.delta.log.file_lines import unique_id
+from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import commit_name, decoded_paths
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
@@ -37,16 +38,21 @@ _LINES = msgspec.json.Decoder(_Line)
 
 
 def with_statistics(
-    lives: pl.DataFrame, log: TableLog, base: int | None, leaves: Sequence[Leaf], prefix: int
+    lives: pl.DataFrame,
+    log: TableLog,
+    bases: Sequence[tuple[int | None, CheckpointFiles]],
+    leaves: Sequence[Leaf],
+    prefix: int,
 ) -> pl.DataFrame:
     """LIFETIMES with a struct `statistics`: one field a leaf, named and made as in STATISTICS.
 
-    `base`: the checkpoint that the lives start from, if they do; `prefix`: see `string_prefix`.
-    The log is read once, its documents are never held.
+    `bases`: the checkpoints that the lifetimes start from, as `History.bases`; `prefix`: see `string_prefix`.
+    The log is read once, its documents are never retained.
     """
     reader = LeafStatistics(leaves, prefix)
-    parts = [_read(reader, adds) for adds in _adds(log, -1 if base is None else base)]
-    parts.append(_base(log, base, reader))
+    first = next((files.version for added, files in bases if added is None), -1)
+    parts = [_read(reader, adds) for adds in _adds(log, first)]
+    parts += [_base(log, added, files, reader) for added, files in bases] or [_nothing(reader)]
     told = pl.concat(parts).unique(_IDENTITY, keep="last")
     found = lives.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     fields = found["statistics"].struct.unnest().get_columns()[1:]
@@ -60,18 +66,19 @@ def _read(reader: LeafStatistics, adds: pl.DataFrame) -> pl.DataFrame:
     return adds.select(_IDENTITY).with_columns(reader.read(adds["stats"], None, adds.height))
 
 
-def _base(log: TableLog, version: int | None, reader: LeafStatistics) -> pl.DataFrame:
-    """What the checkpoint holds, as if added before every version; nothing of one that cannot be read."""
-    checkpoint = next((c for c in log.checkpoints() if c.version == version), None)
-    if checkpoint is not None:
-        try:
-            adds = log.checkpoint(checkpoint).adds([], reader)
-        except (CorruptTableError, UnsupportedTableError):  # the lives leave its files out as well
-            return _read(reader, pl.DataFrame(schema=_TEXTS))
-        if "statistics" in adds.columns:
-            before = adds.with_columns(pl.lit(None, pl.Int64).alias("added"))
-            return before.select(*_IDENTITY, "statistics")
+def _nothing(reader: LeafStatistics) -> pl.DataFrame:
     return _read(reader, pl.DataFrame(schema=_TEXTS))
+
+
+def _base(log: TableLog, added: int | None, files: CheckpointFiles, reader: LeafStatistics) -> pl.DataFrame:
+    """The statistics of a checkpoint's files, as added at a version; none of one that cannot be read."""
+    try:
+        adds = log.checkpoint(files).adds([], reader)
+    except (CorruptTableError, UnsupportedTableError):  # the lifetimes leave its files out as well
+        return _nothing(reader)
+    if "statistics" not in adds.columns:
+        return _nothing(reader)
+    return adds.with_columns(pl.lit(added, pl.Int64).alias("added")).select(*_IDENTITY, "statistics")
 
 
 def _adds(log: TableLog, above: int) -> Iterator[pl.DataFrame]:

@@ -53,6 +53,11 @@ class CommitFacts:
     data_change: bool = False
     unknown: list[tuple[Identity, int | None]] = field(default_factory=list)
 
+    @property
+    def definition(self) -> tuple[Protocol | None, Metadata | None] | None:
+        """Its last protocol and metaData action; None of a commit that is corrupt."""
+        return None if self.broken is not None else (self.protocol, self.metadata)
+
     def complete(self, known: Mapping[Identity, Known]) -> None:
         """Count the removed files whose add was not met; one that is not among `known` makes the sums unknown."""
         for identity, size in self.unknown:

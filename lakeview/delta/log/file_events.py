@@ -1,8 +1,8 @@
-"""File events of commits and of a checkpoint to the life of every file."""
+"""File events of commits and of checkpoints to the lifetime of every file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -51,6 +51,31 @@ def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     never = pl.lit(None, pl.Int64)
     quiet = base.filter(~touched).with_columns(never.alias("added"), never.alias("removed"))
     return pl.concat([quiet.select(LIFETIMES.names()), moved])
+
+
+def bridged(
+    bases: Mapping[int, pl.DataFrame], events: pl.DataFrame, *, from_zero: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The files that were there before the events of a log begin, and the events, those of every gap added.
+
+    `bases`: the files of checkpoints (`live_events`), by version, oldest first. The first one, unless the log still
+    begins at version 0 (`from_zero`), is what was there before. Each other one bridges a gap: files that were live
+    before it and are not in the checkpoint are removed at its version, files that only the checkpoint has are added.
+    """
+    before = pl.DataFrame(schema=EVENTS)
+    for version, files in bases.items():
+        earlier = events.filter(pl.col("version") <= version)
+        later = events.filter(pl.col("version") > version)
+        if not from_zero:
+            before, events, from_zero = files, later, True
+            continue
+        newest = pl.concat([before, earlier.sort("version", maintain_order=True)])
+        live = newest.unique(_KEY, keep="last", maintain_order=True).filter("added")
+        gone = live.join(files, on=_KEY, how="anti", nulls_equal=True).with_columns(added=pl.lit(value=False))
+        new = files.join(live, on=_KEY, how="anti", nulls_equal=True)
+        found = pl.concat([gone, new]).with_columns(pl.lit(version, pl.Int64).alias("version"))
+        events = pl.concat([earlier, found.select(EVENTS.names()), later])
+    return before, events
 
 
 def collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:
