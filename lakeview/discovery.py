@@ -12,13 +12,13 @@ import polars as pl
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.create import create_log
-from lakeview.delta.write.writer import Clock, system_clock
 from lakeview.iceberg.catalog import find_catalog_tables, is_catalog_address, open_catalog_table
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.metadata.locate import is_metadata_name
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.addresses import is_local, normalise
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema

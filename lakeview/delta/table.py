@@ -47,7 +47,8 @@ from lakeview.storage import Storage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakeview.delta.write.transaction import Clock, Transaction
+    from lakeview.delta.write.transaction import Transaction
+    from lakeview.model.clock import Clock
     from lakeview.model.findings import Finding
 
 _KEPT_STATES = 8
@@ -239,7 +240,8 @@ class DeltaTable(OneLine):
         clock: Clock | None = None,
     ) -> Transaction:
         """A transaction on the latest version: commits on leaving its `with` block, or not at all."""
-        from lakeview.delta.write.transaction import Transaction, system_clock
+        from lakeview.delta.write.transaction import Transaction
+        from lakeview.model.clock import system_clock
 
         return Transaction(
             self,

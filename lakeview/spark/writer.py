@@ -20,7 +20,8 @@ from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.transaction import Transaction
-from lakeview.delta.write.writer import Clock, WriteContext, discard, system_clock, write_context, write_files
+from lakeview.delta.write.writer import WriteContext, discard, write_context, write_files
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.spark.options import Statistics, WriteOptions

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.delta.write.writer import system_clock
+from lakeview.model.clock import system_clock
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.shared_views import ViewSource
 from tests.builders.actions import metadata, protocol

@@ -14,7 +14,8 @@ from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.rules import active_features
-from lakeview.delta.write.writer import ENGINE, Clock, system_clock
+from lakeview.delta.write.writer import ENGINE
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, MapType, Schema, StructType
 from lakeview.model.snapshot import milliseconds

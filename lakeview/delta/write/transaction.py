@@ -32,12 +32,13 @@ from lakeview.delta.write.partition_conditions import partition_condition, selec
 from lakeview.delta.write.property_checks import check_honoured, check_settable
 from lakeview.delta.write.rules import active_features, check_supported
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.writer import ENGINE, Clock, WriteContext, discard, system_clock, write_context, write_files
+from lakeview.delta.write.writer import ENGINE, WriteContext, discard, write_context, write_files
+from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import milliseconds
 
-__all__ = ["Clock", "Transaction", "system_clock"]
+__all__ = ["Transaction"]
 
 _EVERY = pl.lit(value=True)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote
@@ -21,23 +20,17 @@ from lakeview.delta.log.paths import decode_path, encode_path
 from lakeview.delta.properties import value
 from lakeview.delta.write.conform import conform_batch
 from lakeview.delta.write.property_checks import codec
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
 
-Clock = Callable[[], datetime]
-
 ENGINE = f"lakeview/{VERSION}"
 ROWS_PER_FILE = 2_000_000
 _INDEXED_COLUMNS = 32
 _MOST_BYTES = 1 << 30
-
-
-def system_clock() -> datetime:
-    """The wall clock, for writers that are given none."""
-    return datetime.now(UTC)  # noqa: TID251 (the one default; whatever depends on time takes a clock)
 
 
 @dataclass(frozen=True, slots=True)
