@@ -18,6 +18,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "altair": ("lakeview.charts",),
     "fsspec": ("lakeview.storage.remote",),
     "httpx": ("lakeview.sharing",),
+    "itsdangerous": ("lakeview.sharing.server.signing",),
     "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
     "sqlglot": ("lakeview.predicates", "lakeview.sharing.server.sql_hints"),
     "pyspark": ("lakeview.spark", "lakeview.pipeline", "lakeview.demo"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import lakeview as lv
+from lakeview.delta import change_log
 from lakeview.delta.log import table_log
 from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.table import DeltaTable
@@ -172,7 +173,7 @@ def counted_commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         decoded.append(version)
         return parse_commit(data, version, name)
 
-    monkeypatch.setattr(delta_changes, "parse_commit", counted)
+    monkeypatch.setattr(change_log, "parse_commit", counted)
     return decoded
 
 

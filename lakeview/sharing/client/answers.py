@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from lakeview.delta.log.actions import Format, Metadata, Protocol
+from lakeview.delta.sharing import Format, Metadata, Protocol
 from lakeview.model.errors import SharingError, UnsupportedTableError
 from lakeview.model.printable import printable
 from lakeview.sharing.protocol.messages import (

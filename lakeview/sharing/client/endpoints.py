@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 import polars as pl
 
-from lakeview.delta.features import READER_FEATURES
+from lakeview.delta.sharing import CLIENT_FEATURES
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import LakeviewError, SharingError
 from lakeview.sharing.client.answers import Answer, read_answer, require_url_access
@@ -55,7 +55,7 @@ table without url among them cannot be read by this client."""
 
 CAPABILITIES = Capabilities(
     (ResponseFormat.DELTA, ResponseFormat.PARQUET),
-    frozenset(name.lower() for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck")),
+    frozenset(name.lower() for name in CLIENT_FEATURES),
     end_stream=True,
 )
 """What is asked for: both formats, and the reader features that concern files (a share has no checkpoints)."""

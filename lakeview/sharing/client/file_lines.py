@@ -14,10 +14,16 @@ import msgspec
 import polars as pl
 from msgspec.structs import replace
 
-from lakeview.delta.log.actions import Action, AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
-from lakeview.delta.log.commits import Commit, file_actions
-from lakeview.delta.log.paths import decode_path, encode_path
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.sharing import (
+    Action,
+    AddCDCFile,
+    AddFile,
+    DeletionVectorDescriptor,
+    RemoveFile,
+    decode_path,
+    encode_path,
+    listing,
+)
 from lakeview.model.errors import SharingError
 from lakeview.sharing.client.answers import Kind
 from lakeview.sharing.protocol.messages import FileLine
@@ -50,15 +56,7 @@ class Listed:
 
     def frame(self, root: str) -> pl.DataFrame:
         """FILE_ACTIONS with `records`."""
-        found = file_actions(self.commits(), root)
-        return found.with_columns(records(found["stats"], None))
-
-    def commits(self) -> list[Commit]:
-        """The actions by version, in ascending order."""
-        by_version: dict[int, list[Action]] = {}
-        for version, action in self.actions:
-            by_version.setdefault(version, []).append(action)
-        return [Commit(version, tuple(by_version[version])) for version in sorted(by_version)]
+        return listing(self.actions, root)
 
 
 def listed(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> Listed:

@@ -16,7 +16,7 @@ from lakeview.model.clock import system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
 from lakeview.rows.tasks import FileTask, RowPositions, read_task
-from lakeview.sharing.client.blocks import Blocks
+from lakeview.sharing.client.blocks import block_cache
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, Limits
 from lakeview.sharing.client.signed_files import SignedFiles
@@ -87,4 +87,4 @@ def _files(root: str, urls: Mapping[str, SignedUrl]) -> SignedFiles:
         )
 
     config = settings()
-    return SignedFiles(root, config, Http(reach(config)), system_clock, Blocks(), urls, expired)
+    return SignedFiles(root, config, Http(reach(config)), system_clock, block_cache(), urls, expired)

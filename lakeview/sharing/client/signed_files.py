@@ -116,7 +116,7 @@ class SignedFiles(Storage):
         found: dict[int, bytes] = {}
         missing: list[int] = []
         for number in range(first, last + 1):
-            data = self._blocks.get(path, number)
+            data = self._blocks.get((path, number))
             if data is None:
                 missing.append(number)
             else:
@@ -127,7 +127,7 @@ class SignedFiles(Storage):
             data = self._fetch(path, begin * BLOCK, min((end + 1) * BLOCK, size) - begin * BLOCK)
             for number in range(begin, end + 1):
                 block = data[(number - begin) * BLOCK : (number - begin + 1) * BLOCK]
-                self._blocks.put(path, number, block)
+                self._blocks.put((path, number), block)
                 found[number] = block
         whole = b"".join(found[number] for number in range(first, last + 1))
         return whole[start - first * BLOCK : start - first * BLOCK + length]
@@ -202,7 +202,7 @@ class SignedFiles(Storage):
                     )
                 data = self._http.body(response, _WHOLE)
                 for number in range(-(-len(data) // BLOCK)):  # it was sent whole: it is not asked for again
-                    self._blocks.put(path, number, data[number * BLOCK : (number + 1) * BLOCK])
+                    self._blocks.put((path, number), data[number * BLOCK : (number + 1) * BLOCK])
                 data = data[start : start + length]
             case 404 | 410:
                 raise FileNotFoundError(path)

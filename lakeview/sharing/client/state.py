@@ -4,25 +4,16 @@ them."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 import polars as pl
 from msgspec.structs import replace
 
-from lakeview.delta.data.column_mapping import table_schema
-from lakeview.delta.data.partition_values import partition_fields
-from lakeview.delta.data.scan import Scan
-from lakeview.delta.features import check_readable
-from lakeview.delta.log.commits import FILE_ACTIONS
-from lakeview.delta.log.replay import table_protocol
-from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.delta.sharing import ListedFiles, read_head
 from lakeview.model.config import Config
 from lakeview.model.errors import NotATableError, SharingError, VersionNotFoundError
-from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
-from lakeview.model.schema import Field, Schema
-from lakeview.model.snapshot import TableProtocol
 from lakeview.predicates.expressions import parse
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Answer, Head
@@ -35,14 +26,13 @@ from lakeview.sharing.protocol.hints import json_hint, sql_hints
 from lakeview.sharing.protocol.messages import QueryRequest, ResponseFormat
 
 _MOVED_ON = "version-moved-on"
-_LISTING = pl.Schema({**FILE_ACTIONS, "records": pl.Int64()})
 
 
 class SharedState:
-    """The state of a table as its server tells it. Implements `lakeview.delta.log.state.TableState`.
+    """A shared table at one version, as its server describes it. `listed`: its files, requested when first needed.
 
-    `pinned`: whether the version was asked for, so that every request says it; without it the server's newest is
-    meant, and must still be this one when files are asked for. Safe to use from several threads.
+    `pinned`: requests name the version; without it the server's latest version is meant, and must still be this one
+    when files are requested. Safe to use from several threads.
     """
 
     def __init__(
@@ -58,39 +48,13 @@ class SharedState:
         self._lock = threading.RLock()
         self._frame: pl.DataFrame | None = None
         self._refresh_token: str | None = None
-        self.properties: Mapping[str, str] = head.metadata.properties
-        self.table_protocol = _protocol(head)
-        if head.format is ResponseFormat.DELTA:
-            check_readable(self.table_protocol, self.properties, address, by_number=True)
-        self.schema: Schema = table_schema(
-            head.metadata.schema_string, self.table_protocol, self.properties, max_depth=config.max_schema_depth
-        )
-        self.partitions: list[Field] = partition_fields(self.schema, head.metadata.partition_columns or [])
+        recorded = head.format is ResponseFormat.DELTA
+        self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, recorded=recorded)
+        self.schema = self._head.schema
+        self.listed = ListedFiles(self._head, self._listing)
         self.files = SignedFiles(address, config, client.http, client.clock, blocks, {}, self._urls_again)
 
-    # -- what the Delta reader asks for
-
-    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        """As `TableState.adds`; the first call asks the server for all files."""
-        return _with(self._listing(), columns, statistics)
-
-    def removes(self) -> pl.DataFrame:
-        """None: a share has no tombstones."""
-        return pl.DataFrame(schema=FILE_ACTIONS)
-
-    def transactions(self) -> pl.DataFrame:
-        """None: they are not shared."""
-        return pl.DataFrame(schema=TRANSACTIONS)
-
-    def domain_metadata(self) -> pl.DataFrame:
-        """None: it is not shared."""
-        return pl.DataFrame(schema=DOMAIN_METADATA)
-
     # -- scans
-
-    def scan(self) -> Scan:
-        """The files of this version, ready to be pruned."""
-        return Scan(self, self.schema, self.partitions, self._address)
 
     def tasks(self, where: pl.Expr | None) -> Sequence[FileTask]:
         """The files a filter needs. Before all files are known, only those are asked for that the server keeps.
@@ -98,11 +62,11 @@ class SharedState:
         What the server keeps is pruned here once more: hints are "BEST EFFORT".
         """
         if where is None or self._frame is not None:
-            return self.scan().tasks(where)
+            return self.listed.scan().tasks(where)
         node = parse(where)
         hints = sql_hints(node, self.schema)
         if not hints:
-            return self.scan().tasks(where)
+            return self.listed.scan().tasks(where)
         return self._some(QueryRequest(predicate_hints=hints, json_predicate_hints=json_hint(node, self.schema)), where)
 
     def enough(self, rows: int) -> Sequence[FileTask]:
@@ -112,14 +76,14 @@ class SharedState:
         keeps no row may pass the filter.
         """
         if self._frame is not None or rows > 2**31 - 1:
-            return self.scan().tasks(None)
+            return self.listed.scan().tasks(None)
         return self._some(QueryRequest(limit_hint=rows), None)
 
     def _some(self, request: QueryRequest, where: pl.Expr | None) -> Sequence[FileTask]:
         found = self._query(request)
         self.files.add(found.urls)
-        part = _Part(self, found.frame(self._address))
-        return Scan(part, self.schema, self.partitions, self._address).tasks(where)
+        frame = found.frame(self._address)
+        return ListedFiles(self._head, lambda: frame).scan().tasks(where)
 
     # -- requests
 
@@ -182,36 +146,6 @@ class SharedState:
             except (SharingError, VersionNotFoundError):  # tokens hold for an hour
                 self._refresh_token = None
         return self._query(QueryRequest()).urls
-
-
-class _Part:
-    """Some files of a state, listed for one filter. Implements TableState."""
-
-    def __init__(self, state: SharedState, frame: pl.DataFrame) -> None:
-        self._state = state
-        self._frame = frame
-        self.properties = state.properties
-        self.table_protocol = state.table_protocol
-        self.removes: Callable[[], pl.DataFrame] = state.removes
-        self.transactions: Callable[[], pl.DataFrame] = state.transactions
-        self.domain_metadata: Callable[[], pl.DataFrame] = state.domain_metadata
-
-    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        """As `TableState.adds`, of these files."""
-        return _with(self._frame, columns, statistics)
-
-
-def _with(frame: pl.DataFrame, columns: Sequence[str], statistics: StatisticsReader | None) -> pl.DataFrame:
-    wanted = list(dict.fromkeys(["key", "path", "deletion_vector", "deleted_records", *columns]))
-    found = frame.select([c for c in wanted if c in _LISTING])
-    return found if statistics is None else found.with_columns(statistics.read(frame["stats"], None, frame.height))
-
-
-def _protocol(head: Head) -> TableProtocol:
-    """In delta format the log's own; in parquet format only the sharing protocol's version is known."""
-    if head.format is ResponseFormat.DELTA:
-        return table_protocol(head.protocol)
-    return TableProtocol(min_reader_version=head.protocol.min_reader_version)
 
 
 def head_of(client: SharingClient, table: TableName, version: int | None = None, at: datetime | None = None) -> Head:

@@ -10,11 +10,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from lakeview.delta.data.files import DeltaLoader, files_frame
-from lakeview.delta.data.row_tracking import tracked_schema
-from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.statistics import physical_leaves, table_statistics
-from lakeview.delta.data.type_widening import check_type_changes
+from lakeview.delta.sharing import check_type_changes
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
@@ -27,7 +23,7 @@ from lakeview.predicates.expressions import check_columns
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.tasks import FileTask, lazy_rows
 from lakeview.sharing.client.answers import Head
-from lakeview.sharing.client.blocks import Blocks
+from lakeview.sharing.client.blocks import block_cache
 from lakeview.sharing.client.changes import SharedChanges, check_range, shared_changes
 from lakeview.sharing.client.earliest_version import SharedPast
 from lakeview.sharing.client.endpoints import SharingClient
@@ -86,7 +82,7 @@ class SharedTable(OneLine):
         self.name = table
         self.client = SharingClient(profile, limits=limits or reach(config or settings()), clock=clock)
         self._config = config or settings()
-        self._blocks = Blocks()
+        self._blocks = block_cache()
         self._lock = threading.RLock()
         self._states: dict[int, SharedState] = {}
         self._past = SharedPast(self.client, table)
@@ -119,7 +115,7 @@ class SharedTable(OneLine):
         InvalidRequestError (a naive moment, a ref). When a version was committed is not told: `timestamp` is None.
         """
         state = self._state(version, at, ref)
-        return Snapshot(self._describe(state), DeltaLoader(state, state.schema, state.partitions), table=self)
+        return Snapshot(self._describe(state), state.listed.loader(), table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
         """COMMITS, empty: a share tells nothing of commits."""
@@ -146,16 +142,14 @@ class SharedTable(OneLine):
 
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """FILES at a version; `path` is the file's id, which stays the same, and never its URL."""
-        state = self._state(version)
-        return files_frame(state, state.partitions, columns)
+        return self._state(version).listed.files(columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live files at a version; partition columns have none.
 
         InvalidRequestError for a column the schema does not have.
         """
-        state = self._state(version)
-        return table_statistics(state, physical_leaves(state.schema, columns, [f.name for f in state.partitions]))
+        return self._state(version).listed.statistics(columns)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES of the live files: since when they are part of the table is not told, nor which ones were.
@@ -183,13 +177,13 @@ class SharedTable(OneLine):
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""
         state = self._state(version)
-        return state.scan().plan(_checked(where, state))
+        return state.listed.scan().plan(_checked(where, state))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self._state(version)
-        size = listed_size(files_frame(state, state.partitions, ["path", "size"]), path, self.address)
+        size = listed_size(state.listed.files(["path", "size"]), path, self.address)
         return physical_file(state.files, path, size, state.schema)
 
     def scan(
@@ -211,8 +205,7 @@ class SharedTable(OneLine):
         _require_parquet(state, self.address)
         if not row_tracking:
             return lazy_rows(state.tasks, state.schema, state.files, enough=state.enough)
-        tracked = tracked_schema(state.schema, state.table_protocol, state.properties, self.address)
-        scan = Scan(state, state.schema, state.partitions, self.address, tracked=tracked)
+        scan, tracked = state.listed.tracked_scan()
         return lazy_rows(scan.tasks, tracked, state.files)
 
     def tasks(
@@ -347,7 +340,7 @@ class SharedTable(OneLine):
             schema=state.schema,
             partition_columns=tuple(metadata.partition_columns or ()),
             properties=metadata.properties,
-            protocol=state.table_protocol,
+            protocol=state.listed.table_protocol,
             id=metadata.id,
             name=metadata.name or self.name.name,
             description=metadata.description,

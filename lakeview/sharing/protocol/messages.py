@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from lakeview.delta.log.actions import AddCDCFile, AddFile, Long, Metadata, Protocol, RemoveFile
+from lakeview.delta.sharing import AddCDCFile, AddFile, Long, Metadata, Protocol, RemoveFile
 
 READER_VERSION = 1
 """The newest minReaderVersion of the sharing protocol itself that both ends implement."""

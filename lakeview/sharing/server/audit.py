@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.table import DeltaTable
+from lakeview.delta.sharing import DeltaTable, maintain
 from lakeview.discovery import create_table, open_table
+from lakeview.model.clock import Clock
 from lakeview.model.errors import LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.model.printable import printable
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.sharing.server.maintenance import tend
 
 AUDIT = pl.Schema(
     {
@@ -86,7 +85,7 @@ class AuditLog:
     When more than 100,000 entries wait, as the table cannot be written, the oldest are given up; the log says so.
     """
 
-    def __init__(self, address: str, clock: Callable[[], datetime]) -> None:
+    def __init__(self, address: str, clock: Clock) -> None:
         self._address = address
         self._clock = clock
         self._entries: list[Entry] = []
@@ -113,7 +112,7 @@ class AuditLog:
     def flush(self) -> int:
         """Write what waits as one commit; how many rows. What cannot be written stays for the next time.
 
-        Compacts small files and removes old ones at intervals: `lakeview.sharing.server.maintenance`.
+        Compacts small files and removes old ones at intervals: `lakeview.delta.maintenance`.
         """
         with self._writing:
             waiting = self._taken()
@@ -127,7 +126,7 @@ class AuditLog:
                 with self._lock:
                     self._entries = [*waiting, *self._entries]
                 return 0
-            if tend(self._opened(), self._clock):
+            if maintain(self._opened(), self._clock):
                 self._table = None  # it has listed what is gone now
             return len(waiting)
 

@@ -8,16 +8,12 @@ from functools import cache
 
 import polars as pl
 
-from lakeview.delta.data.type_widening import check_type_changes
-from lakeview.delta.log.history import History
-from lakeview.delta.log.replay import Replay
-from lakeview.delta.log.times import first_version_from
-from lakeview.delta.table import DeltaTable
+from lakeview.delta.sharing import ChangeLog, DeltaTable, check_type_changes, file_features
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.delta_changes import change_batches, needed_between
-from lakeview.sharing.server.delta_lines import add_row, heads, needed_features
+from lakeview.sharing.server.delta_lines import add_row, heads
 from lakeview.sharing.server.lines import Row
 from lakeview.sharing.server.pruning import FileIndex
 from lakeview.sharing.server.refresh import latest_of
@@ -38,7 +34,7 @@ class DeltaSource:
 
     def __init__(self, table: DeltaTable, *, tell_sizes: bool = False) -> None:
         self._table = table
-        self._history = History(table.log)
+        self._log = ChangeLog(table)
         self._tell_sizes = tell_sizes
 
     @property
@@ -54,7 +50,7 @@ class DeltaSource:
 
     def version_at(self, moment: datetime) -> int:
         """The version that was the latest at a moment. Refusal outside the table's life."""
-        times = self._history.times()
+        times = self._log.times()
         first, last = times["timestamp"][0], times["timestamp"][-1]
         if moment < first:
             raise before_earliest(first)
@@ -64,15 +60,15 @@ class DeltaSource:
 
     def first_from(self, moment: datetime, first: int) -> int:
         """The earliest version at or after a moment, and not before another. Refusal after the latest."""
-        times = self._history.times()
-        found = first_version_from(times, moment)
-        if found > int(times["version"][-1]):
+        times = self._log.times()
+        version = self._log.first_version_from(moment)
+        if version > int(times["version"][-1]):
             raise after_latest(times["timestamp"][-1])
-        return max(found, first)
+        return max(version, first)
 
     def require_since(self, moment: datetime, first: int) -> None:
         """Refusal for a moment before the earliest version that is recorded and shared."""
-        times = self._history.times()
+        times = self._log.times()
         earliest = times.filter(pl.col("version") >= first)["timestamp"].first()
         if isinstance(earliest, datetime) and moment < earliest:
             raise before_earliest(earliest)
@@ -99,7 +95,7 @@ class DeltaSource:
         else:
             gone = not doubtful.is_in(self.storage.names().implode()).all()
         if gone:
-            raise bad_parameter(f"table files missing: files of version {version} were removed by a clean-up")
+            raise bad_parameter(f"table files missing: files of version {version} were removed by a vacuum")
 
     # -- one version
 
@@ -117,7 +113,10 @@ class DeltaSource:
             return self._table.statistics(version, columns).reverse()
 
         def render(response_format: ResponseFormat, scheme: str) -> Iterator[Row]:
-            for adds in _with_texts(state, statistics, snapshot.schema):
+            parts = state.newest_first(_COLUMNS)
+            if state.from_checkpoint and not any(f.physical_name for f in snapshot.schema):
+                parts = _with_texts(parts, statistics, snapshot.schema)
+            for adds in parts:
                 yield from (add_row("file", row, response_format, scheme) for row in adds.iter_rows(named=True))
 
         sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
@@ -125,7 +124,7 @@ class DeltaSource:
             version,
             None if snapshot.timestamp is None else milliseconds(snapshot.timestamp),
             snapshot.schema,
-            needed_features(snapshot.protocol, snapshot.properties, snapshot.schema, vectors=bool(vectors)),
+            file_features(snapshot.protocol, snapshot.properties, snapshot.schema, vectors=bool(vectors)),
             heads(state.protocol, state.metadata, snapshot.schema, sizes),
             FileIndex(
                 lambda: state.adds(["records"]).reverse().select("path", "records", "deleted_records"),
@@ -145,22 +144,21 @@ class DeltaSource:
 
     def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
         """Reader features that the changes of a range need, in lower case."""
-        return needed_between(self._table, self._history, start, end, feed=feed)
+        return needed_between(self._log, start, end, feed=feed)
 
     def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
         """The lines of a range of versions, oldest first."""
-        return change_batches(self._table, self._history, wanted)
+        return change_batches(self._log, wanted)
 
 
-def _with_texts(state: Replay, statistics: Callable[[], pl.DataFrame], schema: Schema) -> Iterator[pl.DataFrame]:
-    """The live files, newest first, some at a time, with statistics as text: where a checkpoint has only structs of
-    them, those are written out."""
-    mapped = any(f.physical_name for f in schema)
+def _with_texts(
+    parts: Iterator[pl.DataFrame], statistics: Callable[[], pl.DataFrame], schema: Schema
+) -> Iterator[pl.DataFrame]:
+    """Live files, newest first, with statistics as text: written out where a checkpoint has only structs of them."""
     every = cache(statistics)
     at = 0
-    for adds in state.newest_first(_COLUMNS):
-        lacking = adds["stats"].has_nulls() and state.from_checkpoint and not mapped
-        part = every().slice(at, adds.height) if lacking else None
+    for adds in parts:
+        part = every().slice(at, adds.height) if adds["stats"].has_nulls() else None
         at += adds.height
         if part is None or not part["_path"].equals(adds["path"]):
             yield adds

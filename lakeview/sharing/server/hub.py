@@ -10,14 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
 from anyio import CapacityLimiter
 
-from lakeview.model.clock import system_clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.server.audit import AuditLog
 from lakeview.sharing.server.catalogue import Catalogue
@@ -30,7 +29,6 @@ from lakeview.sharing.server.tokens import Token, TokenFile
 from lakeview.sharing.server.urls import StoreUrls
 
 T = TypeVar("T")
-Clock = Callable[[], datetime]
 _LOG = logging.getLogger("lakeview.sharing.server")
 _LOOK_EVERY = 1.0
 _THREADS, _LOADS, _OWN_LOADS, _COMPUTATIONS = 16, 8, 2, 2

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import polars as pl
 
+from lakeview.delta.sharing import nested_structs
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.types import struct_fields
@@ -18,7 +19,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.protocol.messages import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
-from lakeview.sharing.server.delta_lines import nested_structs, public_schema
+from lakeview.sharing.server.delta_lines import public_schema
 from lakeview.sharing.server.lines import Row, parquet_row, servable
 from lakeview.sharing.server.pruning import FileIndex
 from lakeview.sharing.server.refresh import latest_of

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.paths import LOG_FOLDER
+from lakeview.delta.sharing import LOG_FOLDER
 from lakeview.model.addresses import is_absolute
 from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.refusals import unsupported

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
-from lakeview.delta.data.partition_values import typed
+from lakeview.delta.sharing import typed
 from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
 from lakeview.predicates.expressions import And, Comparison, Constant, IsIn, IsNull, Node, Or, Path, Unknown
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
+from lakeview.model.clock import Clock
 from lakeview.sharing.server.catalogue import Catalogue
 from lakeview.sharing.server.config_file import read_settings
 from lakeview.sharing.server.profiles import endpoint_of, new_profile
 from lakeview.sharing.server.settings import Settings, TableEntry
-from lakeview.sharing.server.tokens import Clock, TokenFile
+from lakeview.sharing.server.tokens import TokenFile
 
 _MOMENT = pl.Datetime("us", "UTC")
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.server.settings import Settings
-from lakeview.sharing.server.tokens import Clock, Token, TokenFile
+from lakeview.sharing.server.tokens import Token, TokenFile
 
 
 def endpoint_of(settings: Settings) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeview.delta.table import DeltaTable
+from lakeview.delta.sharing import is_replaced
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.table import Table
 
@@ -19,9 +19,9 @@ def latest_of(table: Table) -> int:
 def look_again(table: Table) -> bool:
     """Look for newer versions; whether there are. CorruptTableError as `latest_of`."""
     newer = table.refresh()
-    if isinstance(table, DeltaTable) and table.log.replaced:
+    if is_replaced(table):
         raise CorruptTableError(
-            f"{table.address} was deleted and made anew since it was opened",
+            f"{table.address} was deleted and recreated since it was opened",
             fix="open it again",
             place=table.address,
             kind=ANOTHER_TABLE,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from lakeview.delta.table import DeltaTable
+from lakeview.delta.sharing import DeltaTable, delete_old
 from lakeview.discovery import create_table, open_table
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
@@ -25,7 +25,6 @@ from lakeview.predicates import predicate
 from lakeview.predicates.expressions import check_columns
 from lakeview.sharing.server.delta_lines import public_field
 from lakeview.sharing.server.delta_source import DeltaSource
-from lakeview.sharing.server.maintenance import remove_old
 from lakeview.sharing.server.refresh import latest_of
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.shared_version import SharedVersion
@@ -115,7 +114,7 @@ class ViewSource:
         assert self._copy is not None
         self._copy.refresh()
         if self._copy.latest_version % _TIDY_EVERY == 0:
-            remove_old(self._copy, self._clock)
+            delete_old(self._copy, self._clock)
             self._copy, self._shared = _opened(self._address), None
 
     def _materialise(self, version: int) -> None:

@@ -6,12 +6,11 @@ import asyncio
 import threading
 from typing import Any
 
-from lakeview.delta.table import DeltaTable
+from lakeview.delta.sharing import DeltaTable
 from lakeview.discovery import open_table
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CorruptTableError
-from lakeview.sharing.server.cache import SizedCache
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.iceberg_source import IcebergSource
 from lakeview.sharing.server.refresh import ANOTHER_TABLE
@@ -20,6 +19,7 @@ from lakeview.sharing.server.settings import Settings, TableEntry
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.shared_views import ViewSource
 from lakeview.sharing.server.source import Source
+from lakeview.storage.byte_cache import ByteBoundedCache
 
 
 class Opened:
@@ -42,7 +42,9 @@ class Sources:
         self._clock = clock
         self._opened: dict[str, Opened] = {}
         # by the open table, not by its id: one that lies elsewhere now, or was made anew, has the same id
-        self._versions: SizedCache[tuple[Source, int], SharedVersion] = SizedCache(settings.cache_bytes)
+        self._versions: ByteBoundedCache[tuple[Source, int], SharedVersion] = ByteBoundedCache(
+            settings.cache_bytes, lambda version: version.size, growing=True
+        )
         self._lock = threading.Lock()
         self._settings = settings
 

@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,10 +20,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.server.private_files import one_at_a_time, rewrite_privately
-
-Clock = Callable[[], datetime]
 
 PREFIX = "lvs_"
 _LIVE_TOKENS = 2

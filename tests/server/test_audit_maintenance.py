@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.delta.maintenance import maintain
 from lakeview.delta.table import DeltaTable
 from lakeview.sharing.server.audit import AuditLog, Entry
-from lakeview.sharing.server.maintenance import tend
 from tests.server.conftest import Clock
 
 FEW = 12
@@ -21,7 +21,7 @@ FEW = 12
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dozen files are many here."""
-    monkeypatch.setattr("lakeview.sharing.server.maintenance.SMALL_FILES", FEW)
+    monkeypatch.setattr("lakeview.delta.maintenance.SMALL_FILES", FEW)
 
 
 def opened(folder: Path) -> DeltaTable:
@@ -91,8 +91,8 @@ def test_two_processes_may_tidy_at_once(tmp_path: Path) -> None:
     written(folder, clock, 0, FEW - 1)
     opened(folder).append(pl.DataFrame({"request_id": [str(FEW - 1)]}))
     one, other = opened(folder), opened(folder)
-    assert tend(one, clock)
-    assert not tend(other, clock)  # it looks again, and there is nothing left to do
+    assert maintain(one, clock)
+    assert not maintain(other, clock)  # it looks again, and there is nothing left to do
     assert ids(folder) == list(range(FEW))
 
 
@@ -106,8 +106,8 @@ def test_a_log_that_cannot_be_tidied_keeps_its_rows(
     def full(*_: object, **__: object) -> list[object]:
         raise OSError("no space left")
 
-    monkeypatch.setattr("lakeview.sharing.server.maintenance.write_files", full)
+    monkeypatch.setattr("lakeview.delta.maintenance.write_files", full)
     log.add(Entry(clock(), str(FEW - 1)))
     assert log.flush() == 1
-    assert "audit could not be tidied: no space left" in caplog.text
+    assert "audit could not be maintained: no space left" in caplog.text
     assert ids(folder) == list(range(FEW))

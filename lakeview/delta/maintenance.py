@@ -1,7 +1,7 @@
-"""Tables that the server writes, kept small and quick to open: little files put together, what is old gone.
+"""Maintenance of the tables that lakeview itself writes: compaction, vacuum and cleanup of the log.
 
-An audit log that is written once a minute has half a million commits a year, and a view is copied whole for each
-version of its table. No row is lost: only files and commits that no version of the last weeks needs are removed.
+An audit log that is written once a minute has half a million commits a year, and a shared view is copied whole for each
+version of its table. No row is lost: only files and commits that no version of the last weeks needs are deleted.
 """
 
 from __future__ import annotations
@@ -20,44 +20,46 @@ from lakeview.model.errors import CommitConflictError, InvalidRequestError, Lake
 from lakeview.rows.tasks import read_task
 
 SMALL_FILES = 64
-"""So many small files are put together."""
+"""Compaction starts at so many small files."""
 
 _SMALL = 8 << 20
-_AT_ONCE = 64 << 20
-_LOG_KEPT = timedelta(days=30)
-_LOG = logging.getLogger("lakeview.sharing.server")
+_MAX_COMPACTION_BYTES = 64 << 20
+_LOG_RETENTION = timedelta(days=30)
+_LOG = logging.getLogger(__name__)
 
 
-def tend(table: DeltaTable, clock: Clock) -> bool:
-    """Put small files together when there are many, and remove what is old; True if something was done.
+def maintain(table: DeltaTable, clock: Clock) -> bool:
+    """Compact small files when there are many, and then delete old ones; True if something was done.
 
-    A fault only goes to the server's log: another process may be at the same, and the rows are written already.
+    An error is only logged: another process may be compacting the same files, and the rows are written already.
     """
     try:
-        if not _packed(table, clock):
+        if not _compact(table, clock):
             return False
     except (LakeviewError, OSError) as error:
-        _LOG.warning("%s could not be tidied: %s", table.address, error)
+        _LOG.warning("%s could not be maintained: %s", table.address, error)
         return True
-    remove_old(table, clock)
+    delete_old(table, clock)
     return True
 
 
-def remove_old(table: DeltaTable, clock: Clock) -> None:
-    """Remove what no version of the last weeks needs. A fault only goes to the server's log. What was listed of the
-    table before may be gone: it has to be opened anew."""
+def delete_old(table: DeltaTable, clock: Clock) -> None:
+    """Delete the files and commits that no version of the last weeks needs. An error is only logged.
+
+    The table has to be opened again: files that it has listed may be gone.
+    """
     try:
-        _without_old_files(table, clock)
-        _without_old_commits(table, clock)
+        _delete_old_files(table, clock)
+        _delete_old_commits(table, clock)
     except (LakeviewError, OSError) as error:
-        _LOG.warning("%s could not be tidied: %s", table.address, error)
+        _LOG.warning("%s could not be maintained: %s", table.address, error)
 
 
-def _packed(table: DeltaTable, clock: Clock) -> bool:
+def _compact(table: DeltaTable, clock: Clock) -> bool:
     table.refresh()
     files = table.files(columns=["path", "size", "deletion_vector"])
     small = files.filter((pl.col("size") < _SMALL) & pl.col("deletion_vector").is_null()).sort("size")
-    small = small.filter(pl.col("size").cum_sum() <= _AT_ONCE)
+    small = small.filter(pl.col("size").cum_sum() <= _MAX_COMPACTION_BYTES)
     if small.height < SMALL_FILES:
         return False
     paths = set(small["path"])
@@ -74,25 +76,25 @@ def _packed(table: DeltaTable, clock: Clock) -> bool:
     return True
 
 
-def _without_old_files(table: DeltaTable, clock: Clock) -> None:
-    """Remove data files that no version needs which is younger than the table's retention, a week by default."""
+def _delete_old_files(table: DeltaTable, clock: Clock) -> None:
+    """Delete data files that only versions beyond the table's retention need, a week by default."""
     table.refresh()
     state = table.state()
     before = clock() - retention(state.properties)
-    gone = state.removes().select("key", pl.from_epoch("modified", "ms").dt.replace_time_zone("UTC"))
-    kept = pl.concat([state.adds([])["key"], gone.filter(pl.col("modified") >= before)["key"]])
+    tombstones = state.removes().select("key", pl.from_epoch("modified", "ms").dt.replace_time_zone("UTC"))
+    needed = pl.concat([state.adds([])["key"], tombstones.filter(pl.col("modified") >= before)["key"]])
     name = pl.col("name")
     old = table.storage.walk().filter(
         name.str.ends_with(".parquet") & ~name.str.starts_with("_") & (pl.col("modified") < before)
     )
-    for path in old.filter(~name.is_in(kept.implode()))["name"]:
+    for path in old.filter(~name.is_in(needed.implode()))["name"]:
         table.storage.delete(path)
 
 
-def _without_old_commits(table: DeltaTable, clock: Clock) -> None:
-    """Remove commits and checkpoints before the newest checkpoint that is older than a month."""
+def _delete_old_commits(table: DeltaTable, clock: Clock) -> None:
+    """Delete commits and checkpoints before the newest checkpoint that is older than a month."""
     log = table.log.files
-    before = clock() - _LOG_KEPT
+    before = clock() - _LOG_RETENTION
     complete = pl.Series([c.version for c in table.log.checkpoints()], dtype=pl.Int64)
     old = log.filter(pl.col("modified") < before)
     bases = old.filter(pl.col("version").is_in(complete.implode()) & (pl.col("kind") == "checkpoint"))

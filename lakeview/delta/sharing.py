@@ -1,0 +1,268 @@
+"""The facade of Delta for Delta Sharing: the only module of this reader that `lakeview.sharing` imports.
+
+The server takes a table's actions as its log records them (`ChangeLog`, `file_features`, `vector_path`). The client
+gets actions without a log: `read_head` checks a table's protocol and metadata, and `ListedFiles` and `change_scan` make
+file listings, statistics and rows of its actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
+from lakeview.delta.data.change_plan import change_files
+from lakeview.delta.data.change_schema import incompatibility
+from lakeview.delta.data.changes import ChangeScan
+from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.partition_values import partition_fields, typed
+from lakeview.delta.data.row_tracking import tracked_schema
+from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.data.statistics import physical_leaves, table_statistics
+from lakeview.delta.data.type_widening import check_type_changes, type_changes
+from lakeview.delta.features import READER_FEATURES, check_readable, column_mapping_mode
+from lakeview.delta.log.actions import (
+    Action,
+    AddCDCFile,
+    AddFile,
+    DeletionVectorDescriptor,
+    Format,
+    Long,
+    Metadata,
+    Protocol,
+    RemoveFile,
+)
+from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, vector_value
+from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
+from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.replay import table_protocol
+from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.delta.log.vector_paths import vector_file
+from lakeview.delta.maintenance import delete_old, maintain
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, moments
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.snapshot import TableProtocol
+from lakeview.model.table import Table
+from lakeview.rows.casts import Match
+
+__all__ = [
+    "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
+    "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "ListedFiles", "Long",
+    "Metadata", "Protocol", "RemoveFile", "TableHead", "change_scan", "check_type_changes", "decode_path",
+    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "maintain", "nested_structs", "read_head",
+    "schema_text", "typed", "vector_path", "vector_value",
+]  # fmt: skip
+
+CLIENT_FEATURES = frozenset(name for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck"))
+"""The reader features of ours that concern files: a client of a share reads no checkpoints."""
+
+_LISTING = pl.Schema({**FILE_ACTIONS, "records": pl.Int64()})
+
+# -- for the server: a table's actions as recorded
+
+_LOG_FEATURES = frozenset({"v2Checkpoint", "vacuumProtocolCheck", "catalogManaged", "catalogOwned-preview"})
+"""Reader features that concern readers of the log only, not readers of its files."""
+
+_TYPES_OF_FEATURES = {
+    "timestampNtz": ("timestamp_ntz",), "variantType": ("variant",), "variantType-preview": ("variant",),
+    "variantShredding": ("variant",), "variantShredding-preview": ("variant",), "geospatial": ("geometry", "geography"),
+}  # fmt: skip
+"""Reader features that matter only where a column has such a type."""
+
+
+def is_replaced(table: Table) -> bool:
+    """True if another Delta table lies at the address since this one was opened, as its last refresh saw it."""
+    return isinstance(table, DeltaTable) and table.log.replaced
+
+
+def file_features(
+    protocol: TableProtocol, properties: Mapping[str, str], schema: Schema, *, vectors: bool
+) -> frozenset[str]:
+    """What a reader of the data files must implement beyond plain Parquet, in lower case.
+
+    `vectors`: whether any of the files has a deletion vector, whatever the protocol allows.
+    """
+    needed = set(protocol.reader_features or ()) - _LOG_FEATURES - {"columnMapping", "deletionVectors"}
+    if column_mapping_mode(protocol, properties) != "none":
+        needed.add("columnMapping")
+    if vectors:
+        needed.add("deletionVectors")
+    types = {str(f.type).partition("(")[0] for f in _fields(schema.fields)}
+    needed = {f for f in needed if f not in _TYPES_OF_FEATURES or not types.isdisjoint(_TYPES_OF_FEATURES[f])}
+    if not any(type_changes(f) for f in _fields(schema.fields)):
+        needed -= {"typeWidening", "typeWidening-preview"}
+    return frozenset(f.removesuffix("-preview").lower() for f in needed)
+
+
+def _fields(fields: Iterable[Field]) -> Iterator[Field]:
+    for field in fields:
+        yield field
+        for inner in nested_structs(field.type):
+            yield from _fields(inner.fields)
+
+
+def nested_structs(type_: DataType) -> Iterator[StructType]:
+    """The structs that a type is, or that its elements, keys and values are."""
+    match type_:
+        case StructType():
+            yield type_
+        case ArrayType(element):
+            yield from nested_structs(element)
+        case MapType(key, value):
+            yield from nested_structs(key)
+            yield from nested_structs(value)
+
+
+def vector_path(vector: Mapping[str, str]) -> str | None:
+    """The path of the file that holds a deletion vector, a value of VECTOR; None for an inline one."""
+    return vector_file(vector["storage_type"], vector["path_or_inline_dv"])
+
+
+# -- for the client: actions without a log
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The definition of a table at one version. `partitions`: the partition columns of `schema`."""
+
+    address: str
+    metadata: Metadata
+    protocol: TableProtocol
+    schema: Schema
+    partitions: list[Field]
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self.metadata.properties
+
+
+def read_head(protocol: Protocol, metadata: Metadata, address: str, max_depth: int, *, recorded: bool) -> TableHead:
+    """The definition that two actions give. `recorded`: they are the log's own; else only the version is known.
+
+    UnsupportedTableError for a protocol that this reader does not implement, CorruptTableError for a broken schema.
+    """
+    neutral = table_protocol(protocol) if recorded else TableProtocol(min_reader_version=protocol.min_reader_version)
+    if recorded:
+        check_readable(neutral, metadata.properties, address, by_number=True)
+    schema = table_schema(metadata.schema_string, neutral, metadata.properties, max_depth=max_depth)
+    return TableHead(address, metadata, neutral, schema, partition_fields(schema, metadata.partition_columns or []))
+
+
+def listing(actions: Iterable[tuple[int, Action]], root: str) -> pl.DataFrame:
+    """FILE_ACTIONS, with `records`, of (version, action) pairs."""
+    files = file_actions(_commits(actions), root)
+    return files.with_columns(records(files["stats"], None))
+
+
+class ListedFiles:
+    """The files of a table that are listed by somebody else than its log. Implements `delta.log.state.TableState`.
+
+    `load` gives them as `listing` does, and is called each time that they are needed.
+    """
+
+    def __init__(self, head: TableHead, load: Callable[[], pl.DataFrame]) -> None:
+        self._head = head
+        self._load = load
+        self.properties = head.properties
+        self.table_protocol = head.protocol
+
+    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
+        """As `TableState.adds`."""
+        frame = self._load()
+        wanted = dict.fromkeys(["key", "path", "deletion_vector", "deleted_records", *columns])
+        adds = frame.select([c for c in wanted if c in _LISTING])
+        return adds if statistics is None else adds.with_columns(statistics.read(frame["stats"], None, frame.height))
+
+    def removes(self) -> pl.DataFrame:
+        """FILE_ACTIONS, empty: a list of live files has no tombstones."""
+        return pl.DataFrame(schema=FILE_ACTIONS)
+
+    def transactions(self) -> pl.DataFrame:
+        """TRANSACTIONS, empty."""
+        return pl.DataFrame(schema=TRANSACTIONS)
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA, empty."""
+        return pl.DataFrame(schema=DOMAIN_METADATA)
+
+    def loader(self) -> DeltaLoader:
+        """What fills a Snapshot of these files."""
+        return DeltaLoader(self, self._head.schema, self._head.partitions)
+
+    def files(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """FILES with these columns, or all."""
+        return files_frame(self, self._head.partitions, columns)
+
+    def statistics(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS. InvalidRequestError for a column that the schema does not have."""
+        partitions = [f.name for f in self._head.partitions]
+        return table_statistics(self, physical_leaves(self._head.schema, columns, partitions))
+
+    def scan(self) -> Scan:
+        """The files, ready to be pruned."""
+        return Scan(self, self._head.schema, self._head.partitions, self._head.address)
+
+    def tracked_scan(self) -> tuple[Scan, Schema]:
+        """The scan with the columns of row tracking, and its schema. InvalidRequestError if rows are not tracked."""
+        head = self._head
+        schema = tracked_schema(head.schema, head.protocol, head.properties, head.address)
+        return Scan(self, head.schema, head.partitions, head.address, tracked=schema), schema
+
+
+def change_scan(
+    head: TableHead,
+    schemas: Sequence[tuple[int, Metadata]],
+    actions: Sequence[tuple[int, Action]],
+    times: Mapping[int, int | None],
+    max_depth: int,
+) -> ChangeScan:
+    """The changes that actions make, each with its version; rows are read with the schema of the last version.
+
+    `schemas`: later metaData actions by version, of `head` alone if there are none; `times`: milliseconds since 1970 by
+    version. InvalidRequestError (kind incompatible-schema-change) if rows of a version cannot be read with the schema.
+    """
+    schema = _last_schema(head, schemas, max_depth)
+    commits = _commits(actions)
+    timestamps = pl.DataFrame(
+        {"version": list(times), "timestamp": list(times.values())},
+        schema={"version": pl.Int64(), "timestamp": pl.Int64()},
+    ).with_columns(moments("timestamp"))
+    files = (
+        change_files(commits, file_actions(commits, head.address))
+        .join(timestamps, on="version", how="left", maintain_order="left")
+        .with_columns(pl.lit(value=True).alias("feed"))
+    )
+    match: Match = "id" if column_mapping_mode(head.protocol, head.properties) == "id" else "name"
+    return ChangeScan(files, schema, match, head.address)
+
+
+def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> Schema:
+    parsed = [
+        (version, table_schema(m.schema_string, head.protocol, m.properties, max_depth=max_depth))
+        for version, m in sorted(schemas, key=lambda pair: pair[0])
+    ] or [(0, head.schema)]
+    last_version, last = parsed[-1]
+    for version, schema in parsed[:-1]:
+        if (why := incompatibility(schema, last)) is not None:
+            raise InvalidRequestError(
+                f"these changes of {head.address} cannot be read with one schema: after version {version} {why}",
+                fix=f"ask for changes up to version {last_version - 1}, and then for the rest",
+                place="metaData.schemaString",
+                kind="incompatible-schema-change",
+            )
+    return last
+
+
+def _commits(actions: Iterable[tuple[int, Action]]) -> list[Commit]:
+    """Actions by version, in ascending order of versions."""
+    by_version: dict[int, list[Action]] = {}
+    for version, action in actions:
+        by_version.setdefault(version, []).append(action)
+    return [Commit(version, tuple(by_version[version])) for version in sorted(by_version)]
