@@ -262,3 +262,14 @@ def _changed(difference: int | None, before: str, *, bytes_: bool = False) -> st
     if difference is None:
         return f"from {before}"
     return f"{format_change(difference, bytes_=bytes_)} from {before}" if difference else None
+
+
+def changed(settings: pl.DataFrame) -> int:
+    """How many rows of SETTINGS_DIFF differ."""
+    return settings.filter(pl.col("change") != "same").height
+
+
+def has_file_changes(partitions: pl.DataFrame) -> bool:
+    """True if any partition of PARTITION_DIFF has added, removed or changed files."""
+    changes = pl.any_horizontal(pl.col("files_added", "files_removed", "files_redeleted") > 0)
+    return bool(partitions.select(changes.any()).item())

@@ -69,6 +69,38 @@ def recipients(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
     return compatibility(needed, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
 
 
+ENGINE_ROWS = pl.Schema(
+    {
+        "engine": pl.String(),
+        "cause": pl.String(),
+        "because": pl.String(),
+        "checked": pl.String(),
+        "source": pl.String(),
+    }
+)
+"""One row an engine and release. `cause`: the feature to blame, and what enabled it, null where it can read; `checked`:
+the day of the rule; `source`: its first link, null without one."""
+
+
+def in_words(compatibility: pl.DataFrame) -> pl.DataFrame:
+    """ENGINE_ROWS of COMPATIBILITY."""
+    links = pl.col("sources").str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
+    return compatibility.select(
+        engine=pl.concat_str("engine", "version", separator=" "),
+        cause=pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")")),
+        because=pl.col("because").fill_null(""),
+        checked=pl.col("checked").cast(pl.String),
+        source=links.list.first(),
+    ).cast(ENGINE_ROWS)
+
+
+def required_features(needs: pl.DataFrame) -> list[str]:
+    """Each feature of NEEDS with the version that enabled it: `columnMapping (v9)`."""
+    return (
+        needs.select(pl.concat_str("feature", pl.lit(" ("), turned_on(brief=True), pl.lit(")"))).to_series().to_list()
+    )
+
+
 def turned_on(*, brief: bool = False) -> pl.Expr:
     """What turned the blamed feature on, in words, of COMPATIBILITY or NEEDS: `v9, li` or `v3.metadata.json`, with the
     day; `unknown` where the history that would tell is gone. `brief`: without writer and day."""

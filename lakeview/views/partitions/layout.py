@@ -242,3 +242,33 @@ def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:
             + width * (pl.col("before") + pl.col("bytes") - pl.col("row_before")) / pl.col("row_bytes"),
         )
     )
+
+
+def names(sizes: pl.DataFrame, most: int | None = None) -> list[str]:
+    """The partitions of PARTITION_SIZES, in their order; the largest `most` ones, largest first, if there are more."""
+    known = sizes.drop_nulls("partition_text")
+    return (known if most is None else largest(known, most))["partition_text"].to_list()
+
+
+def largest(sizes: pl.DataFrame, most: int) -> pl.DataFrame:
+    """PARTITION_SIZES as it is, or the `most` largest of more partitions, largest first."""
+    return sizes if sizes.height <= most else sizes.sort("bytes", descending=True).head(most)
+
+
+def most_files(sizes: pl.DataFrame) -> str:
+    """The partition of PARTITION_SIZES that has most files."""
+    return str(sizes.drop_nulls("partition_text").sort("files", descending=True)["partition_text"][0])
+
+
+def axes(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[str, str]:
+    """The columns of a table partitioned by two: first the one of more values, which is drawn across."""
+    keys = partition_keys(sizes["partition_text"], snapshot.partition_columns)
+    first, second = snapshot.partition_columns
+    return (first, second) if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else (second, first)
+
+
+def sizes_note(sizes: pl.DataFrame) -> str:
+    """What bars of PARTITION_SIZES count."""
+    if sizes["records"].has_nulls():
+        return "rows unknown where a file has no row count; dashed line: median"
+    return "rows, from the log; dashed line: median"

@@ -200,6 +200,21 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def newest_first(changes: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The loads of one column of SUDDEN, newest first, with `anomaly`: its null share or its range is one."""
+    rows = changes.filter(pl.col("column") == column).reverse()
+    return rows.with_columns(anomaly=pl.col("sudden") | pl.col("sudden_range"))
+
+
+def files_ever(commits: pl.DataFrame, live: int) -> int | None:
+    """About how many files a table ever had, from COMMITS and the number of its live files; those from before its first
+    commit included. None where a commit does not record how many files it added."""
+    if commits["files_added"].has_nulls():
+        return None
+    added = int(commits["files_added"].sum())
+    return added if added >= live else added + live
+
+
 def null_shares_by_load(changes: pl.DataFrame, limit: int) -> pl.DataFrame:
     """NULL_SHARES_BY_VERSION of at most `limit` loads of SUDDEN: those with sudden changes, then evenly spread ones."""
     versions = changes["version"].unique(maintain_order=True)

@@ -76,6 +76,11 @@ class Retention:
         """Bytes of files that only old, readable versions need; those of unknown size add nothing, as `bound` says."""
         return total_of(self.files["size"].fill_null(0)) or 0
 
+    @property
+    def stored_bytes(self) -> int | None:
+        """Bytes of the latest version and of what only old, readable versions need; None if either is unknown."""
+        return None if self.undated or self.live_bytes is None else self.live_bytes + self.retained_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Simulation:

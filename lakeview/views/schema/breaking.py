@@ -31,7 +31,7 @@ _BY_WHAT: Mapping[str, tuple[str, str]] = {
     "writers that leave it out": (WRITERS, "rows without a value for it are refused from now on"),
 }
 _BY_CHANGE: Mapping[str, str] = {
-    "added": "it may be null: rows written before have none, and nobody has to write it",
+    "added": "it may be null: rows written before have none, and writers may leave it out",
     "nullability": "no nulls are written any more; what expects them still works",
     "comment": "a comment is for people",
     "default": "a default applies to rows written from now on",
@@ -42,10 +42,10 @@ _BY_CHANGE: Mapping[str, str] = {
 
 def breaking(diff: pl.DataFrame) -> pl.DataFrame:
     """BREAKING from SCHEMA_DIFF."""
-    told = [_told(change, what) for change, what in diff.select("change", "breaks").iter_rows()]
+    classes = [_class_and_rule(change, what) for change, what in diff.select("change", "breaks").iter_rows()]
     return diff.with_columns(
-        pl.Series("class", [name for name, _ in told], dtype=pl.String),
-        pl.Series("rule", [rule for _, rule in told], dtype=pl.String),
+        pl.Series("class", [name for name, _ in classes], dtype=pl.String),
+        pl.Series("rule", [rule for _, rule in classes], dtype=pl.String),
     ).select(BREAKING.names())
 
 
@@ -56,6 +56,12 @@ def breaking_verdict(diff: pl.DataFrame) -> str:
     return ", ".join(parts) or "nothing changed"
 
 
+def rules(breaking: pl.DataFrame) -> list[tuple[str, str]]:
+    """Each class and rule of BREAKING once, worst class first."""
+    by_class = {name: breaking.filter(pl.col("class") == name)["rule"].unique(maintain_order=True) for name in CLASSES}
+    return [(name, rule) for name, rules in by_class.items() for rule in rules]
+
+
 _VERBS = {
     ALL: ("breaks readers", "break readers"),
     SOME: ("breaks some readers", "break some readers"),
@@ -64,5 +70,5 @@ _VERBS = {
 }
 
 
-def _told(change: str, what: str | None) -> tuple[str, str]:
+def _class_and_rule(change: str, what: str | None) -> tuple[str, str]:
     return _BY_WHAT.get(what or "", (SAFE, _BY_CHANGE.get(change, "nothing depends on it")))
