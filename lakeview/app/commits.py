@@ -1,4 +1,4 @@
-"""The timeline page's parts: the choice of one commit, the table of commits and one commit's drawer."""
+"""The choice of one commit, the table of commits, one commit's drawer, and the key of the readability ribbon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, errors, timeline_filters
+from lakeview.app import cache, columns, errors, timeline_filters
 from lakeview.app.components import MAX_ROWS, escape, facts, fold, frame, link
 from lakeview.app.memo import kept
 from lakeview.app.selection import link as selected
@@ -34,13 +34,13 @@ _STATE_WORDS = {
 
 
 def tabs(now: Opened) -> list[str]:
-    """What the page tells; of branches only where the table has any."""
-    names = ["Commits", "Writers", "File lives"]
+    """The page's tabs; branches only where the table has any."""
+    names = ["Commits", "Writers", "File lifetimes"]
     return names if now.refs.is_empty() else [*names, BRANCHES]
 
 
 def ribbon_key(runs: pl.DataFrame) -> None:
-    """One line of text that says what the ribbon's heights mean, with the versions of each state."""
+    """One line of text: what the ribbon's heights mean, and the versions of each state."""
     parts = []
     for state, (glyph, colour) in _STATE_WORDS.items():
         text = views.timeline.readability.runs_text(runs, state)
@@ -76,7 +76,7 @@ def picker(shown: pl.DataFrame, version: int) -> None:
     newest_first = shown.reverse()
     around = max(0, (newest_first["version"].index_of(version) or 0) - _CHOICES // 2)
     near = newest_first.slice(around, _CHOICES)  # of a long history the neighbours; the table has them all
-    options = near["version"].cast(pl.String).to_list()
+    options = [str(version) for version in near["version"]]
     moments = dict(zip(options, near["timestamp"], strict=True))
     st.session_state["pick_commit"] = str(version)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -96,8 +96,10 @@ def picker(shown: pl.DataFrame, version: int) -> None:
 
 
 def _choose(version: int | str) -> None:
-    kept = {key: st.query_params.get_all(key) for key in st.query_params if key not in (COMMIT, PAGE)}
-    st.query_params.from_dict({**kept, COMMIT: str(version)})  # at once: one step; the table turns to the commit's page
+    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in (COMMIT, PAGE)}
+    st.query_params.from_dict(
+        {**others, COMMIT: str(version)}
+    )  # at once: one step; the table turns to the commit's page
 
 
 def commit_table(shown: pl.DataFrame, version: int) -> None:
@@ -110,31 +112,19 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
         page = st.pagination(pages, key=held(PAGE, position // _PAGE + 1, range(1, pages + 1)))
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = position - (page - 1) * _PAGE
-    table = rows.select(
-        mark=pl.when("suspicious")
-        .then(pl.lit("\N{HEAVY GREEK CROSS}"))
-        .otherwise(pl.col("lane").replace_strict(_GLYPHS, default="")),
-        version=views.units.version_label("version"),
-        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
-        operation="operation",
-        writer="writer",
-        added="records_added",
-        removed="records_removed",
-    )
-    column = st.column_config
     key = f"commits-{version}-{page}"
     frame(
-        table,
+        views.timeline.commits.with_marks(rows),
         {
-            "mark": column.TextColumn(
-                "", width=24, help="what kind of commit, as on the picture above; ✚: a load that stands out"
+            "mark": columns.mark(
+                _GLYPHS, width=24, help="the kind of commit, as in the chart above; ✚: an anomalous load"
             ),
-            "version": column.TextColumn("version", width=_width(rows["version"])),
-            "committed": column.TextColumn("committed, UTC", width=112),
-            "operation": column.TextColumn("operation", width=76),
-            "writer": column.TextColumn("writer", width=78),
-            "added": column.NumberColumn("rows +", format="localized", width=58),
-            "removed": column.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=58),
+            "version": columns.version(width=_width(rows["version"])),
+            "committed": columns.timestamp(width=112),
+            "operation": columns.text("operation", 76),
+            "writer": columns.text("writer", 78),
+            "added": columns.number("rows +", 58, of="records_added"),
+            "removed": columns.number("rows \N{MINUS SIGN}", 58, of="records_removed"),
         },
         key=key,
         height=420,
@@ -146,6 +136,7 @@ def commit_table(shown: pl.DataFrame, version: int) -> None:
 
 
 _GLYPHS = {
+    "anomaly": "\N{HEAVY GREEK CROSS}",
     "aside": "\N{BLACK DOWN-POINTING TRIANGLE}",
     "append": "\N{BLACK CIRCLE}",
     "change": "\N{BLACK DIAMOND}",
@@ -167,46 +158,26 @@ def _pick_from_table(key: str, versions: list[int]) -> None:
 
 
 def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
-    """One commit: who, with what, what it changed, what it said about itself, its actions as recorded."""
-    row = now.history.row(by_predicate=pl.col("version") == version, named=True)
-    told = timeline.row(by_predicate=pl.col("version") == version, named=True)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"**{views.units.format_version(version)} · {escape(row['operation'] or 'no operation recorded')}**",
-            width="content",
-        )
-        if told["suspicious"]:
-            st.badge(told["label"] or "suspicious", icon=":material/error:", color="red")
-        elif told["schema_changed"]:
-            st.badge("schema", color="violet")
-    said = _actions(now.address, version).said
-    if said is not None:
-        st.markdown(f":gray[It says] {escape(said)}")
-    if told["note"]:
-        st.markdown(escape(told["note"]))
-    facts(
-        ({} if views.units.format_version(version) == f"v{version}" else {"version": str(version)})
-        | {
-            "writer": row["user"] or "not recorded",
-            "engine": " ".join(filter(None, (row["engine"], row["client_version"]))) or "not recorded",
-            "committed": f"{views.units.format_moment(row['timestamp'], seconds=True)} UTC",
-            "added": _amount(row, "added"),
-            "removed": _amount(row, "removed"),
-            "table after it": _state(told),
-        }
-        | _json_pairs(row["parameters"])
-    )
-    before = told_before(timeline, version)
-    if told["schema_changed"] and before is not None:
+    """One commit: who, with what, what it changed, its message, its metrics and its actions as recorded."""
+    commit = now.history.row(by_predicate=pl.col("version") == version, named=True)
+    state = timeline.row(by_predicate=pl.col("version") == version, named=True)
+    _heading(commit, state)
+    message = _actions(now.address, version).message
+    if message is not None:
+        st.markdown(f":gray[Message:] {escape(message)}")
+    if state["note"]:
+        st.markdown(escape(state["note"]))
+    facts(_commit_facts(commit, state))
+    before = views.timeline.commits.version_before(timeline, version)
+    if state["schema_changed"] and before is not None:
         _schema_change(now, before, version)
     with st.container(horizontal=True, vertical_alignment="center"):
         if before is not None:
-            link(
-                "compare", f"Compare with {views.units.format_version(before)}", selected(version=version, base=before)
-            )
+            label = f"Compare with {views.units.format_version(before)}"
+            link("compare", label, selected(version=version, base=before))
         link("data", "Preview its rows", selected(version=version))
-    with fold("Metrics as the writer gave them", "metrics", icon=":material/monitoring:"):
-        metrics = _json_pairs(row["metrics"])
+    with fold("Metrics from the writer", "metrics", icon=":material/monitoring:"):
+        metrics = _json_pairs(commit["metrics"])
         if metrics:
             facts(metrics)
         else:
@@ -216,12 +187,38 @@ def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
             raw_actions(now, version)
 
 
+def _heading(commit: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    operation = escape(commit["operation"] or "no operation recorded")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{views.units.format_version(commit['version'])} · {operation}**", width="content")
+        if state["suspicious"]:
+            st.badge(state["label"] or "suspicious", icon=":material/error:", color="red")
+        elif state["schema_changed"]:
+            st.badge("schema", color="violet")
+
+
+def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str | None]:
+    version = commit["version"]
+    return (
+        ({} if views.units.format_version(version) == f"v{version}" else {"version": str(version)})
+        | {
+            "writer": commit["user"] or "not recorded",
+            "engine": " ".join(filter(None, (commit["engine"], commit["client_version"]))) or "not recorded",
+            "committed": f"{views.units.format_moment(commit['timestamp'], seconds=True)} UTC",
+            "added": _amount(commit, "added"),
+            "removed": _amount(commit, "removed"),
+            "table after it": _state(state),
+        }
+        | _json_pairs(commit["parameters"])
+    )
+
+
 def _schema_change(now: Opened, before: int, version: int) -> None:
     """What the commit changed of the schema, the first few changes in words, and a link to all of them."""
     try:
         changes = views.schema.diff.diff_schemas(now.snapshot_of(before).schema, now.snapshot_of(version).schema)
     except LakeviewError as error:  # one of the two cannot be rebuilt
-        st.markdown(f":small[:gray[What it changed of the schema is unknown: {escape(errors.told(error.message))}]]")
+        st.markdown(f":small[:gray[Its schema change is unknown: {escape(errors.told(error.message))}]]")
         return
     for change in changes.head(_MAX_CHANGES).iter_rows(named=True):
         values = " \N{RIGHTWARDS ARROW} ".join(escape(text) for text in (change["before"], change["after"]) if text)
@@ -244,34 +241,21 @@ def raw_actions(now: Opened, version: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Actions:
-    """Of one commit's actions how many there are of each kind and in all, the first as recorded, and what the writer
-    said in its own words: a commit of a million files is too large to be kept."""
+    """A summary of one commit's actions: how many of each kind and in all, the first as recorded, and the message that
+    the writer left in `userMetadata`. All actions of a commit of a million files are too large to be cached."""
 
     kinds: tuple[tuple[str, int], ...]
     count: int
     first: str
-    said: str | None
+    message: str | None
 
 
 @kept(64)
 def _actions(address: str, version: int) -> _Actions:
-    found = cache.commit(address, version)
-    kinds = tuple(found["kind"].value_counts(sort=True).iter_rows())
-    first = "\n".join(found["action"].head(_MAX_ACTIONS).drop_nulls())
-    infos = found.filter(pl.col("action").str.contains('"userMetadata"', literal=True))["action"]
-    return _Actions(kinds, found.height, first, next(map(_words, infos.head(1)), None))
-
-
-def _words(action: str) -> str | None:
-    said = json.loads(action).get("userMetadata")
-    return said if isinstance(said, str) and said else None
-
-
-def told_before(timeline: pl.DataFrame, version: int) -> int | None:
-    """The version before this one on the line that is told, None for the first."""
-    of_line = timeline.filter((pl.col("lane") != "aside") | (pl.col("version") == version))["version"]
-    position = of_line.index_of(version)
-    return int(of_line[position - 1]) if position else None
+    actions = cache.commit(address, version)
+    kinds = tuple(actions["kind"].value_counts(sort=True).iter_rows())
+    first = "\n".join(actions["action"].head(_MAX_ACTIONS).drop_nulls())
+    return _Actions(kinds, actions.height, first, views.timeline.commits.commit_message(actions))
 
 
 def _amount(row: Mapping[str, Any], what: str) -> str | None:
@@ -285,10 +269,10 @@ def _amount(row: Mapping[str, Any], what: str) -> str | None:
     return ", ".join(parts)
 
 
-def _state(told: Mapping[str, Any]) -> str:
-    rows = "rows unknown" if told["records"] is None else f"{told['records']:,} rows"
-    files = "files unknown" if told["files"] is None else views.units.counted(told["files"], "file")
-    return f"{rows}, {files}, {views.units.format_bytes(told['bytes'])}"
+def _state(state: Mapping[str, Any]) -> str:
+    rows = "rows unknown" if state["records"] is None else f"{state['records']:,} rows"
+    files = "files unknown" if state["files"] is None else views.units.counted(state["files"], "file")
+    return f"{rows}, {files}, {views.units.format_bytes(state['bytes'])}"
 
 
 def _json_pairs(text: str | None) -> dict[str, str | None]:

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lakeview.app import selection
+from lakeview.app.columns import Column, shown
 from lakeview.app.pages import PAGES
 from lakeview.app.widget_state import held
 from lakeview.model.findings import Finding, Severity
@@ -175,15 +176,6 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
             )
 
 
-def byte_unit(sizes: pl.Series) -> tuple[str, int]:
-    """The unit in which a column of sizes reads well, and its bytes: `MiB`, 1048576."""
-    middle = sizes.median()
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if isinstance(middle, int | float) and middle >= size:
-            return unit, size
-    return "KiB", 1 << 10
-
-
 def grid(minimum: int, most: int | None = None) -> Any:
     """A grid that wraps: as many equal columns as fit, `most` of them, none narrower than `minimum` pixels."""
     return st.grid("auto" if most is None else most, min_column_width=minimum)
@@ -205,19 +197,24 @@ def frame(
     unknown: str = "\N{EN DASH}",
     **options: Any,
 ) -> Any:
-    """A table of at most 1,000 rows (pages page what is longer); only the columns named, in that order, if any; a name
-    with None is shown as it comes.
+    """A table of at most 1,000 rows (pages page what is longer); only the columns named, in that order, if any: either
+    all as Column, or as Streamlit's configuration, None for none.
 
     As high as its rows, at most `height` pixels; null is shown as `unknown`. Rows as high as `BROKEN_LINES` break
     what is longer than its column is wide.
     """
+    kinds = dict(columns or {})
+    configuration = {name: kind for name, kind in kinds.items() if kind is not None and not isinstance(kind, Column)}
+    cells = rows.head(MAX_ROWS)
+    if declared := {name: kind for name, kind in kinds.items() if isinstance(kind, Column)}:
+        cells, configuration = shown(cells, declared)
     return st.dataframe(
-        rows.head(MAX_ROWS),
+        cells,
         key=key,
         hide_index=True,
         row_height=row_height,
-        column_config={name: _named(name, kind) for name, kind in (columns or {}).items() if kind is not None},
-        column_order=list(columns) if columns else None,
+        column_config={name: _named(name, kind) for name, kind in configuration.items()},
+        column_order=list(kinds) or None,
         height=height if rows.height * row_height > height else "content",
         placeholder=unknown,
         **options,

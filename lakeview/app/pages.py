@@ -19,6 +19,9 @@ class PageEntry:
     of_table: bool = True
 
 
+QUALITY_WHOLE_TABLE = "Whole table"
+"""The quality page's tab that other pages link to."""
+
 PAGES: dict[str, PageEntry] = {
     "start": PageEntry("", "pages/start/start.py", "Start", "", ":material/home:", default=True, of_table=False),
     "overview": PageEntry(

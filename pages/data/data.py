@@ -1,4 +1,4 @@
-"""Data: the rows at a version or a moment, SQL over them, and what commits changed; the price of reading first."""
+"""Data: the rows at a version or timestamp, SQL over them, and what commits changed; the estimated cost first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if preview.open:
         request = panels.request(now)
         allowed = budget.controls()
         if panels.read_button(request, panels.cost(now, request), allowed):
-            rows = panels.found_rows(now, request, allowed)
+            rows = panels.read_rows(now, request, allowed)
             downloads.offer("rows", rows)
             panels.show_rows(now, rows, request)
             with errors.shown(here="data"):
@@ -33,7 +33,7 @@ if preview.open:
     with preview, errors.shown(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
         shares = answers.null_shares(now)
         downloads.offer("null shares", shares)
-        if panels.tells_nothing(shares):
+        if shares["null_share"].is_null().all():
             nothing("No null share is known.", "There are no files, or their writer left statistics out.", "files")
         else:
             panels.null_table(shares)

@@ -6,30 +6,31 @@ import streamlit as st
 
 from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
+from lakeview.app.loads import loads as loads_of
 from lakeview.app.quality import constraints, panels
 from lakeview.app.widget_state import held
 
 now = session.current()
 
 with errors.shown(here="quality"):
-    told = panels.told(now)
-    if told.changes.is_empty():
+    loads = loads_of(now)
+    if loads.changes.is_empty():
         with card():
-            nothing("No load tells about its columns.", "Nothing was loaded, or the log forgot what was.", "timeline")
+            nothing("No statistics of any load.", "Nothing was loaded, or its log files are gone.", "timeline")
     else:
-        found = panels.findings(now, told)
+        findings = panels.findings(now, loads)
         with card(key="alerts"):
-            panels.alerts(found)
-        downloads.offer("loads by column", told.changes)
-        column = panels.picked_column(told, found, panels.TRENDS_NOTE)
-        loads, table, partitions = st.tabs(panels.TABS, key=held("tab", panels.TABS[0], panels.TABS), on_change="rerun")
-        if loads.open:
-            with loads:
-                panels.load_trends(now, told, column)
+            panels.alerts(findings)
+        downloads.offer("loads by column", loads.changes)
+        column = panels.picked_column(loads, findings, panels.TRENDS_NOTE)
+        each, table, partitions = st.tabs(panels.TABS, key=held("tab", panels.TABS[0], panels.TABS), on_change="rerun")
+        if each.open:
+            with each:
+                panels.load_trends(now, loads, column)
                 with card("Null share by column and load", panels.HEATMAP_NOTE):
-                    panels.heatmap(told)
-                with card(f"Loads of {column}", "newest first; the twin of the pictures"):
-                    panels.load_table(told, column)
+                    panels.heatmap(loads)
+                with card(f"Loads of {column}", "newest first; the same data as a table"):
+                    panels.load_table(loads, column)
         if table.open:
             with table:
                 states = panels.states(now)
@@ -42,22 +43,20 @@ with errors.shown(here="quality"):
                 parts = panels.by_partition(now, column)
                 downloads.offer("partitions", parts)
                 if parts.is_empty():
-                    nothing("There is nothing to tell apart.", "This table has no partitions.", "files")
+                    nothing("Nothing to compare.", "This table has no partitions.", "files")
                 else:
                     panels.partition_table(parts)
 
-    rules = constraints.told(now)
-    with card("The table's own rules", constraints.note(now, rules), key="rules"):
+    rules = constraints.verdicts(now)
+    with card("Constraints", constraints.note(now, rules), key="rules"):
         if rules.rules.is_empty():
-            nothing(
-                "This table states no constraint.", "Writers may add CHECK constraints, which every write then keeps."
-            )
+            nothing("This table has no constraints.", "CHECK constraints, which every write must satisfy, appear here.")
         else:
             downloads.offer("constraints", rules.rules)
             constraints.table(rules.rules)
             constraints.find_links(rules.rules)
     if not rules.files.is_empty():
-        with card("Files that break them", constraints.BROKEN_NOTE):
-            broken = constraints.broken(now, rules)
-            downloads.offer("files that break constraints", broken)
-            constraints.broken_table(broken)
+        with card("Files that violate them", constraints.BROKEN_NOTE):
+            violations = constraints.violations(now, rules)
+            downloads.offer("files that violate constraints", violations)
+            constraints.violations_table(violations)

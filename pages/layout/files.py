@@ -1,10 +1,11 @@
-"""Files: is it slow because of how it lies on disk? Sizes in doubling bins, and every file with its statistics."""
+"""Files: does the file layout make it slow? Sizes in doubling bins, and every file with its statistics."""
 
 from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
 from lakeview.app.components import card, dark, finding_lines, nothing, stack
+from lakeview.app.file_layout import file_layout
 from lakeview.app.files import layout, panels
 
 now = session.current()
@@ -19,14 +20,14 @@ if live.is_empty():
             "See what happened",
         )
 else:
-    here = answers.layout_findings(now, "files")
-    if here:
+    findings = answers.layout_findings(now, "files")
+    if findings:
         with card(key="files-findings"):
-            finding_lines(here, here="files")
-    sizes = panels.layout(now)
-    with card("Sizes, doubling bins", panels.sizes_note(sizes.bins), key="sizes-card"):
-        pictures = charts.files.size_histogram(sizes.bins, picked=panels.picked_bin(sizes.bins), dark=dark())
-        stack(pictures, key="sizes-picture", on_pick=panels.pick_bin)
+            finding_lines(findings, here="files")
+    sizes = file_layout(now)
+    with card("Sizes, doubling bins", views.files.sizes.small_files_note(sizes.bins), key="sizes-card"):
+        histogram = charts.files.size_histogram(sizes.bins, picked=panels.picked_bin(sizes), dark=dark())
+        stack(histogram, key="sizes-picture", on_pick=panels.pick_bin)
     panels.tiles(sizes.facts)
     with card(key="files-card"):
         page = panels.listing(now, sizes)

@@ -1,4 +1,4 @@
-"""Pruning: what would a filter read, what spares the rest, and which columns tell the files apart?"""
+"""Pruning: which files would a filter read, why are the others skipped, and by which columns are files clustered?"""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if snapshot.num_files == 0:
     with card():
         nothing(
             f"{views.units.format_version(now.version)} holds no data files.",
-            "A filter has nothing to read, and nothing to be spared.",
+            "A filter has nothing to read or skip.",
             "timeline",
             "See what happened",
         )
 else:
-    columns = clustering.columns(now)
+    columns = clustering.clustering(now)
     downloads.offer("columns", columns)
     with card("What would this filter read?", panels.FILTER_NOTE, key="explain"), errors.shown(here="pruning"):
         where = panels.typed_filter(now)
         if where:
             try:
-                found = panels.looked(now, where)
+                plans = panels.plans(now, where)
             except InvalidRequestError as error:
                 panels.bad_filter(now, error)
             else:
-                panels.answer(found)
+                panels.answer(plans)
                 conditions = panels.parts(now, where)
-                panels.say_unjudged(conditions, where)
+                panels.warn_unsupported(conditions, where)
                 if not conditions.is_empty():
                     panels.parts_table(conditions)
-                panels.file_list(found)
-    with card("How well columns tell files apart", clustering.NOTE, key="clustering-card"):
+                panels.file_list(plans)
+    with card("Clustering by column", clustering.NOTE, key="clustering-card"):
         column = clustering.picked_column(columns)
         if column is None:
-            nothing("No file tells the range of a column.", "Its writers left statistics out.", "files")
+            nothing("No file has min and max of a column.", "Its writers left statistics out.", "files")
         else:
             stack(
                 charts.pruning.clustering_bars(columns, picked=column, dark=dark()),
@@ -50,6 +50,6 @@ else:
             with halves, card(stretch=True):
                 clustering.depth_picture(now, column)
             with halves, card(stretch=True), errors.shown(here="pruning"):
-                clustering.course(now, column)
-    with card("Statistics by column", clustering.coverage_note(columns)):
+                clustering.history(now, column)
+    with card("Statistics by column", views.pruning.clustering.coverage_note(columns)):
         clustering.column_table(columns)

@@ -1,4 +1,4 @@
-"""Compare: what changed between two versions: a sentence, schema, settings, files, statistics, and rows at a price."""
+"""Compare: what changed between two versions: a sentence, schema, settings, files, statistics, and rows on demand."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ with errors.shown(here="compare"):
             panels.shift_picture(shifts, pair)
 
         with card("Rows"), errors.shown(here="compare"):
-            difference = panels.rows(now, pair, panels.price(now, pair))
+            difference = panels.rows(now, pair, panels.cost(now, pair))
             if difference is not None:
                 downloads.offer("row difference", difference.rows)
                 panels.rows_table(difference, pair)

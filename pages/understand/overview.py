@@ -15,14 +15,14 @@ downloads.offer("timeline", timeline)
 failed: list[LakeviewError] = []
 
 with errors.shown(here="overview", caught=failed):
-    found = answers.findings(now)
-    with card(views.health.findings.verdict(found), "from the log alone", key="verdict"):
-        finding_lines(found, here="overview")
+    findings = answers.findings(now)
+    with card(views.health.findings.verdict(findings), "from the log alone", key="verdict"):
+        finding_lines(findings, here="overview")
     panels.tiles(now, timeline)
 
-with card(panels.span_title(timeline), panels.span_note(timeline), key="past"):
+with card(views.overview.span_title(timeline), views.overview.span_note(timeline), key="past"):
     if timeline.is_empty():
-        nothing("Nothing is told about commits.", "They were cleaned up, or are not shared.")
+        nothing("No commits.", "Their log files were removed by cleanup, or are not shared.")
     else:
         ribbon = answers.ribbon(now)
         pictures = charts.timeline.timeline_charts(

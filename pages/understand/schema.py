@@ -46,14 +46,14 @@ if difference.open:
 
 if history.open:
     with history, errors.shown(here="schema"):
-        known = answers.schema_versions(now)
-        line = answers.timeline(now)
-        past = views.schema.column_history.blamed(views.schema.column_history.column_history(known), line)
-        told = views.schema.column_history.column_lives(known)
-        downloads.offer("column history", past)
+        schemas = answers.schema_versions(now)
+        timeline = answers.timeline(now)
+        changes = views.schema.column_history.blame(views.schema.column_history.column_history(schemas), timeline)
+        lifetimes = views.schema.column_history.column_lives(schemas)
+        downloads.offer("column history", changes)
         with card("Since when", "● added, ◆ type, ▲ renamed, ■ other, ✚ dropped", key="column-lanes-card"):
-            panels.lanes(now, told, past)
-            panels.lives_table(told)
-        with card("Every change", "newest first, with the commit and writer it came from"):
-            panels.blame(past, line)
-            panels.history_table(past)
+            panels.lanes(now, lifetimes, changes)
+            panels.lifetimes_table(lifetimes)
+        with card("All changes", "newest first, with their commits and writers"):
+            panels.blame(changes, timeline)
+            panels.history_table(changes)

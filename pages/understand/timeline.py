@@ -21,13 +21,13 @@ if tabs["Commits"].open:
             now.check_readable()
         if timeline.is_empty():
             with card():
-                nothing("Nothing is told about commits.", "They were cleaned up, or are not shared.", "overview")
+                nothing("No commits.", "Their log files were removed by cleanup, or are not shared.", "overview")
         else:
             measure, shown = timeline_filters.controls(timeline)
             downloads.offer("commits", shown)
             if shown.is_empty():
                 with card():
-                    nothing("No commit passes these filters.", "Choose more operations, another writer or more time.")
+                    nothing("No commit matches these filters.", "Choose more operations, another writer or more time.")
             else:
                 chosen = commits.chosen(now, shown)
                 ribbon = answers.ribbon(now)
@@ -61,9 +61,9 @@ if tabs["Writers"].open:
     with tabs["Writers"], errors.shown(here="timeline"):
         lifetimes.writers(now, timeline)
 
-if tabs["File lives"].open:
-    with tabs["File lives"], errors.shown(here="timeline"):
-        lifetimes.lives(now, timeline)
+if tabs["File lifetimes"].open:
+    with tabs["File lifetimes"], errors.shown(here="timeline"):
+        lifetimes.file_lifetimes(now, timeline)
 
 if commits.BRANCHES in tabs and tabs[commits.BRANCHES].open:
     with tabs[commits.BRANCHES], errors.shown(here="timeline"):

@@ -105,7 +105,7 @@ def test_the_feature_to_blame_and_the_commit_that_turned_it_on(tmp_path: Path) -
     polars = rows(app, "engine")["polars 2.1"]
     assert polars["read"] == "✕ fails"
     assert polars["because of"].startswith("columnMapping (v1")
-    assert "This version asks for: columnMapping (v1)." in text(app)
+    assert "This version requires: columnMapping (v1)." in text(app)
 
 
 def test_who_could_read_it_once_it_is_shared(tmp_path: Path) -> None:

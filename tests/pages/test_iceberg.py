@@ -116,7 +116,7 @@ def test_branches_and_tags_are_on_the_timeline(branched: str) -> None:
     assert found["ahead"].to_list() == [0, 1, 0]
     assert found["keeps"].to_list()[1:] == ["at least 2 versions", "goes after 10,000 days"]
     log = table_with(app, "why")
-    assert log["why"].to_list() == ["grew from the one before", "grew from the one before", "the first"]
+    assert log["why"].to_list() == ["child of the one before", "child of the one before", "the first"]
 
 
 def test_a_branch_in_the_link_is_the_one_that_is_told(branched: str) -> None:

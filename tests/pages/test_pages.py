@@ -22,7 +22,7 @@ SAYS_ON_GOOD = {
     "schema": "4 columns",
     "files": "Median size",
     "partitions": "By month",
-    "pruning": "How well columns tell files apart",
+    "pruning": "Clustering by column",
     "data": "Null share by column",
     "quality": "Loads of",
     "health": "Who can read v6",
@@ -37,7 +37,7 @@ SAYS_ON_EMPTY = {
     "partitions": "orders has no partitions",
     "pruning": "v0 holds no data files",
     "data": "v0 holds no rows",
-    "quality": "No load tells about its columns",
+    "quality": "No statistics of any load",
     "health": "The past costs nothing",
 }
 

@@ -1,4 +1,4 @@
-"""The pruning page: what a filter would read, at one version and at two, and which columns tell the files apart."""
+"""The pruning page: what a filter would read, at one version and at two, and clustering by column."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ def tiles(app: AppTest) -> dict[str, str]:
     ("where", "read", "partition", "ranged", "nulls"),
     [
         pytest.param("month = 2", "1", "2", "0", "0", id="by its partition"),
-        pytest.param("delay > 40", "1", "0", "2", "0", id="by least and greatest value"),
+        pytest.param("delay > 40", "1", "0", "2", "0", id="by min and max"),
         pytest.param("carrier IS NULL", "0", "0", "0", "3", id="by nulls"),
         pytest.param("month < 3 AND delay > 30", "1", "1", "1", "0", id="by both"),
     ],
 )
-def test_a_filter_says_what_it_reads_and_what_spares_the_rest(
+def test_a_filter_reads_some_files_and_skips_the_others(
     good: Path, where: str, read: str, partition: str, ranged: str, nulls: str
 ) -> None:
     app = open_page("pruning", good, where=where)
     assert not app.exception
-    told = tiles(app)
-    assert (told["Files read"], told["Spared by partition"]) == (read, partition)
-    assert (told["By min and max"], told["By nulls"]) == (ranged, nulls)
+    figures = tiles(app)
+    assert (figures["Files read"], figures["Skipped by partition"]) == (read, partition)
+    assert (figures["By min and max"], figures["By nulls"]) == (ranged, nulls)
 
 
-def test_each_condition_is_judged_alone(good: Path) -> None:
+def test_each_condition_is_planned_alone(good: Path) -> None:
     app = open_page("pruning", good, where="month < 3 AND delay > 30")
     found = next(f.value for f in app.dataframe if "judged" in f.value.columns)
     assert found["part"].to_list() == ["month < 3", "delay > 30"]
     assert found["files"].to_list() == [2, 2]
 
 
-def test_a_condition_that_no_log_can_judge_is_named(good: Path) -> None:
+def test_a_condition_that_data_skipping_does_not_support_is_named(good: Path) -> None:
     app = open_page("pruning", good, where="abs(delay) > 30")
     assert not app.exception
-    assert "The log cannot judge abs(delay) > 30" in text(app)
+    assert "Data skipping does not support abs(delay) > 30" in text(app)
     assert tiles(app)["Files read"] == "3"
 
 
@@ -59,7 +59,7 @@ def test_the_version_compared_with_stands_beside_the_one_shown(good: Path) -> No
 def test_a_version_without_the_column_says_so_beside_the_one_that_has_it(good: Path) -> None:
     app = open_page("pruning", good, where="cancelled IS NULL", version="5", base="2")
     assert not app.exception
-    assert "v2 cannot be asked this:** there is no column cancelled" in text(app)
+    assert "Invalid at v2:** there is no column cancelled" in text(app)
     assert tiles(app)["Files read"] == "4"
 
 
@@ -77,7 +77,7 @@ def test_a_bad_filter_is_explained_with_the_columns_there_are(good: Path, where:
     assert not app.exception
     assert said.lower() in text(app).lower()
     assert "**Columns of v6**" in text(app)
-    assert "How well columns tell files apart" in text(app)
+    assert "Clustering by column" in text(app)
 
 
 def test_an_example_fills_the_filter_in(good: Path) -> None:
@@ -89,11 +89,11 @@ def test_an_example_fills_the_filter_in(good: Path) -> None:
     assert app.query_params["where"] == "month = 2"
 
 
-def test_files_are_listed_by_what_becomes_of_them(good: Path) -> None:
+def test_files_are_listed_by_verdict(good: Path) -> None:
     app = open_page("pruning", good, where="month = 2")
-    app.segmented_control(key="verdict").set_value("spared").run()
+    app.segmented_control(key="verdict").set_value("skipped").run()
     found = next(f.value for f in app.dataframe if "reason" in f.value.columns)
-    assert found["reason"].to_list() == ["spared by partition"] * 2
+    assert found["reason"].to_list() == ["skipped by partition"] * 2
 
 
 def test_a_column_can_be_linked_to(good: Path) -> None:
@@ -102,8 +102,8 @@ def test_a_column_can_be_linked_to(good: Path) -> None:
     assert "depth of carrier" in app.session_state["_downloads"]
 
 
-def test_a_table_without_statistics_says_that_nothing_is_told(silent: Path) -> None:
+def test_a_table_without_statistics_has_no_clustering(silent: Path) -> None:
     app = open_page("pruning", silent, where="delay > 3")
     assert not app.exception
-    assert "No file tells the range of a column" in text(app)
+    assert "No file has min and max of a column" in text(app)
     assert tiles(app)["Files read"] == "1"

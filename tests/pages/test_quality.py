@@ -104,7 +104,7 @@ def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> 
     app = open_page("quality", tmp_path / "t")
     assert not app.exception
     drawn = " ".join(chart.proto.spec for chart in app.get("vega_lite_chart"))
-    assert "Beyond the usual 4,900 days from newest day to commit, days" in drawn
+    assert "Beyond the baseline of 4,900 days from newest day to commit, days" in drawn
 
 
 def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
@@ -122,10 +122,10 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
     assert "2 constraints, v3: proved by the statistics of its files or left open; no data is read" in text(app)
     rules = next(f.value for f in app.dataframe if "rule" in f.value)
     assert rules[["verdict", "rule", "files_broken", "records_broken"]].fillna(-1).values.tolist() == [
-        ["\N{MULTIPLICATION X} broken", "a > 0", 2, 2],
+        ["\N{MULTIPLICATION X} violated", "a > 0", 2, 2],
         ["? unknown", "a < b", -1, -1],
     ]
-    (link,) = [link for link in app.page_link if "Rows that break positive" in link.label]
+    (link,) = [link for link in app.page_link if "Rows that violate positive" in link.label]
     where = parse_qs(link.proto.query_string)["where"][0]
     data = open_page("data", tmp_path / "t", where=where)
     assert data.button(key="read").label.startswith("Read rows: reads 2 files")
@@ -137,7 +137,7 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
 
 def test_a_table_without_rules_says_so(good: Path) -> None:
     app = open_page("quality", good)
-    assert "This table states no constraint." in text(app)
+    assert "This table has no constraints." in text(app)
 
 
 def test_required_fields_of_the_second_format_are_proved(tmp_path: Path) -> None:
@@ -146,7 +146,9 @@ def test_required_fields_of_the_second_format_are_proved(tmp_path: Path) -> None
     app = open_page("quality", history.address)
     assert not app.exception
     rules = next(f.value for f in app.dataframe if "rule" in f.value)
-    assert rules[["verdict", "kind", "rule"]].values.tolist() == [["\N{CHECK MARK} kept", "required", "id IS NOT NULL"]]
+    assert rules[["verdict", "kind", "rule"]].values.tolist() == [
+        ["\N{CHECK MARK} satisfied", "required", "id IS NOT NULL"]
+    ]
 
 
 def test_an_alert_leads_to_the_commit_to_blame(spoilt: Path) -> None:

@@ -42,7 +42,7 @@ def test_rules_stand_beside_their_columns_and_constraints_below(ruled: Path) -> 
         {"name": "plausible", "rule": "delay < 10000"},
         {"name": "odd", "rule": "carrier <> '*<b>$x$'"},
     ]
-    assert "2 constraints · a write that breaks one is refused" in text(app)
+    assert "2 constraints · a write that violates one is refused" in text(app)
 
 
 def test_a_table_without_rules_has_no_place_for_them(good: Path) -> None:
@@ -101,4 +101,4 @@ def test_a_wide_schema_can_be_searched_by_name_and_comment_and_is_shown_by_page(
     assert not app.exception
     assert len(app.dataframe[0].value) == 1000
     assert open_page("schema", log.root, find="ODD").dataframe[0].value["name"].to_list() == ["c1100"]
-    assert "No column is called so" in text(open_page("schema", log.root, find="nothing"))
+    assert "No column matches" in text(open_page("schema", log.root, find="nothing"))

@@ -194,7 +194,7 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
     overview = open_page("overview", table)
     figures = {m.label: m.value for m in overview.metric}
     assert (figures["Rows"], figures["Retained bytes"], figures["Last commit"]) == ("12", "unknown", "unknown")
-    assert "last change not told" in text(overview)
+    assert "last change unknown" in text(overview)
     assert "History costs" not in text(overview)
     health = open_page("health", table)
     assert "What the past costs is not told" in text(health)
@@ -213,7 +213,7 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
 def test_which_recipients_read_a_shared_table(name: str, asked: str, plain_readers: str, served: RunningServer) -> None:
     app = open_page("health", f"{served.profile}#lake.default.{name}")
     assert not app.exception
-    assert f"This version asks for: {asked}" in text(app)
+    assert f"This version requires: {asked}" in text(app)
     (matrix,) = [f.value for f in app.table if "engine" in f.value.columns]
     read = dict(zip(matrix["engine"], matrix["read"].str.replace("\N{NO-BREAK SPACE}", " "), strict=True))
     assert read["delta-sharing for Python (pandas) 1.4.2"] == "✓ reads"

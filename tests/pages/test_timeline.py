@@ -60,7 +60,7 @@ def test_a_filter_that_nothing_passes_says_so(good: Path) -> None:
     app.pills(key="lanes").set_value(["schema"]).run()
     app.selectbox(key="writer").set_value("ingest").run()
     assert not app.exception
-    assert "No commit passes these filters" in text(app)
+    assert "No commit matches these filters" in text(app)
 
 
 def test_a_commit_that_the_filters_hide_gives_way_to_the_newest_shown(good: Path) -> None:
@@ -128,13 +128,13 @@ def test_the_writers_tab_says_who_writes_what(good: Path) -> None:
 
 
 def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
-    app = open_page("timeline", good, tab="File lives")
+    app = open_page("timeline", good, tab="File lifetimes")
     assert not app.exception
-    assert {m.label: m.value for m in app.metric}["Files ever"] == "4"
+    assert {m.label: m.value for m in app.metric}["Files ever added"] == "4"
     rows = app.dataframe[0].value.set_index("version")
     assert rows["live_files"].to_dict() == {"v5": 0, "v3": 1, "v2": 1, "v1": 1}
     assert rows.loc["v5", "ended"] == "v6"
-    assert rows.loc["v5", "life"] == "1 day"
+    assert rows.loc["v5", "lifetime"] == "1 day"
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_what_is_unfolded_is_in_the_link(good: Path) -> None:
     assert not open_page("timeline", good, commit="5").code
 
 
-@pytest.mark.parametrize("tab", ["Commits", "Writers", "File lives"])
+@pytest.mark.parametrize("tab", ["Commits", "Writers", "File lifetimes"])
 @pytest.mark.parametrize("kind", ["empty", "silent", "unsupported", "corrupt"])
 def test_every_tab_draws_or_says_what_is_wrong(tab: str, kind: str, request: pytest.FixtureRequest) -> None:
     assert not open_page("timeline", request.getfixturevalue(kind), tab=tab).exception

@@ -48,7 +48,7 @@ def test_pruning_reads_them_once_and_the_past_when_it_is_asked_for(good: Path, s
     app = open_page("pruning", good)
     assert not app.exception
     assert statistics_asked == [None]
-    assert "was clustered before" in str([e.label for e in app.expander])
+    assert "at earlier versions" in str([e.label for e in app.expander])
     opened = open_page("pruning", good, **{"course-fold": "True"})
     assert not opened.exception
     assert len(opened.get("vega_lite_chart")) > len(app.get("vega_lite_chart"))

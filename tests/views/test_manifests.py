@@ -42,7 +42,53 @@ def test_each_spec_says_what_it_still_holds() -> None:
     found = views.files.manifests.spec_use(specs, LISTED)
     assert found.schema == views.files.manifests.SPEC_USE
     # deletes are no data; a manifest without counts leaves its spec's unknown; a spec without manifests holds nothing
-    assert found.select("files", "rows", "manifests").rows() == [(6, 60, 2), (None, None, 1), (0, 0, 0)]
+    assert found.select("files", "rows", "manifests", "state").rows() == [
+        (6, 60, 2, ""),
+        (None, None, 1, ""),
+        (0, 0, 0, "new files"),
+    ]
+
+
+def test_a_spec_without_files_is_unused_unless_new_files_use_it() -> None:
+    specs = framed([{"spec_id": 5, "default": False}, {"spec_id": 6, "default": True}], PARTITION_SPECS)
+    assert views.files.manifests.spec_use(specs, LISTED)["state"].to_list() == ["unused", "new files"]
+
+
+def test_specs_without_fields_leave_a_table_unpartitioned() -> None:
+    field = {"source": ["day"], "name": "day", "transform": "identity"}
+    plain = framed([{"spec_id": 0, "fields": []}], PARTITION_SPECS)
+    assert not views.files.manifests.is_partitioned(plain)
+    element = PARTITION_SPECS["fields"]
+    assert isinstance(element, pl.List)
+    fields = pl.Series("fields", [[{name: field.get(name) for name in _field_names(element)}]], dtype=element)
+    assert views.files.manifests.is_partitioned(plain.with_columns(fields))
+
+
+def _field_names(fields: pl.List) -> list[str]:
+    assert isinstance(fields.inner, pl.Struct)
+    return [field.name for field in fields.inner.fields]
+
+
+def test_a_manifest_lists_added_and_existing_files() -> None:
+    rows = views.files.manifests.manifest_rows(LISTED)
+    assert rows.schema == views.files.manifests.MANIFEST_ROWS
+    assert rows.select("file", "files", "rows", "files_deleted").rows() == [
+        ("a", 3, 30, 0),
+        ("b", 3, 30, 4),
+        ("c", 3, 30, 0),
+        ("d", None, None, None),
+    ]
+
+
+def test_delete_files_without_kinds_are_called_deletes() -> None:
+    deletes = pl.DataFrame(
+        {"path": ["x/d1.parquet"], "partition_text": ["day=1"], "size": [10], "records": [3], "modified": [None]}
+    )
+    rows = views.files.manifests.delete_file_rows(deletes)
+    assert rows.schema == views.files.manifests.DELETE_FILE_ROWS
+    assert rows.select("file", "kind").row(0) == ("d1.parquet", "deletes")
+    named = views.files.manifests.delete_file_rows(deletes.with_columns(content=pl.lit("equality deletes")))
+    assert named["kind"].to_list() == ["equality deletes"]
 
 
 def test_the_newest_estimate_of_each_column_counts() -> None:

@@ -181,7 +181,7 @@ def test_a_column_keeps_its_life_through_renames() -> None:
     ]
     lives = views.schema.column_history.column_lives(told)
     assert lives.schema == views.schema.column_history.COLUMN_LIVES
-    assert lives.drop("born_timestamp").rows() == [
+    assert lives.drop("born_timestamp", "since").rows() == [
         ("airline", 0, 1, 20, "renamed from carrier", None),
         ("delay", 0, 1, 30, "dropped", 30),
     ]

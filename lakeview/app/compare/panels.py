@@ -1,4 +1,4 @@
-"""The compare page's parts: which two versions, what differs in log and statistics, and the rows at a price."""
+"""The compare page's parts: which two versions, what differs in log and statistics, and the rows on demand."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, selection
-from lakeview.app import display_rows as shown_rows
-from lakeview.app.components import MAX_ROWS, dark, escape, fold, frame, grid, nothing, stack, tile
+from lakeview.app import answers, cache, columns, display_rows, selection
+from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.memo import kept
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
@@ -19,9 +18,8 @@ from lakeview.model.snapshot import Snapshot
 
 FILES_NOTE = "added right, removed left, log scale"
 SHIFT_NOTE = "null share, %: ring before, dot after; from statistics alone"
-ROWS_NOTE = "from the files that only one of the two has; copies that a rewrite made are no difference"
+ROWS_NOTE = "from the files that only one of the two has; rows that were only rewritten are no difference"
 SETTINGS_NOTE = "properties, protocol and features"
-_GLYPHS = {"added": "+ added", "dropped": "\N{MINUS SIGN} dropped", "changed": "~ changed", "same": "= same"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +42,15 @@ def offers(now: Opened) -> None:
     if not choices:
         shown = views.units.format_version(now.version)
         if now.snapshot.timestamp is None:
-            nothing(f"What came before {shown} is not told here.", "Choose any version above: it is asked for.")
+            nothing(f"Earlier versions than {shown} are not known.", "Choose any version above: it is requested.")
         else:
             nothing(f"{shown} has no version before it.", "Choose a later version above.", "timeline")
         return
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
-    moments = dict(answers.timeline(now).select("version", "timestamp").iter_rows())
+    timeline = answers.timeline(now)
+    timestamps = dict(zip(timeline["version"], timeline["timestamp"], strict=True))
     for choice in choices:
-        when = views.units.format_moment(moments.get(choice.version))
+        when = views.units.format_moment(timestamps.get(choice.version))
         label = f"{choice.label} · {views.units.format_version(choice.version)}, {when}"
         st.button(
             f":blue[{escape(label)} :material/chevron_right:]",
@@ -67,7 +66,7 @@ def sentence(now: Opened, pair: Pair) -> None:
     text = views.compare.versions.sentence(pair.before, pair.after, answers.timeline(now))
     st.code(text, language=None, wrap_lines=True)
     known = None not in (pair.before.num_records, pair.after.num_records)
-    rows = "and rows" if known else "; rows are unknown, as some file does not count them"
+    rows = "and rows" if known else "; rows are unknown, some files have no row count"
     st.markdown(f":small[:gray[From the log alone: exact for columns, settings, files, bytes {rows}.]]")
 
 
@@ -80,20 +79,19 @@ def tiles(pair: Pair) -> None:
 
 def settings_note(rows: pl.DataFrame) -> str:
     """How many settings differ."""
-    changed = rows.filter(pl.col("change") != "same").height
+    changed = views.compare.versions.changed(rows)
     return f"{changed:,} of {rows.height:,} differ · {SETTINGS_NOTE}"
 
 
 def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
     """One row a setting, changes first."""
-    kinds = st.column_config
     frame(
-        rows.with_columns(pl.col("change").replace_strict(_GLYPHS, default="")),
+        rows,
         {
-            "change": kinds.TextColumn("change", width=86),
-            "name": kinds.TextColumn("name", width=200),
-            "before": kinds.TextColumn(views.units.format_version(pair.before.version), width=105),
-            "after": kinds.TextColumn(views.units.format_version(pair.after.version), width=105),
+            "change": columns.change(width=86),
+            "name": columns.text("name", 200),
+            "before": columns.text(views.units.format_version(pair.before.version), 105),
+            "after": columns.text(views.units.format_version(pair.after.version), 105),
         },
         key="settings",
         height=9 * 28,
@@ -108,17 +106,15 @@ def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
 
 
 def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
-    """One row a change: glyph and word, column, before and after, what it breaks."""
-    kinds = st.column_config
-    glyph = pl.col("change").replace_strict({"added": "+", "dropped": "\N{MINUS SIGN}"}, default="~")
+    """One row a change: sign and word, column, before and after, what it breaks."""
     frame(
-        changes.with_columns(change=glyph + pl.lit(" ") + pl.col("change")),
+        changes,
         {
-            "change": kinds.TextColumn("change", width=86),
-            "column": kinds.TextColumn("column", width=118),
-            "before": kinds.TextColumn(views.units.format_version(pair.before.version), width=92),
-            "after": kinds.TextColumn(views.units.format_version(pair.after.version), width=92),
-            "breaks": kinds.TextColumn("what it breaks", width=114),
+            "change": columns.change(width=86),
+            "column": columns.text("column", 118),
+            "before": columns.text(views.units.format_version(pair.before.version), 92),
+            "after": columns.text(views.units.format_version(pair.after.version), 92),
+            "breaks": columns.text("what it breaks", 114),
         },
         key="schema-changes",
         height=9 * 28,
@@ -140,20 +136,14 @@ def _partitions(address: str, before: int, after: int, branch: str | None) -> pl
 
 def partition_picture(rows: pl.DataFrame) -> None:
     """Files by partition, and their twin: a table with bytes and rows."""
-    if rows.filter(pl.any_horizontal(pl.col("files_added", "files_removed", "files_redeleted") > 0)).is_empty():
-        nothing("Both versions have the same files.", "What changed between them did not touch the data.")
+    if not views.compare.versions.has_file_changes(rows):
+        nothing("Both versions have the same files.", "The commits between them did not change data.")
         return
     stack(charts.compare.partition_diff_chart(rows, dark=dark()), key="partition-diff")
-    kinds = st.column_config
-    counts = {
-        name: kinds.NumberColumn(name.replace("_", " "), format="localized", width=90) for name in rows.columns[1:]
-    }
-    with fold("The same as a table", "partitions-table"):
+    counts = {name: columns.number(name.replace("_", " "), 90) for name in rows.columns[1:]}
+    with fold("As a table", "partitions-table"):
         frame(
-            rows.head(MAX_ROWS),
-            {"partition_text": kinds.TextColumn("partition", width=170), **counts},
-            key="partition-rows",
-            unknown="unknown",
+            rows, {"partition_text": columns.text("partition", 170), **counts}, key="partition-rows", unknown="unknown"
         )
 
 
@@ -173,34 +163,32 @@ def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.Dat
 def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
     """Null shares as dumbbells, and their twin with the ranges."""
     if rows.is_empty():
-        nothing("No statistics tell of both versions.", "Their writers left them out.", "files")
+        nothing("No column has statistics in both versions.", "The writers left them out.", "files")
         return
     stack(charts.compare.shift_chart(rows, dark=dark()), key="shift")
-    kinds = st.column_config
     base, shown = (views.units.format_version(s.version) for s in (pair.before, pair.after))
-    table = rows.head(MAX_ROWS).with_columns(before=pl.col("before") * 100, after=pl.col("after") * 100)
-    with fold("The same as a table, with the ranges", "statistics-table"):
+    with fold("As a table, with min and max", "statistics-table"):
         frame(
-            table,
+            rows,
             {
-                "column": kinds.TextColumn("column", width=150),
-                "change": kinds.TextColumn("change", width=70),
-                "before_mark": kinds.TextColumn("", width=24),
-                "before": kinds.NumberColumn(f"null {base}, %", format="%.2f", width=90),
-                "after_mark": kinds.TextColumn("", width=24),
-                "after": kinds.NumberColumn(f"null {shown}, %", format="%.2f", width=90),
-                "min_before": kinds.TextColumn(f"min {base}", width=120),
-                "min_after": kinds.TextColumn(f"min {shown}", width=120),
-                "max_before": kinds.TextColumn(f"max {base}", width=120),
-                "max_after": kinds.TextColumn(f"max {shown}", width=120),
-                "range_is": kinds.TextColumn("range is", width=70),
+                "column": columns.text("column", 150),
+                "change": columns.text("change", 70),
+                "before_mark": columns.mark(width=24),
+                "before": columns.percent(f"null {base}, %", 90, decimals=2),
+                "after_mark": columns.mark(width=24),
+                "after": columns.percent(f"null {shown}, %", 90, decimals=2),
+                "min_before": columns.text(f"min {base}", 120),
+                "min_after": columns.text(f"min {shown}", 120),
+                "max_before": columns.text(f"max {base}", 120),
+                "max_after": columns.text(f"max {shown}", 120),
+                "range_is": columns.text("range is", 70),
             },
             key="shift-rows",
             unknown="",
         )
 
 
-def price(now: Opened, pair: Pair) -> budget.Cost:
+def cost(now: Opened, pair: Pair) -> budget.Cost:
     """What reading the files that only one of the two versions has costs, by the log."""
     plan = _plan(now.address, pair.before.version, pair.after.version)
     return budget.Cost(plan.height, views.sums.total_of(plan["size"]), pair.before.num_files + pair.after.num_files)
@@ -212,7 +200,7 @@ def _plan(address: str, base: int, version: int) -> pl.DataFrame:
 
 
 def rows(now: Opened, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDifference | None:
-    """The difference in rows once it was asked for, in a process of its own that the budget or the reader ends."""
+    """The row difference once the reader starts it, in a process of its own that the budget or the reader ends."""
     if cost.files == 0:
         nothing("No row changed.", "Both versions have the same files and deletes.")
         return None
@@ -238,4 +226,4 @@ def rows_table(found: views.compare.rows.RowDifference, pair: Pair) -> None:
         f":small[:gray[exact, of {found.read:,} rows read{without}]]"
     )
     if not found.rows.is_empty():
-        shown_rows.table(found.rows, key="row-difference")
+        display_rows.table(found.rows, key="row-difference")

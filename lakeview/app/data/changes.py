@@ -1,4 +1,4 @@
-"""The data page's changes: what commits did to rows, first from the log alone, then row by row at a price."""
+"""The data page's changes: rows that commits inserted and deleted, counted from the log, then read on demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, cache, display_rows
+from lakeview.app import answers, cache, columns, display_rows
 from lakeview.app.components import frame
 from lakeview.app.data.panels import LIMITS
 from lakeview.app.memo import kept
@@ -22,7 +22,7 @@ _SOURCES = {"feed": "the change feed", "derived": "files and deletion vectors"}
 
 
 def request(now: Opened) -> Request | None:
-    """Which commits, by the choice in the URL; None where no commit of the version's line is told."""
+    """Which commits, by the choice in the URL; None where the version has no known commit."""
     spans = [*SPANS, SINCE_BASE] if now.base is not None else list(SPANS)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         span = st.selectbox("Changes of", spans, key=held("commits", spans[0], spans), width=240)
@@ -34,18 +34,14 @@ def request(now: Opened) -> Request | None:
 
 
 def _start(now: Opened, span: str) -> int | None:
-    line = answers.timeline(now).filter(pl.col("lane") != "aside")["version"]
-    place = line.index_of(now.version)
-    if place is None:
-        return None
-    if span != SINCE_BASE:
-        return int(line[max(place + 1 - SPANS[span], 0)])
-    before = None if now.base is None else line.index_of(now.base)
-    return None if before is None or before >= place else int(line[before + 1])
+    timeline = answers.timeline(now)
+    if span == SINCE_BASE:
+        return None if now.base is None else views.data.changes.first_after(timeline, now.base, now.version)
+    return views.data.changes.first_of_last(timeline, now.version, SPANS[span])
 
 
 def plan(now: Opened, wanted: Request) -> pl.DataFrame:
-    """CHANGES_PLAN of the commits asked for."""
+    """CHANGES_PLAN of the requested commits."""
     return _plan(now.address, wanted.start or 0, wanted.version)
 
 
@@ -61,34 +57,25 @@ def cost(found: pl.DataFrame) -> budget.Cost:
 
 def costs_table(costs: pl.DataFrame) -> None:
     """One row a commit and type of change, from the log alone."""
-    column = st.column_config
     sources = ", ".join(_SOURCES.get(source, source) for source in costs["source"].unique().sort())
-    st.markdown(f":small[:gray[told by {sources}; a file that was only rewritten is deleted and inserted]]")
+    st.markdown(f":small[:gray[from {sources}; rows of a rewritten file are deleted and inserted]]")
     frame(
-        costs.head(1_000).with_columns(
-            views.units.version_label("version"), bytes=costs["bytes"].head(1_000) / (1 << 20)
-        ),
+        costs,
         {
-            "version": column.TextColumn("version", width=110),
-            "change_type": column.TextColumn("change", width=110),
-            "rows": column.NumberColumn("rows", format="localized", width=110),
-            "files": column.NumberColumn("files", format="localized", width=90),
-            "bytes": column.NumberColumn("to read, MiB", format="%.2f", width=110),
+            "version": columns.version(width=110),
+            "change_type": columns.text("change", 110),
+            "rows": columns.number("rows", 110),
+            "files": columns.number("files", 90),
+            "bytes": columns.size("to read", 110),
         },
         key="change-costs",
         height=8 * 28,
         unknown="unknown",
-    )  # fmt: skip
+    )
 
 
-def show(found: pl.DataFrame, wanted: Request) -> None:
-    """The changed rows, versions as they are called everywhere."""
-    more = "the first" if found.height == wanted.limit else "all"
-    st.markdown(f"**Changed rows** &ensp; :small[:gray[{more} {found.height:,}]]")
-    told = [
-        found["_change_type"],
-        found.select(views.units.version_label("_commit_version")).to_series(),
-        found["_commit_timestamp"],
-    ]
-    own = [found[name] for name in found.columns if name not in {column.name for column in told}]
-    display_rows.table(pl.DataFrame([*told, *own]), key="changed-rows")
+def show(rows: pl.DataFrame, wanted: Request) -> None:
+    """The changed rows, their change, version and timestamp first."""
+    more = "the first" if rows.height == wanted.limit else "all"
+    st.markdown(f"**Changed rows** &ensp; :small[:gray[{more} {rows.height:,}]]")
+    display_rows.table(views.data.changes.for_display(rows), key="changed-rows")

@@ -1,4 +1,4 @@
-"""The data page's parts: what to read, what it costs, and the rows once somebody asked for them."""
+"""The data page's parts: what to read, its estimated cost, and the rows on demand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, display_rows, selection
+from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import escape, frame, link, nothing
 from lakeview.app.memo import kept
-from lakeview.app.quality.panels import WHOLE_TABLE
+from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
 from lakeview.app.query.worker import Request as Query
@@ -24,7 +24,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, leaf_name
 from lakeview.model.table import as_declared
 
-NOTE = "nothing is read before you press the button; its price comes from the log"
+NOTE = "nothing is read before you press the button; the estimated cost comes from the log"
 LIMITS = (50, 100, 500, 1_000)
 VERSION, MOMENT = "this version", "at a moment"
 TABS = ("Rows", "SQL", "Changes")
@@ -32,7 +32,7 @@ TABS = ("Rows", "SQL", "Changes")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody wants to see: a version, a filter as SQL text, and how many rows."""
+    """A version, a filter as SQL text, and how many rows."""
 
     version: int
     where: str | None
@@ -40,7 +40,7 @@ class Request:
 
 
 def request(now: Opened) -> Request:
-    """The widgets: moment, simple filter, SQL, row limit; what is typed is kept in the URL.
+    """The widgets: timestamp, simple filter, SQL, row limit; what is typed is in the URL.
 
     Raises VersionNotFoundError for a moment before the table's first version.
     """
@@ -158,45 +158,36 @@ _CONVERTERS: Mapping[str, Callable[[str], object]] = {
 
 
 def cost(now: Opened, wanted: Request) -> Cost:
-    """What the request reads at most, told by the log: no data is touched."""
+    """The most that the request reads, from the log: no data is read."""
     if wanted.where is None:
         snapshot = cache.snapshot(now.address, wanted.version)
         return Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
     plan = cache.plan(now.address, wanted.version, wanted.where)
-    kept = plan.filter("kept")
-    _say_plan(plan)
-    return Cost(kept.height, views.sums.total_of(kept["size"]), plan.height)
+    st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
+    read = views.pruning.plan.read_cost(plan)
+    return Cost(read.files, read.bytes, read.all_files)
 
 
-def _say_plan(plan: pl.DataFrame) -> None:
-    reasons = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
-    spared = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(reasons.items()))
-    kept = int(plan["kept"].sum())
-    st.markdown(
-        f":small[:gray[{kept:,} of {views.units.counted(plan.height, 'file')} may hold such rows"
-        f"{f'; spared: {spared}' if spared else ''}]]"
-    )
-
-
-def read_button(wanted: Request, price: Cost, allowed: budget.Budget) -> bool:
-    """The button with its price; True if these rows were asked for, now or earlier in this session."""
-    if price.all_files == 0:
+def read_button(wanted: Request, estimate: Cost, allowed: budget.Budget) -> bool:
+    """The button with the estimated cost; True if these rows were requested, now or earlier in this session."""
+    if estimate.all_files == 0:
         nothing(
             f"{views.units.format_version(wanted.version)} holds no rows.",
             "Nothing was written yet, or everything was removed.",
             "timeline",
         )
         return False
-    if price.files == 0:
-        nothing("No file can hold such rows.", "The log alone says so: nothing needs to be read.")
+    if estimate.files == 0:
+        nothing("No file can hold such rows.", "Data skipping leaves no file to read.")
         return False
-    if wanted.where is None and price.size is not None:  # the first files hold rows enough
-        allowed = replace(allowed, size=price.size)
-    return budget.button("Read rows", wanted, price, allowed, key="read", at_most=wanted.where is None)
+    if wanted.where is None and estimate.size is not None:  # the first files hold rows enough
+        allowed = replace(allowed, size=estimate.size)
+    return budget.button("Read rows", wanted, estimate, allowed, key="read", at_most=wanted.where is None)
 
 
-def found_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataFrame:
-    """The first rows of the request: those of the first files, or those a filter keeps, which may read them all."""
+def read_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataFrame:
+    """The first rows of the request: those of the first files, or those that match a filter, which may read all
+    files."""
     if wanted.where is None:
         with st.spinner("Reading rows", show_time=True):
             return _first_rows(now.address, wanted.version, wanted.limit)
@@ -215,7 +206,7 @@ def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
 def show_rows(now: Opened, found: pl.DataFrame, wanted: Request) -> None:
     """The rows, and which they are."""
     if found.is_empty():
-        st.markdown(":gray[:material/do_not_disturb_on:] **No row passes this filter.**")
+        st.markdown(":gray[:material/do_not_disturb_on:] **No row matches this filter.**")
         return
     left_out = cache.snapshot(now.address, wanted.version).schema.unreadable
     more = f"the first {found.height:,}" if found.height == wanted.limit else f"all {found.height:,}"
@@ -233,34 +224,18 @@ def nulls_note(now: Opened) -> str:
     return f"{views.units.format_version(now.version)}, from the statistics of its {files}; no data is read"
 
 
-def tells_nothing(shares: pl.DataFrame) -> bool:
-    """Whether no null share is known."""
-    return bool(shares["null_share"].is_null().all())
-
-
 def null_table(shares: pl.DataFrame) -> None:
     """One row a column: nulls, rows counted, share, and whether it is exact."""
-    column = st.column_config
-    display_rows = shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).select(
-        "column",
-        pl.col("mark").fill_null(""),
-        "null_count",
-        "records",
-        null=pl.col("null_share") * 100,
-        told=pl.concat_str("files_known", "files", separator=" of "),
-    )
     frame(
-        display_rows,
+        views.schema.columns.most_nulls_first(shares),
         {
-            "column": column.TextColumn("column", width=220),
-            "mark": column.TextColumn(
-                "", width=26, help="≥ or ≤: a bound; ≈: some files do not count nulls or deletes; empty: exact"
-            ),
-            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=200),
-            "null_count": column.NumberColumn("nulls", format="localized", width=100),
-            "records": column.NumberColumn("rows counted", format="localized", width=110),
-            "told": column.TextColumn("files that tell", width=110),
+            "column": columns.text("column", 220),
+            "mark": columns.mark(help=columns.BOUND_HELP),
+            "null": columns.percent("null, %", 200, of="null_share", bar=True),
+            "null_count": columns.number("nulls", 100),
+            "records": columns.number("rows counted", 110),
+            "counted": columns.text("files with null counts", 140, of="files_text"),
         },
         key="nulls",
     )
-    link("quality", "How they changed, version by version", selection.link(tab=WHOLE_TABLE))
+    link("quality", "History by version", selection.link(tab=QUALITY_WHOLE_TABLE))

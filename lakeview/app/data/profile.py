@@ -1,4 +1,4 @@
-"""What the rows that were read say of each column: a profile, pictures of how values lie, and facets that filter."""
+"""The rows that were read, column by column: a profile, charts of the distributions, and facets that filter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts
+from lakeview.app import columns
 from lakeview.app.components import MAX_ROWS, dark, fold, frame, grid, stack
 from lakeview.app.widget_state import held
 
@@ -21,19 +22,18 @@ def note(found: pl.DataFrame, limit: int, where: str | None) -> str:
     return f"of the {found.height:,} rows above, which are no random sample of the table"
 
 
-def profile_table(profile: pl.DataFrame, told: str) -> None:
-    """What can be said of each column in the rows read, and only of those."""
-    column = st.column_config
-    st.markdown(f"**These rows, column by column** &ensp; :small[:gray[{told}]]")
+def profile_table(profile: pl.DataFrame, note: str) -> None:
+    """PROFILE of the rows read: a profile of these rows only."""
+    st.markdown(f"**These rows, column by column** &ensp; :small[:gray[{note}]]")
     frame(
-        profile.with_columns(null=pl.col("null_share") * 100),
+        profile,
         {
-            "column": column.TextColumn("column", width=180),
-            "type": column.TextColumn("type", width=160),
-            "null": column.ProgressColumn("null, %", format="%.1f", min_value=0, max_value=100, width=120),
-            "distinct": column.NumberColumn("distinct", format="localized", width=80),
-            "min_text": column.TextColumn("min", width=170),
-            "max_text": column.TextColumn("max", width=170),
+            "column": columns.text("column", 180),
+            "type": columns.text("type", 160),
+            "null": columns.percent("null, %", 120, of="null_share", bar=True),
+            "distinct": columns.number("distinct", 80),
+            "min_text": columns.text("min", 170),
+            "max_text": columns.text("max", 170),
         },
         key="profile",
     )
@@ -48,22 +48,25 @@ def distributions(spread: pl.DataFrame) -> None:
         key=held("columns", [], names, many=True),
         placeholder=f"the first {MOST_PICTURES:,}" if len(names) > MOST_PICTURES else "all columns",
     )
-    shown = spread.filter(pl.col("column").is_in((chosen or names)[:MOST_PICTURES]))
+    parts = [
+        part
+        for part in spread.partition_by("column", maintain_order=True)
+        if part["column"][0] in (chosen or names)[:MOST_PICTURES]
+    ]
     with grid(230):
-        for position, part in enumerate(shown.partition_by("column", maintain_order=True)):
+        for position, part in enumerate(parts):
             with st.container():
                 stack([charts.distributions.distribution_bars(part, dark=dark())], key=f"distribution-{position}")
-    with fold("The same as a table: a click on a row filters by it", "values-table"):
-        facets = shown.head(MAX_ROWS)
-        column = st.column_config
+    with fold("As a table: a click on a row filters by it", "values-table"):
+        facets = pl.concat(parts).head(MAX_ROWS) if parts else spread
         frame(
-            facets.with_columns(share=pl.col("share") * 100),
+            facets,
             {
-                "column": column.TextColumn("column", width=160),
-                "label": column.TextColumn("value, or from", width=240),
-                "count": column.NumberColumn("rows", format="localized", width=90),
-                "share": column.ProgressColumn("of these, %", format="%.1f", min_value=0, max_value=100, width=140),
-                "kind": column.TextColumn("kind", width=70),
+                "column": columns.text("column", 160),
+                "label": columns.text("value, or from", 240),
+                "count": columns.number("rows", 90),
+                "share": columns.percent("of these, %", 140, bar=True),
+                "kind": columns.text("kind", 70),
             },
             key="facets",
             selection_mode="single-row",

@@ -1,4 +1,4 @@
-"""The data page's SQL: one SELECT over the version shown, its price first, run apart under a budget."""
+"""The data page's SQL: one SELECT over the version shown, its estimated cost first, run in a process with a budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names(now: Opened) -> tuple[str, ...]:
 
 
 def request(now: Opened) -> Request | None:
-    """The query somebody wrote, as it would be run; None before there is one.
+    """The query typed, as it would be run; None before there is one.
 
     InvalidRequestError for what is no SELECT over this table.
     """
@@ -45,17 +45,18 @@ def request(now: Opened) -> Request | None:
 
 
 def cost(now: Opened, wanted: Request) -> budget.Cost:
-    """What the query reads at most: the files its condition leaves, where the log can tell, else all."""
+    """The most that the query reads: the files left by data skipping, or all where its condition does not support
+    it."""
     snapshot = now.snapshot
     everything = budget.Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
     where = query(wanted.sql or "", wanted.names).where
     if where is None:
         return everything
     try:
-        kept = cache.plan(now.address, now.version, where).filter("kept")
-    except LakeviewError:  # a condition that only the query itself understands spares nothing
+        read = views.pruning.plan.read_cost(cache.plan(now.address, now.version, where))
+    except LakeviewError:  # a condition that only the query engine understands skips nothing
         return everything
-    return budget.Cost(kept.height, views.sums.total_of(kept["size"]), snapshot.num_files)
+    return budget.Cost(read.files, read.bytes, snapshot.num_files)
 
 
 def show(found: pl.DataFrame, wanted: Request) -> None:

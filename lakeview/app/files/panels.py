@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, cache
-from lakeview.app.components import MAX_ROWS, byte_unit, escape, frame, grid, tile
+from lakeview.app import answers, cache, columns
+from lakeview.app.components import escape, frame, grid, tile
+from lakeview.app.file_layout import layout_of
 from lakeview.app.memo import kept
 from lakeview.app.session import Opened
 from lakeview.app.widget_state import held
@@ -30,18 +30,6 @@ SORTS = {
 }
 
 
-def sizes_note(bins: pl.DataFrame) -> str:
-    """What the histogram is meant to show."""
-    small = bins.filter("small").select(pl.col("files", "bytes").sum()).row(0)
-    whole = bins.select(pl.col("files", "bytes").sum()).row(0)
-    if not small[0]:
-        return "count above bytes: no file is small"
-    return (
-        f"files under 1 MiB: {views.units.format_percent(small[0] / whole[0])} of the count, "
-        f"{views.units.format_percent(small[1] / whole[1] if whole[1] else None)} of the bytes"
-    )
-
-
 def tiles(facts: views.files.sizes.FileFacts) -> None:
     """Five figures of the live files."""
     with grid(165, 5):
@@ -57,7 +45,7 @@ def tiles(facts: views.files.sizes.FileFacts) -> None:
             help="Physical rows, as the log records them.",
         )
         tile(
-            "Files that would do",
+            "Ideal file count",
             views.units.format_count(facts.ideal_files, exact=True),
             f"now {facts.files:,}",
             help="How many files of up to 256 MiB would hold each partition's bytes.",
@@ -65,24 +53,22 @@ def tiles(facts: views.files.sizes.FileFacts) -> None:
         tile(
             "Rows counted",
             views.units.format_percent(facts.with_records_share),
-            "of files" if not facts.files_without_records else f"{facts.files_without_records:,} files do not tell",
-            help="Share of files for which the log says how many rows they hold.",
+            "of files" if not facts.files_without_records else f"{facts.files_without_records:,} files without",
+            help="Share of files with a row count in the log.",
             attention=bool(facts.files_without_records),
         )
-        perhaps = facts.files_perhaps_with_deletes
-        most = facts.files_with_deletes + perhaps
         tile(
             "Files with deletes",
-            f"{facts.files_with_deletes:,}" if not perhaps else f"\N{LESS-THAN OR EQUAL TO} {most:,}",
+            facts.files_with_deletes_text,
             "rows unknown" if facts.deleted_records is None else f"{facts.deleted_records:,} rows",
-            help="Files of which some rows are deleted without the file being rewritten.",
+            help="Files with rows marked as deleted, by deletion vectors or delete files.",
         )
 
 
-def picked_bin(bins: pl.DataFrame) -> str | None:
+def picked_bin(found: views.files.sizes.FileLayout) -> str | None:
     """The bin of sizes that the listing is narrowed to: by the widget, the URL, or a click on a bar."""
     picked = st.session_state.get("sizes", st.query_params.get("sizes"))
-    return picked if picked in _labels(bins) else None
+    return picked if picked in found.labels else None
 
 
 def pick_bin(key: str) -> None:
@@ -93,50 +79,18 @@ def pick_bin(key: str) -> None:
                 st.session_state["sizes"] = row["label"]
 
 
-def _labels(bins: pl.DataFrame) -> list[str]:
-    return bins.filter(pl.col("files") > 0)["label"].to_list()
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """FILE_SIZES and figures of the live files of a version, the first MAX_ROWS partitions they lie in, and the folder
-    that all their paths begin with, "" for none."""
-
-    bins: pl.DataFrame
-    facts: views.files.sizes.FileFacts
-    partitions: tuple[str, ...]
-    folder: str
-
-
-def layout(now: Opened) -> Layout:
-    """How the files of the version shown lie."""
-    return _layout(now.address, now.version, now.branch)
-
-
-@kept(32)
-def _layout(address: str, version: int, branch: str | None) -> Layout:
-    live = cache.snapshot(address, version, branch).files
-    partitions = live["partition_text"].drop_nulls().unique().sort().head(MAX_ROWS)
-    return Layout(
-        views.files.sizes.file_sizes(live),
-        views.files.sizes.file_facts(live),
-        tuple(partitions),
-        views.files.sizes.common_folder(live["path"]),
-    )
-
-
-def listing(now: Opened, found: Layout) -> pl.DataFrame:
+def listing(now: Opened, found: views.files.sizes.FileLayout) -> pl.DataFrame:
     """Filters, pages and the table of files; returns the rows shown. All of it is kept in the URL."""
     partitions = list(found.partitions)
-    columns = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
+    names = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
     heading = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        partition, label, order, column = _filters(now, partitions, _labels(found.bins), columns)
+        partition, label, order, column = _filters(now, partitions, found.labels, names)
     whole = now.address, now.version, now.branch
-    count = _chosen(*whole, partition, label).height
+    count = _filtered(*whole, partition, label).height
     heading.markdown(
         f"**Files** &ensp; :small[:gray[{count:,} in {views.units.format_version(now.version)} · {order} · "
-        "choose a row to look into the file]]"
+        "choose a row to inspect the file]]"
     )
     pages = max(1, -(-count // PAGE))
     number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
@@ -145,15 +99,10 @@ def listing(now: Opened, found: Layout) -> pl.DataFrame:
     return rows
 
 
-def _chosen(address: str, version: int, branch: str | None, partition: str | None, label: str | None) -> pl.DataFrame:
+def _filtered(address: str, version: int, branch: str | None, partition: str | None, label: str | None) -> pl.DataFrame:
     """The files of a partition and a bin of sizes."""
     live = cache.snapshot(address, version, branch).files
-    chosen = live if partition is None else live.filter(pl.col("partition_text") == partition)
-    return (
-        chosen
-        if label is None
-        else views.files.sizes.files_in_bin(chosen, _layout(address, version, branch).bins, label)
-    )
+    return views.files.sizes.files_of(live, layout_of(address, version, branch).bins, partition, label)
 
 
 @kept(64)
@@ -171,7 +120,7 @@ def _page(
 ) -> pl.DataFrame:
     sort, descending = SORTS[order]
     return views.files.sizes.file_page(
-        _chosen(address, version, branch, partition, label),
+        _filtered(address, version, branch, partition, label),
         sort,
         descending,
         (number - 1) * PAGE,
@@ -183,7 +132,7 @@ def _page(
 
 
 def _filters(
-    now: Opened, partitions: list[str], labels: list[str], columns: list[str]
+    now: Opened, partitions: list[str], labels: list[str], names: list[str]
 ) -> tuple[str | None, str | None, str, str | None]:
     """Partition, bin of sizes, order, and the column whose range is shown."""
     partition = None
@@ -202,17 +151,17 @@ def _filters(
         key=held("sizes", ALL_SIZES, [ALL_SIZES, *labels]),
         label_visibility="collapsed",
         width=140,
-        help="A click on a bar of the picture chooses its sizes.",
+        help="A click on a bar of the chart chooses its sizes.",
     )
     order = st.selectbox(
         "Order", list(SORTS), key=held("order", next(iter(SORTS)), SORTS), label_visibility="collapsed", width=150
     )
-    told = [NO_COLUMN, *columns]
+    choices = [NO_COLUMN, *names]
     column = st.selectbox(
         "Statistics of",
-        told,
+        choices,
         format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
-        key=held("statistics-of", told[_first_told(now, columns)], told),
+        key=held("statistics-of", choices[_default_column(now, names)], choices),
         label_visibility="collapsed",
         width=190,
         help="Shows this column's min, max and nulls in each file.",
@@ -220,34 +169,22 @@ def _filters(
     return partition, None if label == ALL_SIZES else label, order, None if column == NO_COLUMN else column
 
 
-def _table(rows: pl.DataFrame, told: str | None, found: Layout) -> None:
-    column = st.column_config
-    unit, scale = byte_unit(rows["size"])
-    table = rows.select(
-        file=pl.col("path").str.strip_prefix(found.folder),
-        partition="partition_text",
-        size=pl.col("size") / scale,
-        rows="records",
-        deleted="deleted_records",
-        nulls="null_count",
-        minimum="min_text",
-        maximum="max_text",
-        added=views.units.version_label("added").fill_null("unknown"),
-    )
+def _table(rows: pl.DataFrame, name: str | None, found: views.files.sizes.FileLayout) -> None:
+    below = f"below {escape(found.folder)}" if found.folder else None
     shown = {
-        "file": column.TextColumn("file", width=300, help=f"below {escape(found.folder)}" if found.folder else None),
-        "partition": column.TextColumn("partition", width=_wide_enough(rows["partition_text"])),
-        "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=80),
-        "rows": column.NumberColumn("rows", format="localized", width=70),
-        "deleted": column.NumberColumn("deleted", format="localized", width=60),
-        "minimum": column.TextColumn(f"{told} min", width=100),
-        "maximum": column.TextColumn("max", width=90),
-        "nulls": column.NumberColumn("nulls", format="localized", width=54),
-        "added": column.TextColumn("added by", width=90),
+        "file": columns.path("file", 300, found.folder, of="path", help=below),
+        "partition": columns.text("partition", _wide_enough(rows["partition_text"]), of="partition_text"),
+        "size": columns.size("size", 80),
+        "rows": columns.number("rows", 70, of="records"),
+        "deleted": columns.number("deleted", 60, of="deleted_records"),
+        "minimum": columns.text(f"{name} min", 100, of="min_text"),
+        "maximum": columns.text("max", 90, of="max_text"),
+        "nulls": columns.number("nulls", 54, of="null_count"),
+        "added": columns.version("added by", null="unknown"),
     }
-    hidden = ([] if found.partitions else ["partition"]) + ([] if told else ["minimum", "maximum", "nulls"])
+    hidden = ([] if found.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
     frame(
-        table,
+        rows,
         {name: kind for name, kind in shown.items() if name not in hidden},
         key="files",
         height=460,
@@ -269,17 +206,17 @@ def _pick_row(paths: list[str]) -> None:
 
 
 def choose(path: str | None) -> None:
-    """Makes this the file that is looked into, in the URL; None for no file."""
+    """Makes this the file that is inspected, in the URL; None for no file."""
     if path is not None:
         st.query_params[FILE] = path
     elif FILE in st.query_params:
         del st.query_params[FILE]
 
 
-def _first_told(now: Opened, columns: list[str]) -> int:
-    """The first column that is no partition key: those have no range of their own. None of very many files: their
-    statistics are read once they are asked for."""
+def _default_column(now: Opened, names: list[str]) -> int:
+    """The first column that is no partition column: those have no statistics. None of very many files: their statistics
+    are read on demand."""
     if not answers.few_files(now):
         return 0
     keys = set(now.snapshot.partition_columns)
-    return next((i for i, name in enumerate(columns, start=1) if name not in keys), 0)
+    return next((i for i, name in enumerate(names, start=1) if name not in keys), 0)

@@ -12,6 +12,7 @@ from lakeview.app import answers, downloads, errors, selection, session, widget_
 from lakeview.app.components import dark, nothing, title
 from lakeview.app.frame import header, sidebar
 from lakeview.app.frame.logo import icon_svg, logo_svg
+from lakeview.app.loads import loads
 from lakeview.app.pages import PAGES
 from lakeview.app.session import Opened
 from lakeview.model.errors import LakeviewError
@@ -19,20 +20,14 @@ from lakeview.model.errors import LakeviewError
 SIDEBAR_WIDTH = 212
 
 
-def _loads(found: Opened) -> object:
-    return import_module("lakeview.app.quality.panels").told(
-        found
-    )  # only now: it brings the charts, which take a while
-
-
 _FIRST: Mapping[str, Callable[[Opened], object]] = {
     **dict.fromkeys(("overview", "timeline", "health"), answers.ribbon),
     **dict.fromkeys(("schema", "pruning", "data"), answers.told_by_statistics),
-    "quality": _loads,
+    "quality": loads,
 }
-"""What takes longest on a page, where it spares others work if it is read first. Statistics count rows as well, for all
-that is drawn above the page: of a million files they are not read twice. To see which versions can be read the folder
-is listed, and the log read meanwhile."""
+"""What takes longest on a page and is read first, because other parts of the page then need no read of their own.
+Statistics contain row counts, which the header needs: those of a million files are not read twice. To see which
+versions are readable the folder is listed, and the log is read meanwhile."""
 
 # Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
 # session still imports it, another one's chart would fail. Here the others wait.

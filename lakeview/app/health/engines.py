@@ -1,6 +1,8 @@
-"""Who can read the table: the matrix of engines, and of recipients once it is shared."""
+"""Who can read the table: the matrix of engines, and of recipients if it is shared."""
 
 from __future__ import annotations
+
+import re
 
 import polars as pl
 import streamlit as st
@@ -10,6 +12,7 @@ from lakeview.app.components import escape, fold, nothing, words
 from lakeview.app.session import Opened
 
 _HIGHEST = 640
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ANSWERS = {
     "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
     "write": {
@@ -22,66 +25,57 @@ _ANSWERS = {
 
 
 def note() -> str:
-    """How old the rules are, and what they go by."""
+    """The date of the rules, and what they are based on."""
     day = views.engines.compatibility.rules_date().isoformat()
-    return f"rules of {day}, each with its source, or tried with that release; what they do not say is unknown"
+    return f"rules of {day}, each with its source, or tested with that release; what they do not cover is unknown"
 
 
 def matrix(now: Opened) -> pl.DataFrame:
-    """One row an engine, with the feature to blame and what turned it on; then what the version asks for, and who could
-    read it once it is shared. Returns COMPATIBILITY of the engines."""
+    """One row an engine, with the feature to blame and the commit that enabled it; then the features that the version
+    requires, and the recipients that could read it if shared. Returns COMPATIBILITY of the engines."""
     needed = now.look.requirements()
-    told = views.engines.compatibility.compatibility(needed, now.snapshot.format)
-    if told.is_empty():
-        nothing("No rules speak of this kind of table.", "Who can read it is not known.")
-        return told
-    _table(told)
-    _asked("This version asks for", needed)
+    engines = views.engines.compatibility.compatibility(needed, now.snapshot.format)
+    if engines.is_empty():
+        nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
+        return engines
+    _table(engines)
+    _required("This version requires", needed)
     shared = now.look.requirements_when_shared()
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
-        with fold("Who could read it, once it is shared", "recipients-fold"):
+        with fold("Who could read it if shared", "recipients-fold"):
             _table(recipients)
-            _asked("Recipients need", shared)
-    return told
+            _required("Recipients need", shared)
+    return engines
 
 
-def _table(told: pl.DataFrame) -> None:
-    never = told["write"].eq("never").all()
-    shown = {
-        "engine": told.select(pl.concat_str("engine", "version", separator=" ")).to_series(),
-        "read": _together(told["read"].replace_strict(_ANSWERS["read"])),
-        "write": _together(told["write"].replace_strict(_ANSWERS["write"])),
-        "because of": _days(
-            told.select(
-                pl.concat_str("blame", pl.lit(" ("), views.engines.compatibility.turned_on(), pl.lit(")"))
-            ).to_series()
-        ),
-        "in words": told["because"],
+def _table(engines: pl.DataFrame) -> None:
+    rows = views.engines.compatibility.in_words(engines)
+    cells: dict[str, list[str]] = {
+        "engine": rows["engine"].to_list(),
+        "read": [_unbroken(_ANSWERS["read"][answer]) for answer in engines["read"]],
+        "write": [_unbroken(_ANSWERS["write"][answer]) for answer in engines["write"]],
+        "because of": [_with_whole_days(text) for text in rows["cause"]],
+        "in words": rows["because"].to_list(),
     }
-    cells = {
-        name: [escape(text or "") for text in texts] for name, texts in shown.items() if not (never and name == "write")
-    }
-    links = told["sources"].str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
-    days = _days(told["checked"].cast(pl.String))
-    sources = [f"[{day}]({link})" if link else day for day, link in zip(days, links.list.first(), strict=True)]
-    words({**cells, "checked": sources}, height=_HIGHEST)
+    if engines["write"].eq("never").all():
+        del cells["write"]
+    days = [_with_whole_days(day) for day in rows["checked"]]
+    sources = [f"[{day}]({url})" if url else day for day, url in zip(days, rows["source"], strict=True)]
+    escaped = {name: [escape(text) for text in texts] for name, texts in cells.items()}
+    words({**escaped, "checked": sources}, height=_HIGHEST)
 
 
-def _together(texts: pl.Series) -> pl.Series:
-    return texts.str.replace_all(" ", "\N{NO-BREAK SPACE}")
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _days(texts: pl.Series) -> pl.Series:
-    """Texts whose days stay on one line."""
-    dash = "\N{NON-BREAKING HYPHEN}"
-    return texts.str.replace_all(r"(\d{4})-(\d\d)-(\d\d)", f"${{1}}{dash}${{2}}{dash}${{3}}")
+def _with_whole_days(text: str | None) -> str:
+    """A text whose days stay on one line."""
+    return _DAY.sub(lambda day: day.group().replace("-", "\N{NON-BREAKING HYPHEN}"), text or "")
 
 
-def _asked(words: str, needed: pl.DataFrame) -> None:
-    """What is asked for, each with the version that turned it on."""
-    told = needed.select(
-        pl.concat_str("feature", pl.lit(" ("), views.engines.compatibility.turned_on(brief=True), pl.lit(")"))
-    ).to_series()
-    asked = ", ".join(told.to_list()) or "nothing beyond the first protocol"
-    st.markdown(f":small[:gray[{words}: {escape(asked)}.]]")
+def _required(words: str, needed: pl.DataFrame) -> None:
+    """The required features, each with the commit that enabled it."""
+    features = ", ".join(views.engines.compatibility.required_features(needed)) or "nothing beyond the first protocol"
+    st.markdown(f":small[:gray[{words}: {escape(features)}.]]")

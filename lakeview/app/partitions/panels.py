@@ -1,4 +1,4 @@
-"""The partitions page's parts: figures of skew and cadence, the picture by number of keys, one partition's life."""
+"""The partitions page's parts: figures of skew and cadence, the chart by number of keys, one partition's history."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, downloads, tables
-from lakeview.app.components import MAX_ROWS, byte_unit, dark, frame, grid, nothing, stack, tile
+from lakeview.app import answers, cache, columns, downloads, tables
+from lakeview.app.components import MAX_ROWS, dark, frame, grid, nothing, stack, tile
 from lakeview.app.memo import kept
 from lakeview.app.session import Opened
 
@@ -24,14 +24,14 @@ def short_name(now: Opened) -> str:
 
 
 def tiles(now: Opened, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -> None:
-    """How many, how even, and what comes next: figures against their siblings."""
+    """How many, how even, and which comes next."""
     with grid(220):
         half = views.partitions.layout.half_of_the_bytes(sizes)
         tile(
             "Partitions",
             f"{skew.partitions:,}",
-            f"{int(sizes['files'].sum()):,} files",
-            beside=f"{half:,} hold half of the bytes" if half else None,
+            f"{now.snapshot.num_files:,} files",
+            beside=f"{half:,} have half of the bytes" if half else None,
         )
         tile("Median", views.units.format_bytes(skew.median_bytes), views.units.counted(skew.median_files, "file"))
         tile(
@@ -62,7 +62,7 @@ def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
         f"due {views.units.format_moment(expected.due)}"
         if overdue is None
         else f"{views.units.format_age(overdue)} overdue",
-        help="By the usual step between the first writes of partitions.",
+        help="By the median interval between the first writes of partitions.",
         attention=overdue is not None,
     )
 
@@ -87,9 +87,7 @@ def picture(now: Opened, sizes: pl.DataFrame) -> None:
         if cells.is_empty():
             stack(charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark()), key="partition-sizes")
             return
-        keys = views.partitions.keys.partition_keys(sizes["partition_text"], snapshot.partition_columns)
-        first, second = snapshot.partition_columns
-        across = (first, second) if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else (second, first)
+        across = views.partitions.layout.axes(snapshot, sizes)
         stack(charts.partition_maps.partition_heatmap(cells, across, dark=dark()), key="partition-map", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.layout.partition_rects(snapshot, sizes)
@@ -117,7 +115,7 @@ def map_note(now: Opened, sizes: pl.DataFrame) -> str:
     missing = len(views.partitions.sizes.missing_partitions(now.snapshot))
     gaps = f"{missing:,} missing in between; " if missing else ""
     if not _is_map(now, sizes):
-        return f"{gaps}{sizes_note(sizes)}"
+        return f"{gaps}{views.partitions.layout.sizes_note(sizes)}"
     return f"{gaps}bytes, from the log; a click opens the partition's history below"
 
 
@@ -133,33 +131,25 @@ def _is_map(now: Opened, sizes: pl.DataFrame) -> bool:
 
 
 def history(now: Opened, sizes: pl.DataFrame) -> None:
-    """One partition's life: what it held after each commit that touched it, and these commits."""
-    names = sizes["partition_text"].drop_nulls().to_list()
+    """One partition's history: its size after each commit that changed it, and these commits."""
+    names = views.partitions.layout.names(sizes)
     chosen = st.query_params.get(PARTITION)
-    shown = _most_files(sizes) if chosen is None or chosen not in names else chosen
+    is_there = chosen is not None and chosen in names
+    shown = chosen if chosen is not None and is_there else views.partitions.layout.most_files(sizes)
     _picker(sizes, shown)
-    if chosen is not None and chosen not in names:
+    if chosen is not None and not is_there:
         nothing(f"{chosen} is no partition of {views.units.format_version(now.version)}.", "Another one is shown.")
-    told = _history(now.address, now.version, now.latest, now.ref, shown)
-    downloads.offer("history of one partition", told)
-    if told.is_empty():
-        nothing(
-            "The log no longer tells when it was written.", "The commits that wrote it were cleaned up.", "timeline"
-        )
+    states = _history(now.address, now.version, now.latest, now.ref, shown)
+    downloads.offer("history of one partition", states)
+    if states.is_empty():
+        nothing("Unknown when it was written.", "The log no longer has the commits that wrote it.", "timeline")
         return
-    stack(charts.partition_maps.partition_course(told, dark=dark()), key="partition-course")
-    _history_table(told)
-
-
-def _most_files(sizes: pl.DataFrame) -> str:
-    return str(sizes.drop_nulls("partition_text").sort("files", descending=True)["partition_text"][0])
+    stack(charts.partition_maps.partition_course(states, dark=dark()), key="partition-course")
+    _history_table(states)
 
 
 def _picker(sizes: pl.DataFrame, shown: str) -> None:
-    largest = sizes.drop_nulls("partition_text")
-    if largest.height > MAX_ROWS:
-        largest = largest.sort("bytes", descending=True).head(MAX_ROWS)
-    options = list(dict.fromkeys([*largest["partition_text"].to_list(), shown]))
+    options = list(dict.fromkeys([*views.partitions.layout.names(sizes, MAX_ROWS), shown]))
     st.session_state["pick_partition"] = shown
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**One partition** &ensp; :small[:gray[when it was written, and by whom]]", width="content")
@@ -174,50 +164,28 @@ def _picker(sizes: pl.DataFrame, shown: str) -> None:
         )
 
 
-def _history_table(told: pl.DataFrame) -> None:
-    kinds = st.column_config
-    unit, scale = byte_unit(told["bytes"])
-    rows = told.reverse().select(
-        "operation",
-        "writer",
-        "files_added",
-        "files_removed",
-        "records_added",
-        "records_removed",
-        "files",
-        "records",
-        version=views.units.version_label("version"),
-        committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
-        size=pl.col("bytes") / scale,
-    )
-    if rows.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} commits; the download has all]]")
+def _history_table(states: pl.DataFrame) -> None:
+    if states.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {states.height:,} commits; the download has all]]")
     frame(
-        rows,
+        states.reverse(),
         {
-            "version": kinds.TextColumn("version", width=90),
-            "committed": kinds.TextColumn("committed, UTC", width=120),
-            "operation": kinds.TextColumn("operation", width=100),
-            "writer": kinds.TextColumn("writer", width=120),
-            "files_added": kinds.NumberColumn("files +", format="localized", width=60),
-            "files_removed": kinds.NumberColumn("files \N{MINUS SIGN}", format="localized", width=60),
-            "records_added": kinds.NumberColumn("rows +", format="localized", width=90),
-            "records_removed": kinds.NumberColumn("rows \N{MINUS SIGN}", format="localized", width=90),
-            "files": kinds.NumberColumn("files then", format="localized", width=80),
-            "records": kinds.NumberColumn("rows then", format="localized", width=100),
-            "size": kinds.NumberColumn(f"size then, {unit}", format="%.1f", width=100),
+            "version": columns.version(),
+            "committed": columns.timestamp(),
+            "operation": columns.text("operation", 100),
+            "writer": columns.text("writer", 120),
+            "files_added": columns.number("files +", 60),
+            "files_removed": columns.number("files \N{MINUS SIGN}", 60),
+            "records_added": columns.number("rows +", 90),
+            "records_removed": columns.number("rows \N{MINUS SIGN}", 90),
+            "files": columns.number("files then", 80),
+            "records": columns.number("rows then", 100),
+            "size": columns.size("size then", 100, of="bytes"),
         },
         key="partition-history",
         unknown="unknown",
         height=12 * 28,
     )
-
-
-def sizes_note(sizes: pl.DataFrame) -> str:
-    """What the bars count."""
-    if sizes["records"].has_nulls():
-        return "rows unknown where a file does not tell; dashed line: median"
-    return "rows, from the log; dashed line: median"
 
 
 def writes(now: Opened) -> pl.DataFrame:
@@ -228,7 +196,7 @@ def writes(now: Opened) -> pl.DataFrame:
 @kept(32)
 def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
     snapshot = cache.snapshot(address, version)
-    order = views.partitions.sizes.partition_sizes(snapshot)["partition_text"].drop_nulls().to_list()
+    order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(snapshot))
     line = answers.timeline_of(address, latest, ref)
     return views.partitions.sizes.partition_writes(
         snapshot.files, cache.lifetimes(address, latest, ref), line, partitions=order
@@ -250,28 +218,16 @@ def table_note(sizes: pl.DataFrame) -> str:
 
 
 def size_table(sizes: pl.DataFrame) -> None:
-    """The twin of the bars: one row a partition."""
-    column = st.column_config
-    shown = sizes if sizes.height <= MAX_ROWS else sizes.sort("bytes", descending=True)
-    unit, scale = byte_unit(shown["bytes"])
-    median_unit, median_scale = byte_unit(shown["median_size"])
-    rows = shown.select(
-        partition=pl.col("partition_text").fill_null("unknown"),
-        rows="records",
-        files="files",
-        size=pl.col("bytes") / scale,
-        median=pl.col("median_size") / median_scale,
-        share=pl.col("share") * 100,
-    )
+    """The twin of the bars: one row a partition, the largest ones of very many."""
     frame(
-        rows,
+        views.partitions.layout.largest(sizes, MAX_ROWS),
         {
-            "partition": column.TextColumn("partition", width=220),
-            "rows": column.NumberColumn("rows", format="localized", width=100),
-            "files": column.NumberColumn("files", format="localized", width=80),
-            "size": column.NumberColumn(f"size, {unit}", format="%.1f", width=110),
-            "median": column.NumberColumn(f"median file, {median_unit}", format="%.1f", width=120),
-            "share": column.ProgressColumn("share of bytes, %", format="%.1f", min_value=0, max_value=100, width=160),
+            "partition": columns.text("partition", 220, of="partition_text", null="unknown"),
+            "rows": columns.number("rows", 100, of="records"),
+            "files": columns.number("files", 80),
+            "size": columns.size("size", 110, of="bytes"),
+            "median": columns.size("median file", 120, of="median_size"),
+            "share": columns.percent("share of bytes, %", 160, bar=True),
         },
         key="partitions",
         unknown="unknown",

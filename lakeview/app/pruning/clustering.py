@@ -1,4 +1,4 @@
-"""The pruning page's columns: how well each tells the files apart, along its values and over the versions."""
+"""The pruning page's columns: how well files are clustered by each, along its values and over the versions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, downloads
-from lakeview.app.components import MAX_ROWS, dark, escape, fold, frame, nothing, stack
+from lakeview.app import answers, cache, columns, downloads
+from lakeview.app.components import dark, escape, fold, frame, nothing, stack
 from lakeview.app.memo import kept
 from lakeview.app.session import Opened
 from lakeview.app.widget_state import held
 
-NOTE = "files that a filter for one value opens: blue by their range, orange because they tell none"
+NOTE = "files that a filter for one value opens: blue by their range, orange for lack of min and max"
 COLUMN = "column"
 
 
-def columns(now: Opened) -> pl.DataFrame:
-    """CLUSTERING of the version shown, the columns that spare most first."""
+def clustering(now: Opened) -> pl.DataFrame:
+    """CLUSTERING of the version shown, the columns that skip most files first."""
     return answers.told_by_statistics(now).clustering
 
 
@@ -28,9 +28,9 @@ def examples(now: Opened) -> list[str]:
     return list(answers.told_by_statistics(now).examples)
 
 
-def picked_column(found: pl.DataFrame) -> str | None:
-    """The column looked at, kept in the URL; a click on a bar picks one too."""
-    names = found.filter(pl.col("reads").is_not_null())["column"].to_list()
+def picked_column(clustering: pl.DataFrame) -> str | None:
+    """The column chosen, recorded in the URL; a click on a bar picks one too. None if no column has statistics."""
+    names = views.pruning.clustering.with_ranges(clustering)
     if not names:
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -50,43 +50,26 @@ def pick_column(key: str) -> None:
                 st.session_state[COLUMN] = row["column"]
 
 
-def coverage_note(found: pl.DataFrame) -> str:
-    """How many columns tell their ranges everywhere, somewhere, nowhere."""
-    everywhere = int((found["unknown"] == 0).sum())
-    nowhere = int(found["reads"].is_null().sum())
-    some = found.height - everywhere - nowhere
-    told = f"{everywhere:,} told by every file, {some:,} by some, {nowhere:,} by none"
-    return f"of {views.units.counted(found.height, 'column')}: {told}"
-
-
-def column_table(found: pl.DataFrame) -> None:
+def column_table(clustering: pl.DataFrame) -> None:
     """The twin of the bars: one row a column."""
-    kinds = st.column_config
-    rows = found.head(MAX_ROWS).select(
-        "column",
-        "type",
-        "reads",
-        "depth",
-        "most",
-        "unknown",
-        share=pl.col("reads_share") * 100,
-        ranges=pl.col("coverage") * 100,
-        nulls=pl.col("null_coverage") * 100,
-        exact=pl.when("exact").then(pl.lit("exact")).when(~pl.col("exact")).then(pl.lit("bound")),
-    )
     frame(
-        rows,
+        clustering,
         {
-            "column": kinds.TextColumn("column", width=124),
-            "type": kinds.TextColumn("type", width=90),
-            "reads": kinds.NumberColumn("files for one value", format="%.1f", width=110),
-            "share": kinds.ProgressColumn("share of files, %", format="%.1f", min_value=0, max_value=100, width=120),
-            "depth": kinds.NumberColumn("depth, mean", format="%.1f", width=86, help="ranges that hold a value"),
-            "most": kinds.NumberColumn("most", format="localized", width=66),
-            "ranges": kinds.NumberColumn("files with min/max, %", format="%.1f", width=130),
-            "nulls": kinds.NumberColumn("with null counts, %", format="%.1f", width=120),
-            "unknown": kinds.NumberColumn("files that tell none", format="localized", width=116),
-            "exact": kinds.TextColumn("ranges are", width=80, help="bound: ranges may be wider than the values"),
+            "column": columns.text("column", 124),
+            "type": columns.text("type", 90),
+            "reads": columns.number("files for one value", 110, decimals=1),
+            "share": columns.percent("share of files, %", 120, of="reads_share", bar=True),
+            "depth": columns.number("mean depth", 86, decimals=1, help="overlapping ranges at one value"),
+            "most": columns.number("max depth", 76),
+            "ranges": columns.percent("files with min/max, %", 130, of="coverage"),
+            "nulls": columns.percent("with null counts, %", 120, of="null_coverage"),
+            "unknown": columns.number("files without min/max", 140),
+            "exact": columns.text(
+                "ranges are",
+                80,
+                words={"true": "exact", "false": "bound"},
+                help="bound: ranges may be wider than the values",
+            ),
         },
         key="clustering",
         unknown="unknown",
@@ -96,19 +79,18 @@ def column_table(found: pl.DataFrame) -> None:
 
 def depth_picture(now: Opened, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
-    known = answers.told_by_statistics(now)
-    first = column == next(iter(known.clustering["column"]))
-    told = known.depths if first else _profile(now.address, now.version, column)
-    downloads.offer(f"depth of {column}", told)
-    stack(charts.pruning.depth_chart(told, now.snapshot.num_files, column=column, dark=dark()), key="depth")
-    kinds = st.column_config
-    with fold("The same as a table", "depth-table"):
+    statistics = answers.told_by_statistics(now)
+    is_first = column == next(iter(statistics.clustering["column"]))
+    depths = statistics.depths if is_first else _profile(now.address, now.version, column)
+    downloads.offer(f"depth of {column}", depths)
+    stack(charts.pruning.depth_chart(depths, now.snapshot.num_files, column=column, dark=dark()), key="depth")
+    with fold("As a table", "depth-table"):
         frame(
-            told,
+            depths,
             {
-                "value_text": kinds.TextColumn("value", width=200),
-                "reads": kinds.NumberColumn("files opened", format="localized", width=100),
-                "depth": kinds.NumberColumn("ranges that hold it", format="localized", width=120),
+                "value_text": columns.text("value", 200),
+                "reads": columns.number("files opened", 100),
+                "depth": columns.number("overlapping ranges", 130),
             },
             key="depth-table",
         )
@@ -120,44 +102,35 @@ def _profile(address: str, version: int, column: str) -> pl.DataFrame:
     return views.pruning.clustering.depth_profile(statistics, cache.snapshot(address, version).files, column)
 
 
-def course(now: Opened, column: str) -> None:
-    """How well the column told the files apart, version by version; of very many files once it is asked for."""
+def history(now: Opened, column: str) -> None:
+    """How well the files were clustered by the column at each version; of very many files on demand."""
     if answers.few_files(now):
-        _course_picture(now, column)
+        _history_picture(now, column)
         return
-    with fold(f"How {escape(column)} was clustered before: reads the ranges of every file", "course-fold") as unfolded:
+    label = f"Clustering of {escape(column)} at earlier versions: reads the statistics of every file"
+    with fold(label, "course-fold") as unfolded:
         if unfolded.open:
-            _course_picture(now, column)
+            _history_picture(now, column)
 
 
-def _course_picture(now: Opened, column: str) -> None:
-    """The course and the same as a table."""
-    told = _course(now.address, now.latest, now.ref, column)
-    downloads.offer(f"clustering of {column}", told)
-    drawn = charts.pruning.clustering_course_chart(told, dark=dark())
+def _history_picture(now: Opened, column: str) -> None:
+    states = _history(now.address, now.latest, now.ref, column)
+    downloads.offer(f"clustering of {column}", states)
+    drawn = charts.pruning.clustering_course_chart(states, dark=dark())
     if not drawn:
-        nothing(f"How {column} was clustered before is unknown.", "The log does not tell it of earlier versions.")
+        nothing(f"Earlier clustering of {column} is unknown.", "The log has no statistics of earlier versions.")
         return
     stack(drawn, key="course")
-    kinds = st.column_config
-    with fold("The same as a table", "course-table"):
-        rows = told.reverse().select(
-            "files",
-            "reads",
-            version=views.units.version_label("version"),
-            committed=pl.col("timestamp").dt.strftime("%Y-%m-%d %H:%M"),
-            share=pl.col("reads_share") * 100,
-            ranges=pl.col("coverage") * 100,
-        )
+    with fold("As a table", "course-table"):
         frame(
-            rows,
+            states.reverse(),
             {
-                "version": kinds.TextColumn("version", width=90),
-                "committed": kinds.TextColumn("committed, UTC", width=120),
-                "files": kinds.NumberColumn("files", format="localized", width=80),
-                "reads": kinds.NumberColumn("files for one value", format="%.1f", width=120),
-                "share": kinds.NumberColumn("share, %", format="%.1f", width=70),
-                "ranges": kinds.NumberColumn("with min/max, %", format="%.1f", width=100),
+                "version": columns.version(),
+                "committed": columns.timestamp(),
+                "files": columns.number("files", 80),
+                "reads": columns.number("files for one value", 120, decimals=1),
+                "share": columns.percent("share, %", 70, of="reads_share"),
+                "ranges": columns.percent("with min/max, %", 100, of="coverage"),
             },
             key="course-table",
             unknown="unknown",
@@ -165,8 +138,7 @@ def _course_picture(now: Opened, column: str) -> None:
 
 
 @kept(16)
-def _course(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
-    line = answers.timeline_of(address, latest, ref).filter(pl.col("lane") != "aside")
-    return views.pruning.clustering.clustering_course(
-        cache.column_lifetimes(address, latest, ref, (column,)), line, column
-    )
+def _history(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
+    branch = views.timeline.commits.on_branch(answers.timeline_of(address, latest, ref))
+    lifetimes = cache.column_lifetimes(address, latest, ref, (column,))
+    return views.pruning.clustering.clustering_course(lifetimes, branch, column)

@@ -11,8 +11,8 @@ import streamlit as st
 import lakeview as lv
 from lakeview import charts, views
 from lakeview.app import cache, downloads
+from lakeview.app.columns import byte_unit
 from lakeview.app.components import (
-    byte_unit,
     card,
     dark,
     escape,

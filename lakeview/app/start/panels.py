@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, errors, selection, session, tables
+from lakeview.app import answers, columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
 from lakeview.app.pages import PAGES
 from lakeview.app.session import Opened
@@ -55,7 +55,7 @@ def _demo_lake() -> None:
         demo.progress()
     elif offered:
         st.markdown(
-            f":gray[{views.units.counted(len(offered), 'table')} with planted troubles: small files, a schema change, "
+            f":gray[{views.units.counted(len(offered), 'table')} with planted problems: small files, a schema change, "
             "a lost version, a late partition, a bad load. Works offline.]"
         )
         main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
@@ -63,7 +63,7 @@ def _demo_lake() -> None:
             st.switch_page(PAGES["overview"].file, query_params=session.link_to(main.name))
     else:
         st.markdown(
-            ":gray[Real flights of 2013, written by a Spark pipeline, with planted troubles. "
+            ":gray[Real flights of 2013, written by a Spark pipeline, with planted problems. "
             "It is not built yet; that takes about two minutes.]"
         )
         st.button("Build the demo lake", type="primary", width="stretch", key="build-demo", on_click=demo.start)
@@ -130,19 +130,18 @@ def recent() -> None:
     rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
     if not rows:
         return
-    column = st.column_config
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
     frame(
         table,
         {
-            "table": column.TextColumn("table", width=170),
-            "format": column.TextColumn("format", width=70),
-            "latest": column.TextColumn("latest", width=90),
-            "rows": column.TextColumn("rows", width=90, alignment="right"),
-            "bytes": column.TextColumn("live bytes", width=90, alignment="right"),
-            "last": column.TextColumn("last commit", width=120),
-            "verdict": column.TextColumn("verdict", width=420),
+            "table": columns.text("table", 170),
+            "format": columns.text("format", 70),
+            "latest": columns.text("latest", 90),
+            "rows": columns.text("rows", 90, right=True),
+            "bytes": columns.text("live bytes", 90, right=True),
+            "last": columns.text("last commit", 120),
+            "verdict": columns.text("verdict", 420),
         },
         key="recent",
         selection_mode="single-row",

@@ -1,4 +1,4 @@
-"""Rows on a screen to what can be said of them: a profile of each column, and filters as SQL text."""
+"""Rows of a preview to a profile of each column; filters to SQL text; the plan of a filter to a sentence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.views.schema.columns import value_text
+from lakeview.views.units import counted
 
 PROFILE = pl.Schema(
     {
@@ -24,11 +25,11 @@ PROFILE = pl.Schema(
         "max_text": pl.String(),
     }
 )
-"""One row a column of the sample (nothing is said of the rest). `distinct` values without null, and `min_text` and
+"""One row a column of the sample, of these rows only. `distinct` values without null, and `min_text` and
 `max_text`, are null for lists, structs and maps."""
 
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-OPERATORS = (*COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+OPERATORS = (*_COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
 
 
 _PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
@@ -75,7 +76,7 @@ def _condition(condition: Condition) -> str:
             # LIKE has no escape in polars' SQL: a text with % in it would match too much
             text = _literal(value)
             return f"STRPOS({column}, {text}) > 0" if operator == "contains" else f"STARTS_WITH({column}, {text})"
-        case _ if operator in COMPARISONS and value is not None:
+        case _ if operator in _COMPARISONS and value is not None:
             return f"{column} {operator} {_literal(value)}"
     raise InvalidRequestError(
         f"{condition.column} {operator} {value!r} is no filter",
@@ -110,3 +111,11 @@ def _literal(value: object) -> str:
         case str():
             return f"'{value.replace(chr(39), chr(39) * 2)}'"
     raise InvalidRequestError(f"a {type(value).__name__} cannot be written as SQL", fix="compare with a plain value")
+
+
+def plan_text(plan: pl.DataFrame) -> str:
+    """How many files of PLAN a filter may read, and how many are skipped by what."""
+    skipped = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
+    reasons = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(skipped.items()))
+    text = f"{int(plan['kept'].sum()):,} of {counted(plan.height, 'file')} may hold such rows"
+    return f"{text}; skipped: {reasons}" if reasons else text

@@ -37,7 +37,7 @@ metadata file, as in NEEDS; `because`: all of them in words. `sources`: who says
 source of the blame first, joined by lines; all of the engine's where no source was needed. `checked`: when the oldest
 of them was read."""
 
-Asked = Mapping[str, object]
+_Asked = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _Verdict:
     """One side's answer, the needs it is owed to, and the sources that were followed."""
 
     answer: str
-    blamed: tuple[Asked, ...]
+    blamed: tuple[_Asked, ...]
     told: tuple[Told, ...]
 
 
@@ -69,6 +69,38 @@ def recipients(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
     return compatibility(needed, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
 
 
+ENGINE_ROWS = pl.Schema(
+    {
+        "engine": pl.String(),
+        "cause": pl.String(),
+        "because": pl.String(),
+        "checked": pl.String(),
+        "source": pl.String(),
+    }
+)
+"""One row an engine and release. `cause`: the feature to blame, and what enabled it, null where it can read; `checked`:
+the day of the rule; `source`: its first link, null without one."""
+
+
+def in_words(compatibility: pl.DataFrame) -> pl.DataFrame:
+    """ENGINE_ROWS of COMPATIBILITY."""
+    links = pl.col("sources").str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
+    return compatibility.select(
+        engine=pl.concat_str("engine", "version", separator=" "),
+        cause=pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")")),
+        because=pl.col("because").fill_null(""),
+        checked=pl.col("checked").cast(pl.String),
+        source=links.list.first(),
+    ).cast(ENGINE_ROWS)
+
+
+def required_features(needs: pl.DataFrame) -> list[str]:
+    """Each feature of NEEDS with the version that enabled it: `columnMapping (v9)`."""
+    return (
+        needs.select(pl.concat_str("feature", pl.lit(" ("), turned_on(brief=True), pl.lit(")"))).to_series().to_list()
+    )
+
+
 def turned_on(*, brief: bool = False) -> pl.Expr:
     """What turned the blamed feature on, in words, of COMPATIBILITY or NEEDS: `v9, li` or `v3.metadata.json`, with the
     day; `unknown` where the history that would tell is gone. `brief`: without writer and day."""
@@ -85,7 +117,7 @@ def turned_on(*, brief: bool = False) -> pl.Expr:
     )
 
 
-def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
+def _row(engine: Engine, asked: Sequence[_Asked]) -> dict[str, object]:
     spared = [n for n in asked if n["used"] or not engine.spares_unused]
     read = _side(engine, "read", [n for n in spared if n["reading"]])
     write = _side(engine, "write", spared)
@@ -102,7 +134,7 @@ def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
         parts.append(engine.note)
     worse = write if write.answer == "no" and read.answer != "no" else read
     blamed = worse.blamed or write.blamed
-    first: Asked = blamed[0] if blamed else {}
+    first: _Asked = blamed[0] if blamed else {}
     told = list(dict.fromkeys((*worse.told, *read.told, *write.told))) or list(engine.told)
     return {
         "engine": engine.name,
@@ -117,7 +149,7 @@ def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
     }
 
 
-def _side(engine: Engine, side: Side, asked: Sequence[Asked]) -> _Verdict:
+def _side(engine: Engine, side: Side, asked: Sequence[_Asked]) -> _Verdict:
     found = [(need, *engine.verdict(side, str(need["feature"]))) for need in asked]
     refused = tuple(need for need, can, _ in found if can is False)
     if refused:

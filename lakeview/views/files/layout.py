@@ -1,4 +1,4 @@
-"""How one file is laid out inside to what its columns and row groups take."""
+"""The footer of one Parquet file to the bytes of its columns and row groups."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ COLUMN_CHUNKS = pl.Schema(
         "dictionary": pl.Boolean(),
         "page_index": pl.Boolean(),
         "bloom_filter": pl.Boolean(),
+        "structures": pl.String(),
     }
 )
 """One row a column of one file, the largest first. `type`: how its values are stored, and what they mean; `codec` and
 `encodings` of all its chunks, joined by commas; sizes in bytes, `share` of the bytes of all columns, `ratio` of bytes
 before to after compression, `per_value`: compressed bytes a value; `null_count` null where a chunk does not count;
-`dictionary`, `page_index`, `bloom_filter`: whether every chunk has one."""
+`dictionary`, `page_index`, `bloom_filter`: true if every chunk has one; `structures`: those it has, in words."""
 
 ROW_GROUPS = pl.Schema(
     {
@@ -42,7 +43,7 @@ ROW_GROUPS = pl.Schema(
         "max_text": pl.String(),
     }
 )
-"""One row a row group, in order; sizes in bytes; the range is that of one chosen column, null where it is not told."""
+"""One row a row group, in order; sizes in bytes; the range is that of one chosen column, null without statistics."""
 
 
 def column_chunks(found: PhysicalFile) -> pl.DataFrame:
@@ -71,11 +72,22 @@ def column_chunks(found: PhysicalFile) -> pl.DataFrame:
             share=pl.when(size.sum() > 0).then(size / size.sum()),
             ratio=pl.when(size > 0).then(pl.col("uncompressed") / size),
             per_value=pl.when(pl.col("values") > 0).then(size / pl.col("values")),
+            structures=pl.concat_str(
+                *(pl.when(name).then(pl.lit(name.replace("_", " "))) for name in every),
+                separator=", ",
+                ignore_nulls=True,
+            ),
         )
         .sort("compressed", descending=True, maintain_order=True)
         .select(COLUMN_CHUNKS.names())
         .cast(COLUMN_CHUNKS)
     )
+
+
+def codecs(chunks: pl.DataFrame) -> str | None:
+    """The codecs of all COLUMN_CHUNKS, joined by commas; None where none is recorded."""
+    names = chunks["codec"].str.split(", ").explode(empty_as_null=True, keep_nulls=True).unique().drop_nulls().sort()
+    return ", ".join(names) or None
 
 
 def row_groups(found: PhysicalFile, column: str | None = None) -> pl.DataFrame:

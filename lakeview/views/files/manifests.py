@@ -1,5 +1,5 @@
-"""MANIFESTS, PARTITION_SPECS and STATISTICS_FILES to figures: how a version is listed, what each spec still holds, and
-how many distinct values columns are said to have."""
+"""MANIFESTS, PARTITION_SPECS, delete files and STATISTICS_FILES to figures: manifests and delete files of a version,
+the live files of each partition spec, and estimates of distinct values."""
 
 from __future__ import annotations
 
@@ -8,11 +8,42 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from lakeview.model.frames import PARTITION_SPECS
+from lakeview.model.frames import PARTITION_SPECS, UTC_MILLIS
 
-SPEC_USE = pl.Schema({**PARTITION_SPECS, "files": pl.Int64(), "rows": pl.Int64(), "manifests": pl.Int64()})
-"""PARTITION_SPECS with what the version shown still holds in each: live data files and their physical rows, null where
-a manifest does not count them, and the manifests that list them."""
+SPEC_USE = pl.Schema(
+    {**PARTITION_SPECS, "files": pl.Int64(), "rows": pl.Int64(), "manifests": pl.Int64(), "state": pl.String()}
+)
+"""PARTITION_SPECS with the live data files of a version in each, their physical rows, both null where a manifest does
+not count them, and the manifests that list them. `state`: `new files` of the default spec, `unused` of one without
+files, else empty."""
+
+MANIFEST_ROWS = pl.Schema(
+    {
+        "file": pl.String(),
+        "content": pl.String(),
+        "size": pl.Int64(),
+        "files": pl.Int64(),
+        "rows": pl.Int64(),
+        "files_deleted": pl.Int64(),
+        "spec_id": pl.Int64(),
+        "partitions": pl.String(),
+        "overlaps": pl.Int64(),
+        "added_version": pl.Int64(),
+    }
+)
+"""One row a manifest: its file's name, its live files (added and existing) and their rows; null where not counted."""
+
+DELETE_FILE_ROWS = pl.Schema(
+    {
+        "file": pl.String(),
+        "kind": pl.String(),
+        "partition_text": pl.String(),
+        "size": pl.Int64(),
+        "records": pl.Int64(),
+        "modified": UTC_MILLIS,
+    }
+)
+"""One row a delete file: its name, and the kind of deletes in it: `deletes` where the format has only one."""
 
 DISTINCT = pl.Schema({"path": pl.String(), "ndv": pl.Int64(), "ndv_version": pl.Int64()})
 """One row a column with an estimate of its distinct values, and the version it was made for."""
@@ -53,16 +84,36 @@ def spec_use(specs: pl.DataFrame, manifests: pl.DataFrame) -> pl.DataFrame:
         both = pl.col(f"{what}_added") + pl.col(f"{what}_existing")
         return pl.when(both.is_not_null().all()).then(both.sum())
 
-    held = (
+    counts = (
         manifests.filter(pl.col("content") == "data")
         .group_by("spec_id")
         .agg(files=live("files"), rows=live("rows"), manifests=pl.len().cast(pl.Int64))
     )
-    joined = specs.join(held, on="spec_id", how="left", maintain_order="left")
+    joined = specs.join(counts, on="spec_id", how="left", maintain_order="left")
     unused = pl.col("manifests").is_null()
     return joined.with_columns(
-        *(pl.when(unused).then(0).otherwise(pl.col(name)).alias(name) for name in ("files", "rows", "manifests"))
+        *(pl.when(unused).then(0).otherwise(pl.col(name)).alias(name) for name in ("files", "rows", "manifests")),
+        state=pl.when("default").then(pl.lit("new files")).when(unused).then(pl.lit("unused")).otherwise(pl.lit("")),
     ).cast(SPEC_USE)
+
+
+def is_partitioned(specs: pl.DataFrame) -> bool:
+    """True if any of PARTITION_SPECS has a field."""
+    return bool((specs["fields"].list.len() > 0).any())
+
+
+def manifest_rows(manifests: pl.DataFrame) -> pl.DataFrame:
+    """MANIFEST_ROWS of MANIFESTS, in their order."""
+    live = {what: pl.col(f"{what}_added") + pl.col(f"{what}_existing") for what in ("files", "rows")}
+    names = pl.col("path").str.split("/").list.last()
+    return manifests.with_columns(file=names, **live).select(MANIFEST_ROWS.names()).cast(MANIFEST_ROWS)
+
+
+def delete_file_rows(deletes: pl.DataFrame) -> pl.DataFrame:
+    """DELETE_FILE_ROWS of a snapshot's delete files, in their order."""
+    kind = pl.col("content") if "content" in deletes.columns else pl.lit("deletes")
+    names = pl.col("path").str.split("/").list.last()
+    return deletes.with_columns(file=names, kind=kind).select(DELETE_FILE_ROWS.names()).cast(DELETE_FILE_ROWS)
 
 
 def distinct_values(statistics: pl.DataFrame, versions: Sequence[int]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from lakeview.model.addresses import is_absolute
 from lakeview.model.frames import live_records
 from lakeview.views.schema.columns import value_text
 from lakeview.views.sums import at_least, total
-from lakeview.views.units import BYTE_UNITS, EN_DASH
+from lakeview.views.units import BYTE_UNITS, EN_DASH, format_percent
 
 MIB = 1 << 20
 SMALL_FILE_BYTES = MIB
@@ -52,18 +52,18 @@ FILE_PAGE = pl.Schema(
 """One row a file. `added`: the version that added it, null unknown; the last three of one chosen column, null without
 statistics."""
 
-LOWEST_BIN = 16  # 64 KiB
-HIGHEST_BIN = 33  # 8 GiB and more
-TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
+_LOWEST_BIN = 16  # 64 KiB
+_HIGHEST_BIN = 33  # 8 GiB and more
+_TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Figures of the live files of one version; None where nothing is known. Sizes in bytes.
+    """Figures of the live files of one version; None where unknown. Sizes in bytes.
 
-    `files_without_size` are recorded with one that no file has: of the others are `median_size`, `p95_size` and the
-    small files. `files_without_records` do not tell their rows; of `files_perhaps_with_deletes` nobody tells whether
-    rows are deleted; `least_bytes` and `least_records` (live rows) are those of the files that tell them;
+    `files_without_size` are recorded with an invalid one: `median_size`, `p95_size` and the small files are of the
+    others. `files_without_records` have no row count; for `files_perhaps_with_deletes` it is not recorded whether rows
+    are deleted; `least_bytes` and `least_records` (live rows) are sums over the files that record them;
     `ideal_files`: how many files of up to TARGET_HIGH would hold the bytes of each partition.
     """
 
@@ -86,21 +86,28 @@ class FileFacts:
 
     @property
     def with_records_share(self) -> float | None:
-        """The share of files that tell how many rows they hold."""
+        """The share of files with a row count."""
         return None if self.files == 0 else 1 - self.files_without_records / self.files
+
+    @property
+    def files_with_deletes_text(self) -> str:
+        """How many files have deleted rows, `≤ 4` where that is not known of some."""
+        unknown = self.files_perhaps_with_deletes
+        mark = "\N{LESS-THAN OR EQUAL TO} " if unknown else ""
+        return f"{mark}{self.files_with_deletes + unknown:,}"
 
 
 def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     """FILE_SIZES of FILES; the bins always reach the target sizes, so that the distance to them shows."""
     # log2 is exact for powers of two up to 2**53, so that a file of 64 MiB opens its bin
-    place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(LOWEST_BIN - 1, HIGHEST_BIN).alias("place")
+    place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(_LOWEST_BIN - 1, _HIGHEST_BIN).alias("place")
     found = files.drop_nulls("size").group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     highest = found["place"].max()
-    top = max(TARGET_BIN, highest if isinstance(highest, int) else 0)
+    top = max(_TARGET_BIN, highest if isinstance(highest, int) else 0)
     rows = []
-    for p in range(LOWEST_BIN - 1, top + 1):
-        low, high = 0 if p < LOWEST_BIN else 1 << p, 1 << (p + 1)
-        last = p == HIGHEST_BIN
+    for p in range(_LOWEST_BIN - 1, top + 1):
+        low, high = 0 if p < _LOWEST_BIN else 1 << p, 1 << (p + 1)
+        last = p == _HIGHEST_BIN
         label = (
             f"<{_size(high)}" if low == 0 else f"\N{GREATER-THAN OR EQUAL TO}{_size(low)}" if last else _span(low, high)
         )
@@ -230,3 +237,45 @@ def _size(value: int) -> str:
 def _scaled(value: int) -> tuple[int, str]:
     place = (value.bit_length() - 1) // 10
     return value >> (10 * place), BYTE_UNITS[place]
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """FILE_SIZES and figures of a version's files, its first partitions by name, and the folder that all paths begin
+    with, "" for none."""
+
+    bins: pl.DataFrame
+    facts: FileFacts
+    partitions: tuple[str, ...]
+    folder: str
+
+    @property
+    def labels(self) -> list[str]:
+        """The bins that have files."""
+        return self.bins.filter(pl.col("files") > 0)["label"].to_list()
+
+
+def file_layout(files: pl.DataFrame, most_partitions: int = 1_000) -> FileLayout:
+    """FileLayout of FILES."""
+    partitions = files["partition_text"].drop_nulls().unique().sort().head(most_partitions)
+    return FileLayout(file_sizes(files), file_facts(files), tuple(partitions), common_folder(files["path"]))
+
+
+def files_of(
+    files: pl.DataFrame, bins: pl.DataFrame, partition: str | None = None, label: str | None = None
+) -> pl.DataFrame:
+    """FILES of one partition and one bin of FILE_SIZES; None is any."""
+    chosen = files if partition is None else files.filter(pl.col("partition_text") == partition)
+    return chosen if label is None else files_in_bin(chosen, bins, label)
+
+
+def small_files_note(bins: pl.DataFrame) -> str:
+    """The share of files under 1 MiB in FILE_SIZES, by count and by bytes."""
+    small_files, small_bytes = bins.filter("small").select(pl.col("files", "bytes").sum()).row(0)
+    all_files, all_bytes = bins.select(pl.col("files", "bytes").sum()).row(0)
+    if not small_files:
+        return "count above bytes: no small files"
+    return (
+        f"files under 1 MiB: {format_percent(small_files / all_files)} of the count, "
+        f"{format_percent(small_bytes / all_bytes if all_bytes else None)} of the bytes"
+    )

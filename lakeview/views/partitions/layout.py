@@ -57,7 +57,7 @@ PARTITION_RECTS = pl.Schema(
 first key (`group`). Small ones are one rectangle together: `partitions` of them, and no `partition_text`."""
 
 MOST_ACROSS, MOST_DOWN = 60, 60
-MOST_RECTS = 1_200
+_MOST_RECTS = 1_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,20 +202,20 @@ def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5)
 
 
 def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
-    """The MOST_RECTS largest, and for each group one for the others."""
+    """The _MOST_RECTS largest, and for each group one for the others."""
     ordered = leaves.sort("bytes", descending=True)
-    small = ordered.slice(MOST_RECTS)
+    small = ordered.slice(_MOST_RECTS)
     if small.is_empty():
         return ordered
     # of very many groups the small ones are one group together
-    kept = set(ordered.head(MOST_RECTS)["group"].to_list())
+    kept = set(ordered.head(_MOST_RECTS)["group"].to_list())
     others = (
         small.with_columns(group=pl.when(pl.col("group").is_in(list(kept))).then("group").otherwise(pl.lit("other")))
         .group_by("group")
         .agg(pl.col("files", "bytes", "partitions").sum())
         .with_columns(label=formatted("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
     )
-    return pl.concat([ordered.head(MOST_RECTS), others.select(ordered.columns)])
+    return pl.concat([ordered.head(_MOST_RECTS), others.select(ordered.columns)])
 
 
 def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:
@@ -242,3 +242,33 @@ def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:
             + width * (pl.col("before") + pl.col("bytes") - pl.col("row_before")) / pl.col("row_bytes"),
         )
     )
+
+
+def names(sizes: pl.DataFrame, most: int | None = None) -> list[str]:
+    """The partitions of PARTITION_SIZES, in their order; the largest `most` ones, largest first, if there are more."""
+    known = sizes.drop_nulls("partition_text")
+    return (known if most is None else largest(known, most))["partition_text"].to_list()
+
+
+def largest(sizes: pl.DataFrame, most: int) -> pl.DataFrame:
+    """PARTITION_SIZES as it is, or the `most` largest of more partitions, largest first."""
+    return sizes if sizes.height <= most else sizes.sort("bytes", descending=True).head(most)
+
+
+def most_files(sizes: pl.DataFrame) -> str:
+    """The partition of PARTITION_SIZES that has most files."""
+    return str(sizes.drop_nulls("partition_text").sort("files", descending=True)["partition_text"][0])
+
+
+def axes(snapshot: Snapshot, sizes: pl.DataFrame) -> tuple[str, str]:
+    """The columns of a table partitioned by two: first the one of more values, which is drawn across."""
+    keys = partition_keys(sizes["partition_text"], snapshot.partition_columns)
+    first, second = snapshot.partition_columns
+    return (first, second) if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else (second, first)
+
+
+def sizes_note(sizes: pl.DataFrame) -> str:
+    """What bars of PARTITION_SIZES count."""
+    if sizes["records"].has_nulls():
+        return "rows unknown where a file has no row count; dashed line: median"
+    return "rows, from the log; dashed line: median"

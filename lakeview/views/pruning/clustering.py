@@ -1,7 +1,7 @@
-"""Ranges of values by file to how well the files are told apart by a column: how many of them hold any one value.
+"""Min and max of each file to how well the files are clustered by a column: how many ranges overlap at one value.
 
-The fewer files a value may lie in, the fewer a filter on it reads. Places are counted where files begin and end, so
-that the figure needs no data: all it takes is the least and the greatest value of each file.
+The fewer ranges overlap, the fewer files a filter for one value reads. Overlaps are counted where ranges begin and end,
+from the statistics of each file; no data is read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
 from lakeview.views.quality.column_states import by_place
 from lakeview.views.schema.columns import counts_of, spread_evenly, value_text
+from lakeview.views.units import counted
 
 CLUSTERING = pl.Schema(
     {
@@ -32,15 +33,15 @@ CLUSTERING = pl.Schema(
         "reads_share": pl.Float64(),
     }
 )
-"""One row a leaf column that may have ranges. Of `files`, `ranged` tell their min and max, in `all_null` every value is
-null, `unknown` tell nothing; `coverage` is the share of those that tell, `null_coverage` of those that count nulls.
-`exact`: every range is of values that occur, else they may be wider. `depth`: how many ranges hold a value, the mean of
-all places where a range begins or ends, `most` the greatest; `reads`: files that a filter for one value opens, those
-that tell nothing among them; `reads_share` of all files. Null where no file has a range."""
+"""One row a leaf column that may have ranges. Of `files`, `ranged` have min and max, in `all_null` every value is null,
+`unknown` have no statistics; `coverage` is the share with statistics, `null_coverage` that with null counts.
+`exact`: min and max of every file occur in it, else ranges may be wider. `depth`: how many ranges overlap at one value,
+the mean over all values where a range begins or ends, `most` the maximum; `reads`: files that a filter for one value
+opens, those without statistics included; `reads_share` of all files. Null where no file has a range."""
 
 DEPTHS = pl.Schema({"place": pl.Int64(), "value_text": pl.String(), "depth": pl.Int64(), "reads": pl.Int64()})
-"""One row a place among the values of a column, in their order: how many ranges hold it, and how many files a filter
-for it opens."""
+"""One row a place among the values of a column, in their order: how many ranges overlap there, and how many files a
+filter for it opens."""
 
 CLUSTERING_COURSE = pl.Schema(
     {
@@ -53,15 +54,15 @@ CLUSTERING_COURSE = pl.Schema(
         "reads_share": pl.Float64(),
     }
 )
-"""One row a version looked at, oldest first; the figures as in CLUSTERING."""
+"""One row a version measured, oldest first; the figures as in CLUSTERING."""
 
-MOST_PLACES = 240
-MOST_MEASURED = 100_000
-"""Of more files than this so many places are looked at, evenly spread: `depth` and `most` are then of those."""
+_MOST_PLACES = 240
+_MOST_MEASURED = 100_000
+"""With more files than this, _MOST_PLACES places are measured, evenly spread: `depth` and `most` are then of those."""
 
-MOST_VERSIONS = 40
-MOST_RANGES = 6_000_000
-"""So many files, over all versions looked at, are held against each other: a few seconds."""
+_MOST_VERSIONS = 40
+_MOST_RANGES = 6_000_000
+"""The most files, summed over the versions measured, that are compared: a few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,22 @@ def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) ->
     return pl.DataFrame(rows, schema=CLUSTERING, orient="row")
 
 
+def with_ranges(clustering: pl.DataFrame) -> list[str]:
+    """The columns of CLUSTERING of which any file has min and max."""
+    return clustering.filter(pl.col("reads").is_not_null())["column"].to_list()
+
+
+def coverage_note(clustering: pl.DataFrame) -> str:
+    """How many columns have min and max in every file, in some, in none."""
+    everywhere = int((clustering["unknown"] == 0).sum())
+    nowhere = int(clustering["reads"].is_null().sum())
+    some = clustering.height - everywhere - nowhere
+    count = counted(clustering.height, "column")
+    return f"of {count}: {everywhere:,} have min and max in every file, {some:,} in some, {nowhere:,} in none"
+
+
 def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) -> pl.DataFrame:
-    """DEPTHS of one column of STATISTICS, at MOST_PLACES of the places where its ranges begin and end."""
+    """DEPTHS of one column of STATISTICS, at _MOST_PLACES of the places where its ranges begin and end."""
     if column not in statistics.columns:
         return pl.DataFrame(schema=DEPTHS)
     said = _told(statistics[column])
@@ -101,7 +116,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
         {"code": pl.concat([codes["low"], codes["high"]]), "row": pl.int_range(values.len(), eager=True)}
     )
     ordered = places.unique("code", keep="first").sort("code")
-    chosen = ordered[spread_evenly(range(ordered.height), MOST_PLACES)]
+    chosen = ordered[spread_evenly(range(ordered.height), _MOST_PLACES)]
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
     depth = _depth_at(ends, chosen["code"])
     texts = pl.Series([value_text(v) for v in values.gather(chosen["row"]).to_list()], dtype=pl.String)
@@ -118,7 +133,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
 def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: str) -> pl.DataFrame:
     """CLUSTERING_COURSE of a column from LIFETIMES with its `statistics`, and COMMITS or TIMELINE, oldest first.
 
-    Of many versions some are looked at, evenly spread, the first and last among them: MOST_VERSIONS, fewer where so
+    Of many versions some are looked at, evenly spread, the first and last among them: _MOST_VERSIONS, fewer where so
     many files are live that it would take long. The numbers of versions may be in any order: the rows' order counts.
     """
     if "statistics" not in lifetimes.columns or commits.is_empty() or lifetimes.is_empty():
@@ -157,7 +172,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
 
 def _versions(lives: pl.DataFrame, versions: int) -> int:
     """How many versions to look at; at least a few."""
-    return min(versions, max(4, min(MOST_VERSIONS, MOST_RANGES // max(1, lives.height))))
+    return min(versions, max(4, min(_MOST_VERSIONS, _MOST_RANGES // max(1, lives.height))))
 
 
 def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, float | None, float | None]:
@@ -234,7 +249,7 @@ def _depth(codes: pl.DataFrame) -> _Depth:
     if codes.is_empty():
         return _Depth(None, None)
     # places of a million files, evenly spread in the order of the values, tell the mean to a few parts in a million
-    step = -(-codes.height // MOST_MEASURED)
+    step = -(-codes.height // _MOST_MEASURED)
     ordered = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
     places = pl.concat([ordered["low"].gather_every(step), ordered["high"].gather_every(step, (step - 1) // 2)])
     at = _depth_at(ordered, places)

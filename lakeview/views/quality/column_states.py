@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.schema.columns import value_text
+from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.trend import trend
 
 COLUMN_STATES = pl.Schema(
@@ -31,7 +32,7 @@ COLUMN_STATES = pl.Schema(
 
 def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_STATES from LIFETIMES with `statistics` and TIMELINE, whose order is that of the versions."""
-    line = timeline.filter(pl.col("lane") != "aside").select("version", "timestamp")
+    line = on_branch(timeline).select("version", "timestamp")
     if "statistics" not in lifetimes.columns or line.is_empty():
         return pl.DataFrame(schema=COLUMN_STATES)
     every = trend(by_place(lifetimes, line["version"]), pl.int_range(line.height, eager=True))
@@ -41,6 +42,11 @@ def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFra
         for name, series in zip(told.fields, told.unnest().get_columns(), strict=True)
     ]
     return pl.concat([pl.DataFrame(schema=COLUMN_STATES), *parts])
+
+
+def newest_first(states: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The rows of one column of COLUMN_STATES, newest first."""
+    return states.filter(pl.col("column") == column).reverse()
 
 
 def by_place(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:

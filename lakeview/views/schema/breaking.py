@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.views.schema.diff import SCHEMA_DIFF
 
 SAFE, WRITERS, SOME, ALL = "safe", "breaks writers", "breaks some readers", "breaks readers"
-CLASSES = (ALL, SOME, WRITERS, SAFE)
+_CLASSES = (ALL, SOME, WRITERS, SAFE)
 """The classes of changes, worst first."""
 
 BREAKING = pl.Schema({**SCHEMA_DIFF, "class": pl.String(), "rule": pl.String()})
@@ -31,7 +31,7 @@ _BY_WHAT: Mapping[str, tuple[str, str]] = {
     "writers that leave it out": (WRITERS, "rows without a value for it are refused from now on"),
 }
 _BY_CHANGE: Mapping[str, str] = {
-    "added": "it may be null: rows written before have none, and nobody has to write it",
+    "added": "it may be null: rows written before have none, and writers may leave it out",
     "nullability": "no nulls are written any more; what expects them still works",
     "comment": "a comment is for people",
     "default": "a default applies to rows written from now on",
@@ -42,18 +42,24 @@ _BY_CHANGE: Mapping[str, str] = {
 
 def breaking(diff: pl.DataFrame) -> pl.DataFrame:
     """BREAKING from SCHEMA_DIFF."""
-    told = [_told(change, what) for change, what in diff.select("change", "breaks").iter_rows()]
+    classes = [_class_and_rule(change, what) for change, what in diff.select("change", "breaks").iter_rows()]
     return diff.with_columns(
-        pl.Series("class", [name for name, _ in told], dtype=pl.String),
-        pl.Series("rule", [rule for _, rule in told], dtype=pl.String),
+        pl.Series("class", [name for name, _ in classes], dtype=pl.String),
+        pl.Series("rule", [rule for _, rule in classes], dtype=pl.String),
     ).select(BREAKING.names())
 
 
 def breaking_verdict(diff: pl.DataFrame) -> str:
     """One line: how many changes of which class, worst first; nothing changed where there are none."""
     counts = dict(breaking(diff)["class"].value_counts().iter_rows())
-    parts = [f"{counts[name]:,} {_VERBS[name][counts[name] > 1]}" for name in CLASSES if name in counts]
+    parts = [f"{counts[name]:,} {_VERBS[name][counts[name] > 1]}" for name in _CLASSES if name in counts]
     return ", ".join(parts) or "nothing changed"
+
+
+def rules(breaking: pl.DataFrame) -> list[tuple[str, str]]:
+    """Each class and rule of BREAKING once, worst class first."""
+    by_class = {name: breaking.filter(pl.col("class") == name)["rule"].unique(maintain_order=True) for name in _CLASSES}
+    return [(name, rule) for name, rules in by_class.items() for rule in rules]
 
 
 _VERBS = {
@@ -64,5 +70,5 @@ _VERBS = {
 }
 
 
-def _told(change: str, what: str | None) -> tuple[str, str]:
+def _class_and_rule(change: str, what: str | None) -> tuple[str, str]:
     return _BY_WHAT.get(what or "", (SAFE, _BY_CHANGE.get(change, "nothing depends on it")))

@@ -12,6 +12,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS, formatted
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
 from lakeview.views.schema.diff import Path, field_changes
+from lakeview.views.units import format_date, format_version
 
 COLUMN_HISTORY = pl.Schema(
     {
@@ -31,14 +32,16 @@ COLUMN_LIVES = pl.Schema(
         "column": pl.String(),
         "born": pl.Int64(),
         "born_timestamp": UTC_MILLIS,
+        "since": pl.Int64(),
         "changes": pl.Int64(),
         "changed": pl.Int64(),
         "last_change": pl.String(),
         "dropped": pl.Int64(),
     }
 )
-"""One row a column that ever was: `born` and `dropped` in these versions, `changes` between (born and dropped not
-counted), `changed` the version of the latest event and `last_change` in a few words."""
+"""One row a column that ever was: `born` and `dropped` in these versions; `since`: `born` if that version's timestamp
+is known (else an older version may have had it); `changes` between (born and dropped not counted), `changed` the
+version of the latest event and `last_change` in a few words."""
 
 SchemaVersion = tuple[int, datetime | None, Schema]
 """A version, its moment, and the schema it brought."""
@@ -101,11 +104,19 @@ class _Lives:
         self.rows.append((key, *moment, kind, before, after))
 
 
-def blamed(history: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
-    """COLUMN_HISTORY (or what else has a `version`) with `operation` and `writer` of the commit, from TIMELINE."""
+def blame(history: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_HISTORY, newest first, with `operation` and `writer` of each version's commit, from TIMELINE."""
     return history.join(
         commits.select("version", "operation", "writer"), on="version", how="left", maintain_order="left"
-    )
+    ).sort("timestamp", descending=True, maintain_order=True)
+
+
+def last_change(schemas: pl.DataFrame) -> list[str]:
+    """When the newest of SCHEMAS came, as text: `["last change v3, 2026-03-04"]`; [] without any."""
+    return [
+        f"last change {'unknown' if timestamp is None else f'{format_version(version)}, {format_date(timestamp)}'}"
+        for version, timestamp in schemas.select("version", "timestamp").tail(1).iter_rows()
+    ]
 
 
 def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
@@ -125,6 +136,7 @@ def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
             last_change=_in_words().last(),
             dropped=pl.col("version").filter(pl.col("change") == "dropped").last(),
         )
+        .with_columns(since=pl.when(pl.col("born_timestamp").is_not_null()).then("born"))
         .select(COLUMN_LIVES.names())
         .cast(COLUMN_LIVES)
     )

@@ -5,6 +5,8 @@ States come from LIFETIMES where they are given (exact from the log), otherwise 
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS, formatted
@@ -39,9 +41,9 @@ TIMELINE = pl.Schema(
 `files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
 
-LANES = ("append", "change", "schema", "maintenance", "other", "aside")
+_LANES = ("append", "change", "schema", "maintenance", "other", "aside")
 
-OPERATION_LANES = {
+_OPERATION_LANES = {
     "WRITE": "append",
     "APPEND": "append",
     "STREAMING UPDATE": "append",
@@ -71,6 +73,37 @@ OPERATION_LANES = {
     "COMPUTE STATS": "maintenance",
 }
 """The lane of an operation whose commit does not tell by what it did to the files."""
+
+
+def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
+    """The commits of TIMELINE that are on the branch shown."""
+    return timeline.filter(pl.col("lane") != "aside")
+
+
+def up_to(timeline: pl.DataFrame, version: int) -> pl.DataFrame:
+    """The commits of TIMELINE up to a version, by their order; all where it is not among them."""
+    position = timeline["version"].index_of(version)
+    return timeline if position is None else timeline.head(position + 1)
+
+
+def version_before(timeline: pl.DataFrame, version: int) -> int | None:
+    """The version before this one on the branch shown, None for the first."""
+    branch = timeline.filter((pl.col("lane") != "aside") | (pl.col("version") == version))["version"]
+    position = branch.index_of(version)
+    return int(branch[position - 1]) if position else None
+
+
+def with_marks(timeline: pl.DataFrame) -> pl.DataFrame:
+    """TIMELINE with `mark`: the lane of each commit, or `anomaly` for a suspicious load."""
+    return timeline.with_columns(mark=pl.when("suspicious").then(pl.lit("anomaly")).otherwise("lane"))
+
+
+def commit_message(actions: pl.DataFrame) -> str | None:
+    """The `userMetadata` of a commit's actions (kind, path, action as JSON text), None where the writer left none."""
+    for action in actions.filter(pl.col("action").str.contains('"userMetadata"', literal=True))["action"].head(1):
+        message = json.loads(action).get("userMetadata")
+        return message if isinstance(message, str) and message else None
+    return None
 
 
 def timeline(
@@ -129,7 +162,7 @@ def _lane() -> pl.Expr:
     first = pl.col("position") == pl.col("position").min()
     added, removed = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
     touched = (added > 0) | (removed > 0)
-    named = pl.col("operation").str.to_uppercase().replace_strict(OPERATION_LANES, default="other")
+    named = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
     return (
         pl.when(pl.col("schema_changed") & ~first)
         .then(pl.lit("schema"))

@@ -54,11 +54,13 @@ LIVES_BY_COMMIT = pl.Schema(
         "bytes": pl.Int64(),
         "live_files": pl.Int64(),
         "live_bytes": pl.Int64(),
+        "live_share": pl.Float64(),
         "median_life_ms": pl.Int64(),
         "ended_in": pl.Int64(),
     }
 )
-"""One row a commit that added files, newest first: how many, what of it still lives, the median life of those removed,
+"""One row a commit that added files, newest first: how many, what of it still lives, the share of bytes
+that do (null without bytes), the median lifetime of those removed,
 and `ended_in`: the version that removed most of its bytes (null while all live)."""
 
 MOST_COHORTS = 2_400
@@ -195,6 +197,7 @@ def lives_by_commit(lives: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame
         .join(found, on="version", how="inner", maintain_order="left")
         .join(most, on="version", how="left", maintain_order="left")
         .reverse()
+        .with_columns(live_share=pl.when(pl.col("bytes") > 0).then(pl.col("live_bytes") / pl.col("bytes")))
         .select(LIVES_BY_COMMIT.names())
         .cast(LIVES_BY_COMMIT)
     )

@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import total
+from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.downsampling import MOST_MARKS, THINNED, thin_marks
 
 WRITERS = pl.Schema(
@@ -22,32 +23,33 @@ WRITERS = pl.Schema(
         "suspicious": pl.Int64(),
         "records_added": pl.Int64(),
         "records_exact": pl.Boolean(),
+        "records_text": pl.String(),
         "bytes_added": pl.Int64(),
         "bytes_removed": pl.Int64(),
         "first": UTC_MILLIS,
         "last": UTC_MILLIS,
-        "usual_gap_ms": pl.Int64(),
+        "median_gap_ms": pl.Int64(),
     }
 )
-"""One row a writer, the most commits first; `writer` null for commits that name nobody. `engines` with their versions,
-as recorded; commits by lane; `records_added`: of the commits that tell, a lower bound without `records_exact`; sums of
-bytes null where a commit does not tell; `usual_gap_ms`: the median time between its
-commits, null with fewer than five of them."""
+"""One row a writer, the most commits first; `writer` null for commits that name none. `engines` with their versions,
+as recorded; commits by lane; `records_added`: of the commits that record rows, a lower bound without `records_exact`;
+`records_text` has it with ≥ then. Sums of bytes are null where a commit does not record them; `median_gap_ms`: between
+its commits, null with fewer than five of them."""
 
-MOST_LANES = 12
-OTHERS = "others"
-NOBODY = "not recorded"
+_MOST_LANES = 12
+_OTHERS = "others"
+_NOBODY = "not recorded"
 _GAPS_AT_LEAST = 4
 _LANES = ("append", "change", "schema", "maintenance", "other")
 
 
 def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """WRITERS of TIMELINE's line, with the engines that COMMITS name."""
-    line = timeline.filter(pl.col("lane") != "aside")
+    line = on_branch(timeline)
     engine = pl.concat_str("engine", "client_version", separator=" ", ignore_nulls=True).replace("", None)
     known = line.join(commits.select("version", named=engine), on="version", how="left", maintain_order="left")
     gaps = pl.col("timestamp").drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
-    return (
+    rows = (
         known.group_by("writer")
         .agg(
             *((pl.col("lane") == lane).sum().alias(lane) for lane in _LANES),
@@ -59,21 +61,25 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
             commits=pl.len(),
             first=pl.col("timestamp").min(),
             last=pl.col("timestamp").max(),
-            usual_gap_ms=pl.when(gaps.len() >= _GAPS_AT_LEAST).then(gaps.median()),
+            median_gap_ms=pl.when(gaps.len() >= _GAPS_AT_LEAST).then(gaps.median()),
         )
         .with_columns(share=pl.col("commits") / pl.col("commits").sum())
         .sort("commits", "last", "writer", descending=[True, True, False], nulls_last=True)
-        .select(WRITERS.names())
-        .cast(WRITERS)
     )
+    texts = map(_records_text, rows["records_added"], rows["records_exact"])
+    return rows.with_columns(records_text=pl.Series(list(texts), dtype=pl.String)).select(WRITERS.names()).cast(WRITERS)
 
 
 def writer_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
-    """THINNED with the writers named: the MOST_LANES that wrote most, the rest together as `others`; one commit for
+    """THINNED with the writers named: the _MOST_LANES that wrote most, the rest together as `others`; one commit for
     each writer, lane and span of time where there are more than `limit`."""
-    line = timeline.filter(pl.col("lane") != "aside").with_columns(pl.col("writer").fill_null(NOBODY))
+    line = on_branch(timeline).with_columns(pl.col("writer").fill_null(_NOBODY))
     most = line["writer"].value_counts(sort=True)["writer"]
-    if most.len() > MOST_LANES:
-        named = pl.col("writer").is_in(most.head(MOST_LANES).implode())
-        line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(OTHERS)))
+    if most.len() > _MOST_LANES:
+        named = pl.col("writer").is_in(most.head(_MOST_LANES).implode())
+        line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(_OTHERS)))
     return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(THINNED)
+
+
+def _records_text(added: int | None, exact: bool) -> str | None:
+    return None if added is None else f"{added:,}" if exact else f"\N{GREATER-THAN OR EQUAL TO} {added:,}"
