@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -75,12 +75,13 @@ def difference(
     """
     before = {task.path: task for task in base[1]}
     after = {task.path: task for task in version[1]}
-    lost = tuple(_only(before, after))
-    gained = tuple(_only(after, before))
+    lost = tuple(only_in(before, after))
+    gained = tuple(only_in(after, before))
     return Difference(base[0], version[0], lost, gained, schema)
 
 
-def _only(mine: dict[str, FileTask], other: dict[str, FileTask]) -> Iterator[FileTask]:
+def only_in(mine: Mapping[str, FileTask], other: Mapping[str, FileTask]) -> Iterator[FileTask]:
+    """The rows of one version that another lacks: its own files, and of files of both the rows deleted only there."""
     for path, task in mine.items():
         there = other.get(path)
         if there is None or there.constants != task.constants:  # added again to another partition: other rows

@@ -178,17 +178,28 @@ class IcebergHistory:
         return self
 
     def append(
-        self, name: str, rows: Sequence[Mapping[str, Any]], *, leave_out: Sequence[str] = (), ids: bool = True
+        self,
+        name: str,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        leave_out: Sequence[str] = (),
+        ids: bool = True,
+        operation: str = "append",
     ) -> str:
         """A data file of these rows; columns of `leave_out` are not in it, without `ids` it records none."""
         entry = self._data(name, rows, leave_out, ids)
-        self._commit("append", [entry], 0, {"added-data-files": "1", "added-records": str(len(rows))})
+        self._commit(operation, [entry], 0, {"added-data-files": "1", "added-records": str(len(rows))})
         return str(entry["file_path"])
 
     def remove(self, path: str) -> None:
         """The data file leaves the table."""
         entry, *_ = self._live[path]
         self._commit("delete", [entry], 0, {"deleted-data-files": "1"}, status=2)
+
+    def restore_deleted_rows(self) -> None:
+        """A snapshot without the delete files and vectors of the table."""
+        self._manifests = [manifest for manifest in self._manifests if manifest["content"] == 0]
+        self._commit("overwrite", [], 0, {})
 
     def delete_positions(
         self, name: str, positions: Mapping[str, Sequence[int]], *, partition: Mapping[str, Any] | None = None
@@ -291,7 +302,8 @@ class IcebergHistory:
         parent = self.document.get("current-snapshot-id")
         spec = self.document["partition-specs"][-1]
         if status == 2:
-            manifests = [self._without(files[0]["file_path"], snapshot_id, sequence, spec)]
+            deletes = [manifest for manifest in self._manifests if manifest["content"] == 1]
+            manifests = [self._without(files[0]["file_path"], snapshot_id, sequence, spec), *deletes]
         else:
             entries = [{"status": 1, "snapshot_id": snapshot_id, "data_file": f} for f in files]
             manifests = [*self._manifests, self._manifest(entries, content, snapshot_id, sequence, spec)]

@@ -387,6 +387,43 @@ def test_changes_of_appends_removals_and_deletes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["vectors", "position deletes"])
+def test_rows_that_come_back_are_inserts(tmp_path: Path, kind: str) -> None:
+    history = table(tmp_path, version=3 if kind == "vectors" else 2)
+    first = history.append("a", ROWS[:3])
+    delete = history.delete_vectors if kind == "vectors" else history.delete_positions
+    delete("d1", {first: [0, 1]})
+    history.restore_deleted_rows()
+    delete("d2", {first: [1]})
+    opened = lv.open_table(history.address)
+    for base, version, expected in ((1002, 1003, [("insert", 0), ("insert", 1)]), (1003, 1004, [("delete", 1)])):
+        changes = opened.changes(version, version).select("_change_type", "id").collect()
+        assert sorted(changes.rows()) == expected
+        assert sorted(opened.difference(base, version).select("_change_type", "id").collect().rows()) == expected
+    every = opened.changes(1001).collect()
+    sign = pl.when(pl.col("_change_type") == "insert").then(1).otherwise(-1)
+    present = every.group_by("id").agg(sign.sum().alias("n")).filter(pl.col("n") != 0)
+    assert sorted(present["id"]) == sorted(opened.scan().collect()["id"])
+
+
+def test_a_smaller_vector_gives_rows_back(tmp_path: Path) -> None:
+    history = table(tmp_path, version=3)
+    first = history.append("a", ROWS[:3])
+    history.delete_vectors("v1", {first: [0, 1]})
+    history._manifests = [manifest for manifest in history._manifests if manifest["content"] == 0]
+    history.delete_vectors("v2", {first: [1, 2]})
+    changes = lv.open_table(history.address).changes(1003).select("_change_type", "id").collect()
+    assert sorted(changes.rows()) == [("delete", 2), ("insert", 0)]
+
+
+def test_a_replace_without_a_parent_inserts_its_rows(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    history.append("a", ROWS[:2], operation="replace")
+    history.append("b", ROWS[:2], operation="replace")
+    changes = lv.open_table(history.address).changes(1001).select("_commit_version", "_change_type", "id").collect()
+    assert sorted(changes.rows()) == [(1001, "insert", 0), (1001, "insert", 1)]
+
+
 @pytest.mark.parametrize(("start", "end"), [(77, None), (1002, 1001), (1001, 77)])
 def test_a_range_that_is_none_is_refused(tmp_path: Path, start: int, end: int | None) -> None:
     history = table(tmp_path)

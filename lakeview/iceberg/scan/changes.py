@@ -1,7 +1,9 @@
 """Two snapshots of one branch to the rows that changed between them: derived, since Iceberg records no change feed.
 
-Files that came are inserts, files that went are deletes, and rows newly deleted of files that stayed are deletes; a row
-that was only copied is deleted and inserted. A `replace` keeps all rows as they are, by its own definition.
+Added files are inserts and removed files are deletes. Of a file in both, rows that only the later snapshot deletes are
+deletes, and rows that only the earlier one deleted are inserts: a delete file or vector may be removed or replaced by a
+smaller one. A row that was only copied is deleted and inserted. A `replace` keeps the rows of its parent, by its own
+definition; without a parent all its rows are new.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP,
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN, moment
 from lakeview.model.schema import Schema
-from lakeview.rows.difference import Without
+from lakeview.rows.difference import only_in
 from lakeview.rows.tasks import FileTask, RowSource
 from lakeview.storage import Storage
 
@@ -91,7 +93,7 @@ def change_tasks(
     table = Schema(tuple(f for f in wide if f not in CHANGE_FIELDS))
     held: dict[int | None, dict[str, FileTask]] = {None: {}}
     for step in found:
-        if step.after.operation == "replace":
+        if step.after.operation == "replace" and step.before is not None:
             continue
         before_id = None if step.before is None else step.before.snapshot_id
         before = held.get(before_id)
@@ -99,16 +101,9 @@ def change_tasks(
             before = {t.path: t for t in tasks(step.before, table)}
         after = {t.path: t for t in tasks(step.after, table)}
         held = {None: {}, step.after.snapshot_id: after}
-        for path, task in before.items():
-            if path not in after:
-                yield step, "delete", _changed(step, "delete", task, wide)
-        for path, task in after.items():
-            old = before.get(path)
-            if old is None:
-                yield step, "insert", _changed(step, "insert", task, wide)
-            elif task.deleted is not None and task.deleted != old.deleted:
-                fresh = replace(task, deleted=None, selected=Without(task.deleted, old.deleted))
-                yield step, "delete", _changed(step, "delete", fresh, wide)
+        for kind, mine, other in (("delete", before, after), ("insert", after, before)):
+            for task in only_in(mine, other):
+                yield step, kind, _changed(step, kind, task, wide)
 
 
 def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
