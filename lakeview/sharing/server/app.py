@@ -10,13 +10,15 @@ import anyio
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode
-from lakeview.sharing.server import changes, files, listing, reading
+from lakeview.sharing.server import changes, files, limits, listing, reading
 from lakeview.sharing.server.access import Caller, caller_of
 from lakeview.sharing.server.audit import AuditLog, Entry
 from lakeview.sharing.server.context import Context
@@ -53,7 +55,33 @@ def application(hub: Hub) -> Starlette:
     ]
     routes.append(Route("/files/{table}/{path:path}", _files(hub), methods=["GET"]))
     handlers = {HTTPException: _http_error, 500: _bug}
-    return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers)
+    middleware = [Middleware(HeadLimits)]
+    return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers, middleware=middleware)
+
+
+class HeadLimits:
+    """Refuses requests by their head alone: 505 for another version of HTTP, 431 for more than `limits` allows.
+
+    The parser limits only heads that come in several pieces; one that comes at once is of any length.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request, or have the application do it."""
+        refused = _head_refused(scope) if scope["type"] == "http" else None
+        await (refused or self._app)(scope, receive, send)
+
+
+def _head_refused(scope: Scope) -> Response | None:
+    if scope["http_version"] not in limits.HTTP_VERSIONS:
+        return _error(505, ErrorCode.MALFORMED_REQUEST, "this server speaks HTTP/1.1", {"Connection": "close"})
+    headers = scope["headers"]
+    size = len(scope.get("raw_path") or b"") + len(scope["query_string"]) + sum(len(k) + len(v) for k, v in headers)
+    if len(headers) > limits.HEADERS or size > limits.HEAD_BYTES:
+        return _error(431, ErrorCode.MALFORMED_REQUEST, "the request's head is too large", {"Connection": "close"})
+    return None
 
 
 def _guarded(hub: Hub, action: str, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

@@ -17,11 +17,10 @@ from lakeview.sharing.protocol.messages import (
     ResponseFormat,
     parse_capabilities,
 )
+from lakeview.sharing.server import limits
 from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed, unsupported
 
 BODY_BYTES = 2 << 20
-MOST_RESULTS = 500
-_LONGEST_NUMBER = 19
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPELLINGS = tuple((f.encode_name, (f.name, f.encode_name)) for f in msgspec.structs.fields(QueryRequest))
 """Each field of a query, and its keys in the order of their weight: snake_case, then camelCase."""
@@ -95,9 +94,9 @@ def wanted(headers: Mapping[str, str]) -> Wanted:
 def page_of(query: Mapping[str, str]) -> tuple[int, str | None]:
     """maxResults and pageToken of a listing. 400 for a number outside 0 to 500."""
     text = query.get("maxResults")
-    most = MOST_RESULTS if text is None else number(text, "maxResults")
-    if most is None or not 0 <= most <= MOST_RESULTS:
-        raise bad_parameter(f"Acceptable values of 'maxResults' are 0 to {MOST_RESULTS}, inclusive.")
+    most = limits.RESULTS if text is None else number(text, "maxResults")
+    if most is None or not 0 <= most <= limits.RESULTS:
+        raise bad_parameter(f"Acceptable values of 'maxResults' are 0 to {limits.RESULTS}, inclusive.")
     return most, query.get("pageToken") or None
 
 
@@ -106,7 +105,7 @@ def number(text: str | None, name: str) -> int | None:
     if text is None or text == "":
         return None
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal()) or len(digits) > _LONGEST_NUMBER or int(digits) >= 2**63:
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > limits.DIGITS or int(digits) >= 2**63:
         raise bad_parameter(f"Not a numeric value: {name}")
     return int(text)
 

@@ -15,9 +15,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.server.app import application
 from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.limits import HEAD_BYTES
 from lakeview.sharing.server.settings import Settings
 
-_HEAD_BYTES = 64 << 10
 _KEEP_ALIVE = 30
 _SWITCH_SECONDS = 0.001
 _SHUTDOWN = 10  # seconds that answers under way may take once the server is to end
@@ -97,7 +97,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
         forwarded_allow_ips=settings.trusted_proxies or None,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_SHUTDOWN,
-        h11_max_incomplete_event_size=_HEAD_BYTES,
+        h11_max_incomplete_event_size=HEAD_BYTES,
         **tls,
     )
 
