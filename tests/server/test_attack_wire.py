@@ -195,7 +195,7 @@ def test_readers_that_take_nothing_are_cut_off_and_nothing_is_kept_for_them(
     limits = msgspec.structs.replace(running.hub.settings.limits, stall_seconds=0.3)
     settings = msgspec.structs.replace(running.hub.settings, limits=limits)
     monkeypatch.setattr(running.hub.catalogue, "settings", settings)
-    monkeypatch.setattr(reading, "written", lambda *_: b" " * (16 << 20))
+    monkeypatch.setattr(reading, "encode_rows", lambda *_: b" " * (16 << 20))
     monkeypatch.setattr(ImpatientProtocol, "patience", 0.3)
     cut = threading.Event()
     lost = ImpatientProtocol.connection_lost
@@ -233,7 +233,7 @@ def test_requests_one_after_the_other_on_one_connection_are_each_asked_for_a_tok
 def test_a_server_that_ends_cuts_off_who_still_hangs_on_and_leaves_no_connection(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "written", lambda *_: b" " * (16 << 20))
+    monkeypatch.setattr(reading, "encode_rows", lambda *_: b" " * (16 << 20))
     with listening(tmp_path, lake, configuration(lake)) as running:
         server = running.thread.server
         server.config.timeout_graceful_shutdown = 1

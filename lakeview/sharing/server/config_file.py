@@ -34,7 +34,7 @@ def read_settings(path: Path) -> tuple[Settings, list[str]]:
     except msgspec.ValidationError as error:
         raise wrong(f"{path.name}: {error}") from error
     warnings = without_unknown(path, document, Settings)
-    return checked(_placed(settings, path.parent)), warnings
+    return check_settings(_resolve_paths(settings, path.parent)), warnings
 
 
 def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
@@ -51,14 +51,14 @@ def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
         for address, name in found.select("address", "name").iter_rows()
     ]
     shares = [ShareEntry(share, schemas=[SchemaEntry("default", tables)])]
-    return checked(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))
+    return check_settings(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[\x00-\x20\x7f/.\\?#%]+", "_", name.replace("/", "__")).strip("_")
 
 
-def checked(settings: Settings) -> Settings:
+def check_settings(settings: Settings) -> Settings:
     """The settings with an id on every share, table and recipient; InvalidRequestError for what cannot be served."""
     _check_values(settings)
     _check_amounts(settings)
@@ -99,7 +99,7 @@ def _check_recipient(recipient: Recipient, shared: Collection[str]) -> None:
             f"{recipient.name[:80]!r} is no name for a recipient",
             f"use at most 255 characters that can be printed; {BEARER.name} is who shows authorization.bearerToken",
         )
-    _identified("recipient", recipient.name, recipient.id)
+    _check_id("recipient", recipient.name, recipient.id)
     for share in recipient.shares:
         if share != "*" and share.lower() not in shared:
             raise wrong(f"recipient {recipient.name} is granted {share}, which is no share")
@@ -120,16 +120,16 @@ def _check_amounts(settings: Settings) -> None:
 
 
 def _with_ids(share: ShareEntry) -> ShareEntry:
-    _named("share", share.name)
-    _identified("share", share.name, share.id)
+    _check_name("share", share.name)
+    _check_id("share", share.name, share.id)
     _unique(f"schema in {share.name}", (s.name for s in share.schemas))
     schemas = []
     for schema in share.schemas:
-        _named("schema", schema.name)
+        _check_name("schema", schema.name)
         _unique(f"table in {share.name}.{schema.name}", (t.name for t in schema.tables))
         for table in schema.tables:
-            _named("table", table.name)
-            _identified("table", table.name, table.id)
+            _check_name("table", table.name)
+            _check_id("table", table.name, table.id)
             if table.start_version < 0:
                 raise wrong(f"startVersion of table {table.name} is negative")
             if table.view is not None:
@@ -156,7 +156,7 @@ def _check_view(name: str, view: ViewEntry) -> None:
         raise wrong(f"view {name} names no column, or one twice")
 
 
-def _identified(kind: str, name: str, number: str | None) -> None:
+def _check_id(kind: str, name: str, number: str | None) -> None:
     if number is not None and not _ID.fullmatch(number):  # it stands in URLs, and in the name of a view's folder
         raise wrong(
             f"{number[:80]!r} is no id for {kind} {name[:80]}",
@@ -164,7 +164,7 @@ def _identified(kind: str, name: str, number: str | None) -> None:
         )
 
 
-def _named(kind: str, name: str) -> None:
+def _check_name(kind: str, name: str) -> None:
     if not _NAME.fullmatch(name) or (kind, name) == ("share", "*"):  # * grants every share
         raise wrong(
             f"{name[:80]!r} is no name for a {kind}",
@@ -178,7 +178,7 @@ def _unique(what: str, names: Iterable[str]) -> None:
             raise wrong(f"{what} {name} is there {count} times", "names are compared without case")
 
 
-def _placed(settings: Settings, folder: Path) -> Settings:
+def _resolve_paths(settings: Settings, folder: Path) -> Settings:
     """Relative places as below the configuration's folder."""
 
     def at(place: str | None) -> str | None:

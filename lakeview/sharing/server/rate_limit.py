@@ -23,7 +23,7 @@ class RateLimit:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def take(self, caller: str) -> None:
@@ -45,11 +45,11 @@ class RateLimit:
 
     def _now(self, caller: str) -> float:
         now = self._clock()
-        left, then = self._left.get(caller, (float(self._burst), now))
+        left, then = self._buckets.get(caller, (float(self._burst), now))
         return min(self._burst, left + (now - then) * self._rate)
 
     def _put(self, caller: str, left: float) -> None:
-        self._left[caller] = (left, self._clock())
-        self._left.move_to_end(caller)
-        while len(self._left) > _MAX_CALLERS:
-            self._left.popitem(last=False)
+        self._buckets[caller] = (left, self._clock())
+        self._buckets.move_to_end(caller)
+        while len(self._buckets) > _MAX_CALLERS:
+            self._buckets.popitem(last=False)

@@ -43,7 +43,7 @@ class ChangesRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AnswerOptions:
     """How an answer is to be written: what the client's headers say."""
 
     capabilities: Capabilities
@@ -51,7 +51,7 @@ class Wanted:
 
     @property
     def end_stream(self) -> bool:
-        """Whether the client asked for an endStreamAction."""
+        """True if the client asks for an endStreamAction."""
         return bool(self.capabilities.end_stream)
 
     def response_format(self, needed: frozenset[str]) -> ResponseFormat:
@@ -59,10 +59,10 @@ class Wanted:
 
         400 if the client takes none that we have, or lacks what the table needs.
         """
-        asked = self.capabilities.formats
-        known = [ResponseFormat(f) for f in asked if f in _FORMATS]
-        if asked and not known:
-            raise bad_parameter(f"responseformat {', '.join(asked)[:100]} is not supported; use parquet or delta")
+        formats = self.capabilities.formats
+        known = [ResponseFormat(f) for f in formats if f in _FORMATS]
+        if formats and not known:
+            raise bad_parameter(f"responseformat {', '.join(formats)[:100]} is not supported; use parquet or delta")
         if not needed:
             return known[0] if len(known) == 1 else ResponseFormat.PARQUET
         names = ", ".join(sorted(needed))
@@ -78,14 +78,14 @@ class Wanted:
         return ResponseFormat.DELTA
 
 
-def wanted(headers: Mapping[str, str]) -> Wanted:
+def answer_options(headers: Mapping[str, str]) -> AnswerOptions:
     """What the headers ask for. 400 for an unknown scheme of file ids."""
     id_hash = headers.get(FILE_ID_HASH_HEADER)
     if id_hash is not None:
         if id_hash.lower() not in _FORMATS:
             raise bad_parameter(f"Unsupported fileidhash: '{id_hash[:100]}'")
         id_hash = id_hash.lower()
-    return Wanted(parse_capabilities(headers.get(CAPABILITIES_HEADER)), id_hash)
+    return AnswerOptions(parse_capabilities(headers.get(CAPABILITIES_HEADER)), id_hash)
 
 
 # -- query strings
