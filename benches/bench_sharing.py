@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeview.sharing.server.lines import closing, parquet_row, rows_frame, written
+from lakeview.sharing.server.lines import closing, encode_rows, parquet_row, rows_frame
 from lakeview.sharing.server.signing import FileSigner, Grant, Keys
 from lakeview.sharing.server.urls import url_of
 from lakeview.storage import open_storage
@@ -187,7 +187,7 @@ def url_cost() -> tuple[float, float]:
     paths = rows["path"].to_list()
     url = url_of(open_storage("."), signer, grant, "http://127.0.0.1", 0, None)
     signing = min(timed(lambda: signer.queries(grant, paths)) for _ in range(5))
-    writing = min(timed(lambda: written(rows, url, closing(1))) for _ in range(5))
+    writing = min(timed(lambda: encode_rows(rows, url, closing(1))) for _ in range(5))
     return signing / FILES * 1e6, writing / FILES * 1e6
 
 

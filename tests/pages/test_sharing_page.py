@@ -14,7 +14,7 @@ import lakeview as lv
 from lakeview.app import cache
 from lakeview.app.pages import PAGES
 from lakeview.app.sharing.recipient import PROFILE, SHARE, TABS
-from lakeview.sharing.server.overview import Told
+from lakeview.sharing.server.overview import ShareConfiguration
 from lakeview.sharing.server.tokens import TokenFile
 from tests.pages.app import TABLE_PAGES, open_page, text
 from tests.server.conftest import RunningServer, listening
@@ -124,7 +124,7 @@ def test_a_profile_is_made_by_command_unless_the_page_may_make_tokens(
 
 def test_a_new_profile_opens_the_share(served: RunningServer, tmp_path: Path) -> None:
     """What the download gives; the page itself keeps nothing of it."""
-    told = Told.read(str(served.profile.parent / "server.yaml"))
+    told = ShareConfiguration.read(str(served.profile.parent / "server.yaml"))
     document = json.loads(told.new_profile("bob", timedelta(days=30), cache.now))
     assert document["bearerToken"].startswith("lvs_")
     assert document["expirationTime"] > "20"

@@ -237,7 +237,7 @@ def test_a_compressed_body_is_not_unpacked(api: Api, raw: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["bytes=" + ",".join(f"{i}-{i}" for i in range(9000)), "bytes=0-" + "9" * 100, "bytes=-" + "9" * 19,
+    "value", ["bytes=" + ",".join(f"{i}-{i}" for i in range(5000)), "bytes=0-" + "9" * 100, "bytes=-" + "9" * 19,
               "bytes=" + "9" * 19 + "-", "bytes=00000000000000000000-1", "bytes=0-1\t", "bytes=\u0661-\u0662",
               "bytes = 0-1"],
     ids=lambda v: v[:20],

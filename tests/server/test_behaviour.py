@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from lakeview.model.errors import CorruptTableError
 from lakeview.sharing.server.app import application
 from lakeview.sharing.server.delta_source import DeltaSource
-from lakeview.sharing.server.lines import written
+from lakeview.sharing.server.lines import encode_rows
 from lakeview.sharing.server.serving import ImpatientProtocol
 from lakeview.sharing.server.shared_version import SharedVersion
 from tests.server.conftest import Api, RunningServer, hub_of
@@ -67,7 +67,7 @@ def broken(*_: Any) -> Iterator[bytes]:
 
 
 def test_an_error_on_the_way_is_told_where_an_end_was_agreed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeview.sharing.server.reading.written", broken)
+    monkeypatch.setattr("lakeview.sharing.server.reading.encode_rows", broken)
     found = api.query("months", {"delta-sharing-capabilities": "includeendstreamaction=true"})
     end = found[-1]["endStreamAction"]
     assert end == {
@@ -79,7 +79,7 @@ def test_an_error_on_the_way_is_told_where_an_end_was_agreed(api: Api, monkeypat
 def test_an_error_on_the_way_cuts_the_connection_otherwise(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeview.sharing.server.reading.written", broken)
+    monkeypatch.setattr("lakeview.sharing.server.reading.encode_rows", broken)
     url = f"{running.endpoint}/{TABLE.format('months')}/query"
     with pytest.raises(httpx.RemoteProtocolError):
         httpx.post(url, json={}, headers={"Authorization": f"Bearer {running.token}"})
@@ -92,9 +92,9 @@ def test_the_first_lines_go_out_before_the_files_are_written(
 
     def later(*arguments: Any) -> bytes:
         assert go_on.wait(30)
-        return written(*arguments)
+        return encode_rows(*arguments)
 
-    monkeypatch.setattr("lakeview.sharing.server.reading.written", later)
+    monkeypatch.setattr("lakeview.sharing.server.reading.encode_rows", later)
     url = f"{running.endpoint}/{TABLE.format('months')}/query"
     headers = {"Authorization": f"Bearer {running.token}", "Accept-Encoding": "gzip"}
     with httpx.stream("POST", url, json={}, headers=headers) as answer:

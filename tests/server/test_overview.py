@@ -8,20 +8,22 @@ from pathlib import Path
 import pytest
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.sharing.server.overview import RECIPIENTS, SHARED, TOKENS, Told
+from lakeview.sharing.server.overview import RECIPIENTS, SHARED, TOKENS, ShareConfiguration
 from tests.server.conftest import Clock
 from tests.server.shared_lake import configuration, write_configuration
 
 
-def told(folder: Path, **more: object) -> Told:
-    return Told.read(str(write_configuration(folder / "server.yaml", configuration(folder / "lake", **more))))
+def configured(folder: Path, **more: object) -> ShareConfiguration:
+    return ShareConfiguration.read(
+        str(write_configuration(folder / "server.yaml", configuration(folder / "lake", **more)))
+    )
 
 
 def test_tables_are_told_with_who_reads_them_and_how_much_of_their_past(tmp_path: Path) -> None:
     document = configuration(tmp_path / "lake")
     document["shares"][0]["schemas"][0]["tables"][1]["startVersion"] = 2
     document["recipients"].append({"name": "eve", "shares": ["*"]})
-    found = Told.read(str(write_configuration(tmp_path / "server.yaml", document))).shared()
+    found = ShareConfiguration.read(str(write_configuration(tmp_path / "server.yaml", document))).shared()
     assert found.schema == SHARED
     rows = {row["table"]: row for row in found.iter_rows(named=True)}
     assert (rows["months"]["recipients"], rows["months"]["history"]) == ("ann, eve", "all versions")
@@ -33,7 +35,7 @@ def test_tables_are_told_with_who_reads_them_and_how_much_of_their_past(tmp_path
 
 def test_recipients_are_told_by_whether_they_can_read(tmp_path: Path) -> None:
     clock = Clock()
-    found = told(tmp_path, authorization={"bearerToken": "the one"})
+    found = configured(tmp_path, authorization={"bearerToken": "the one"})
     found.new_profile("ann", timedelta(days=1), clock)
     recipients = found.recipients(clock)
     assert recipients.schema == RECIPIENTS
@@ -47,7 +49,7 @@ def test_recipients_are_told_by_whether_they_can_read(tmp_path: Path) -> None:
 
 def test_tokens_are_told_by_their_ids(tmp_path: Path) -> None:
     clock = Clock()
-    found = told(tmp_path)
+    found = configured(tmp_path)
     document = found.new_profile("bob", None, clock)
     tokens = found.tokens(clock)
     assert tokens.schema == TOKENS
@@ -57,7 +59,7 @@ def test_tokens_are_told_by_their_ids(tmp_path: Path) -> None:
 
 
 def test_a_configuration_without_a_file_of_tokens_has_none_and_makes_none(tmp_path: Path) -> None:
-    found = told(tmp_path, tokens=None)
+    found = configured(tmp_path, tokens=None)
     assert found.tokens(Clock()).is_empty()
     with pytest.raises(InvalidRequestError, match=r"server.yaml names no file of tokens"):
         found.new_profile("ann", None, Clock())
@@ -65,4 +67,4 @@ def test_a_configuration_without_a_file_of_tokens_has_none_and_makes_none(tmp_pa
 
 def test_a_profile_is_made_for_recipients_only(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match=r"server.yaml names no recipient eve"):
-        told(tmp_path).new_profile("eve", None, Clock())
+        configured(tmp_path).new_profile("eve", None, Clock())

@@ -18,7 +18,7 @@ from lakeview.sharing.protocol.messages import EndStreamAction, ResponseFormat
 from lakeview.sharing.server import delta_changes
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.lines import parquet_row
-from lakeview.sharing.server.source import ChangesWanted, CommitRow
+from lakeview.sharing.server.source import ChangeRange, CommitRow
 from lakeview.sharing.server.streams import BrokenStreamError
 from lakeview.sharing.server.streams import lines as sent_lines
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
@@ -154,14 +154,14 @@ def test_a_remove_without_partition_values_has_those_of_an_add_in_the_same_range
 # -- nothing is made ahead of what is sent
 
 
-def streaming(folder: Path) -> tuple[DeltaSource, ChangesWanted]:
+def streaming(folder: Path) -> tuple[DeltaSource, ChangeRange]:
     """A table of 40 files in one commit and 40 in forty, and a range of all of them."""
     history = feed(DeltaHistory(folder)).commit(*(add(f"a{i}") for i in range(40)))
     for i in range(40):
         history.commit(add(f"b{i}"))
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    wanted = ChangesWanted(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, CommitRow(0, 0))
+    wanted = ChangeRange(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, CommitRow(0, 0))
     return DeltaSource(table), wanted
 
 
@@ -214,7 +214,7 @@ def test_a_page_reads_no_commit_of_the_pages_before_it(tmp_path: Path, monkeypat
     begin = batch.position(60)
     assert begin == CommitRow(22, 0)
     decoded = counted_commits(monkeypatch)
-    later = ChangesWanted(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, begin)
+    later = ChangeRange(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, begin)
     rest = [path for found in source.changes(later) for path in found.rows["path"]]
     assert rest == batch.rows["path"].to_list()[60:]
     assert min(decoded) == 22
@@ -245,7 +245,7 @@ def test_a_fault_after_the_first_byte_is_an_error_message_or_a_cut_connection(tm
     history = feed(DeltaHistory(tmp_path / "t")).commit(*(add(f"a{i}") for i in range(600))).raw_commit(b"{broken")
     table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
-    wanted = ChangesWanted(0, 2, ResponseFormat.PARQUET, "parquet", True, False, False, CommitRow(0, 0))
+    wanted = ChangeRange(0, 2, ResponseFormat.PARQUET, "parquet", True, False, False, CommitRow(0, 0))
 
     async def answer(end: Callable[[], EndStreamAction] | None) -> list[bytes]:
         chunks = (str(batch.rows.height).encode() for batch in DeltaSource(table).changes(wanted))

@@ -18,7 +18,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.sharing.client.endpoints import SHARES, TABLES, SharingClient
-from lakeview.sharing.client.http import Http, Limits, is_loopback, shown
+from lakeview.sharing.client.http import Http, Limits, is_loopback, redacted_url
 from lakeview.sharing.client.profile import TableName, parse_profile
 from lakeview.sharing.client.state import head_of
 from lakeview.sharing.protocol.messages import QueryRequest
@@ -372,7 +372,7 @@ def test_private_addresses_are_refused_where_several_users_share_the_app(host: s
 
 def test_a_name_that_leads_elsewhere_than_it_was_looked_up_is_found_out(server: SharingServer) -> None:
     http = Http(Limits(private=False))
-    with pytest.raises(AccessDeniedError, match="private network"), http.opened("GET", server.url, headers={}):
+    with pytest.raises(AccessDeniedError, match="private network"), http.stream("GET", server.url, headers={}):
         pass
     with pytest.raises(AccessDeniedError, match="the endpoint of the profile leads to 127"):
         client(server, limits=Limits(private=False))
@@ -385,7 +385,7 @@ def test_what_is_this_machine() -> None:
 
 
 def test_a_url_is_shown_without_what_signs_it() -> None:
-    assert shown("https://me:pw@store/a/b?sig=1#x") == "https://store/a/b"
+    assert redacted_url("https://me:pw@store/a/b?sig=1#x") == "https://store/a/b"
 
 
 # -- access modes

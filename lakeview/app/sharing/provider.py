@@ -32,7 +32,7 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.sharing.server import require_extra
 
 if TYPE_CHECKING:
-    from lakeview.sharing.server.overview import Told
+    from lakeview.sharing.server.overview import ShareConfiguration
 
 _LIVES: dict[str, timedelta | None] = {
     "30 days": timedelta(days=30),
@@ -66,7 +66,7 @@ BOUNDS = Finding(
 )
 
 
-def server() -> Told | None:
+def server() -> ShareConfiguration | None:
     """The configured server; None, and how to get one, where none is configured.
 
     MissingExtraError without the extra `server`, InvalidRequestError for a configuration that is none.
@@ -77,22 +77,26 @@ def server() -> Told | None:
         st.code(_HOW, language="bash")
         return None
     require_extra()
-    from lakeview.sharing.server.overview import Told
+    from lakeview.sharing.server.overview import ShareConfiguration
 
-    return Told.read(path)
+    return ShareConfiguration.read(path)
 
 
 # -- what is shared
 
 
-def shares(told: Told) -> None:
+def shares(configuration: ShareConfiguration) -> None:
     """Figures, warnings, tables, recipients and their tokens."""
-    shared, recipients, tokens = told.shared(), told.recipients(cache.now), told.tokens(cache.now)
+    shared, recipients, tokens = (
+        configuration.shared(),
+        configuration.recipients(cache.now),
+        configuration.tokens(cache.now),
+    )
     finding_lines([WHOLE_FILES, BOUNDS])
     finding_lines(
         [
             Finding("configuration-not-understood", Severity.ATTENTION, "The configuration is not understood whole", w)
-            for w in told.warnings
+            for w in configuration.warnings
         ]
     )
     with grid(186):
@@ -113,7 +117,7 @@ def shares(told: Told) -> None:
         )
         views_shared = shared["view"].drop_nulls().len()
         tile("Views", views.units.format_count(views_shared), help="Copies that hold only what they show.")
-    st.markdown(f":small[:gray[Recipients reach it at]] {escape(told.endpoint)}")
+    st.markdown(f":small[:gray[Recipients reach it at]] {escape(configuration.endpoint)}")
     column = st.column_config
     with card("What is shared, and with whom", "in the configuration's order; choose one to open it where it lies"):
         downloads.offer("what is shared", shared)
@@ -153,12 +157,12 @@ def shares(told: Told) -> None:
                     key="tokens",
                 )
     with card("A profile for a recipient", "with a new token; the file is the only place that it stands in"):
-        _profile(told, tokens)
+        _profile(configuration, tokens)
 
 
-def _profile(told: Told, tokens: pl.DataFrame) -> None:
-    names = [r.name for r in told.settings.recipients]
-    if not names or told.settings.tokens is None:
+def _profile(configuration: ShareConfiguration, tokens: pl.DataFrame) -> None:
+    names = [r.name for r in configuration.settings.recipients]
+    if not names or configuration.settings.tokens is None:
         nothing("No profile can be made.", "The configuration names no recipients, or no file for their tokens.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -167,7 +171,8 @@ def _profile(told: Told, tokens: pl.DataFrame) -> None:
     if not config.settings().share_tokens:
         expires = {"1 year": "365d", "no end": "never"}.get(life, life.replace(" days", "d"))
         st.code(
-            f"lakeview share token create {told.path} {recipient} --expires {expires} --profile {recipient}.share",
+            f"lakeview share token create {configuration.path} {recipient} --expires {expires} "
+            f"--profile {recipient}.share",
             language="bash",
             wrap_lines=True,
         )
@@ -176,7 +181,7 @@ def _profile(told: Told, tokens: pl.DataFrame) -> None:
     live = tokens.filter(recipient=recipient, state="live").height
     st.download_button(
         f"Make a token and download {recipient}.share",
-        lambda: told.new_profile(recipient, _LIVES[life], cache.now),
+        lambda: configuration.new_profile(recipient, _LIVES[life], cache.now),
         file_name=f"{recipient}.share",
         mime="application/json",
         icon=":material/key:",
@@ -192,9 +197,9 @@ def _profile(told: Told, tokens: pl.DataFrame) -> None:
 # -- what was read
 
 
-def audit(told: Told) -> None:
+def audit(configuration: ShareConfiguration) -> None:
     """What the audit log says was read in the last days, once somebody asks for it."""
-    address = told.settings.audit
+    address = configuration.settings.audit
     if address is None:
         nothing("No audit log is kept.", "Add audit: audit to the configuration, and restart the server.")
         return

@@ -67,7 +67,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Read:
+class _Page:
     protocol: ProtocolLine | None = None
     metadata: MetadataLine | None = None
     files: list[tuple[Kind, FileLine]] = field(default_factory=list)
@@ -81,11 +81,11 @@ def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = T
     SharingError for lines that break the protocol, a stream that stops before its end, and what the server says went
     wrong while it wrote; UnsupportedTableError for a protocol newer than ours.
     """
-    read = _Read()
+    read = _Page()
     for number, data in enumerate(lines, 1):
         if read.end is not None:
             raise _broken(f"line {number} comes after the end of the stream", "bad-line")
-        _take(read, _parsed(data, number), number)
+        _take(read, _parse(data, number), number)
     if read.end is not None and read.end.error_message:
         raise SharingError(
             f"the server broke off: {' '.join(read.end.error_message.split())}",
@@ -103,14 +103,14 @@ def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = T
     return Answer(head, read.files, read.schemas, read.end)
 
 
-def _parsed(data: bytes, number: int) -> Line:
+def _parse(data: bytes, number: int) -> Line:
     try:
         return parse_line(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _broken(f"line {number} cannot be read: {error}", "bad-line") from error
 
 
-def _take(read: _Read, line: Line, number: int) -> None:
+def _take(read: _Page, line: Line, number: int) -> None:
     if line.protocol is not None:
         read.protocol = read.protocol or line.protocol
         _check_version(line.protocol)

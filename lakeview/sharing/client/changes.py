@@ -13,7 +13,7 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.client.answers import Answer
 from lakeview.sharing.client.blocks import Blocks
 from lakeview.sharing.client.endpoints import SharingClient
-from lakeview.sharing.client.file_lines import SignedUrl, listed
+from lakeview.sharing.client.file_lines import SignedUrl, read_file_lines
 from lakeview.sharing.client.profile import TableName
 from lakeview.sharing.client.signed_files import SignedFiles
 from lakeview.sharing.protocol.messages import ResponseFormat
@@ -62,7 +62,7 @@ def shared_changes(
 
     def again() -> Mapping[str, SignedUrl]:
         answer = client.changes(table, start, end)
-        return listed(answer.files, _until(answer)).urls
+        return read_file_lines(answer.files, _until(answer)).urls
 
     answer = client.changes(table, start, end)
     depth, sent = config.max_schema_depth, answer.head
@@ -74,7 +74,7 @@ def shared_changes(
             fix="ask whoever runs the server",
             kind="bad-line",
         )
-    found = listed(answer.files, _until(answer))
+    found = read_file_lines(answer.files, _until(answer))
     times = {file.version: file.timestamp for _, file in answer.files if file.version is not None}
     scan = change_scan(head, answer.schemas, found.actions, times, depth)
     return SharedChanges(scan, SignedFiles(address, config, client.http, client.clock, blocks, found.urls, again))

@@ -101,13 +101,13 @@ class SharingClient:
 
     def shares(self) -> pl.DataFrame:
         """SHARES."""
-        rows = self._listed(SharePage, ("shares",), "the shares", lambda p: [(s.name, s.id) for s in p.items or ()])
+        rows = self._list_pages(SharePage, ("shares",), "the shares", lambda p: [(s.name, s.id) for s in p.items or ()])
         return pl.DataFrame(rows, schema=SHARES, orient="row")
 
     def schemas(self, share: str) -> pl.DataFrame:
         """SCHEMAS of a share."""
         path, what = ("shares", share, "schemas"), f"share {share}"
-        rows = self._listed(SchemaPage, path, what, lambda p: [(s.share, s.name) for s in p.items or ()])
+        rows = self._list_pages(SchemaPage, path, what, lambda p: [(s.share, s.name) for s in p.items or ()])
         return pl.DataFrame(rows, schema=SCHEMAS, orient="row")
 
     def tables(self, share: str, schema: str) -> pl.DataFrame:
@@ -155,7 +155,7 @@ class SharingClient:
             body = msgspec.json.encode(request if token is None else replace_token(request, token))
             return self._lines(_Call("POST", _path(table, "query"), f"table {table}", json=body, capabilities=True))
 
-        return _paged(page)
+        return _all_pages(page)
 
     def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
         """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
@@ -172,7 +172,7 @@ class SharingClient:
                 _Call("GET", _path(table, "changes"), f"changes of table {table}", parameters, capabilities=True)
             )
 
-        return _paged(page)
+        return _all_pages(page)
 
     # -- inside
 
@@ -186,9 +186,9 @@ class SharingClient:
                 for t in page.items or ()
             ]  # fmt: skip
 
-        return pl.DataFrame(self._listed(TablePage, path, what, rows), schema=TABLES, orient="row")
+        return pl.DataFrame(self._list_pages(TablePage, path, what, rows), schema=TABLES, orient="row")
 
-    def _listed(
+    def _list_pages(
         self, kind: type[P], path: tuple[str, ...], what: str, rows: Callable[[P], list[tuple[Any, ...]]]
     ) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
@@ -233,7 +233,7 @@ class SharingClient:
                 headers[CAPABILITIES_HEADER] = CAPABILITIES.header
             if call.json is not None:
                 headers["Content-Type"] = JSON
-            with self.http.opened(call.method, url, headers=headers, content=call.json) as response:
+            with self.http.stream(call.method, url, headers=headers, content=call.json) as response:
                 if response.is_success:
                     return read(response)
                 body = b"" if call.method == "HEAD" else self.http.body(response, self.http.limits.body)
@@ -247,7 +247,7 @@ class SharingClient:
                     raise
             return attempt()
 
-        return self.http.retried(twice, url)
+        return self.http.with_retries(twice, url)
 
     def _failed(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
         if response.status_code == 405:
@@ -284,14 +284,14 @@ class SharingClient:
         }
 
         def attempt() -> Token:
-            with self.http.opened("POST", url, headers=headers, content=urlencode(form).encode()) as response:
+            with self.http.stream("POST", url, headers=headers, content=urlencode(form).encode()) as response:
                 body = self.http.body(response, self.http.limits.body)
                 if not response.is_success:
                     told = credentials.client_secret.hidden_in(body.decode(errors="replace")).encode()
                     raise failure(response, told, "a token")
                 return _token(body)
 
-        return self.http.retried(attempt, url)
+        return self.http.with_retries(attempt, url)
 
 
 class _TokenBody(msgspec.Struct, frozen=True):
@@ -331,7 +331,7 @@ def _version_of(response: httpx.Response) -> int:
     return int(text)
 
 
-def _paged(page: Callable[[str | None], Answer]) -> Answer:
+def _all_pages(page: Callable[[str | None], Answer]) -> Answer:
     answer = page(None)
     seen: set[str] = set()
     while answer.end is not None and answer.end.next_page_token:

@@ -48,7 +48,7 @@ class SignedUrl:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FileListing:
     """Actions in the order sent, each with its version (0 where lines have none), and where their files are."""
 
     actions: Sequence[tuple[int, Action]]
@@ -59,14 +59,14 @@ class Listed:
         return listing(self.actions, root)
 
 
-def listed(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> Listed:
+def read_file_lines(files: Sequence[tuple[Kind, FileLine]], until: int | None = None) -> FileListing:
     """The file lines of an answer. `until`: when the first of its URLs expires, for lines that do not say.
 
     SharingError for a file that is named but not given a URL.
     """
     urls: dict[str, SignedUrl] = {}
     actions = [(file.version or 0, _action(kind, file, urls, until)) for kind, file in files]
-    return Listed(actions, urls)
+    return FileListing(actions, urls)
 
 
 def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int | None) -> Action:
@@ -82,8 +82,8 @@ def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int |
         raise _broken(f"file {file.id} has an action of no known kind")
     urls[file.id] = SignedUrl(found.path, found.size, expires)
     if isinstance(found, AddCDCFile):
-        return _recorded(replace(found, path=path))
-    vector = None if found.deletion_vector is None else _named(found.deletion_vector, file, urls, expires)
+        return _cdc_action(replace(found, path=path))
+    vector = None if found.deletion_vector is None else _vector_by_id(found.deletion_vector, file, urls, expires)
     action = replace(found, path=path, deletion_vector=vector)
     return Action(add=action) if isinstance(action, AddFile) else Action(remove=action)
 
@@ -94,15 +94,15 @@ def _from_parquet(kind: Kind, file: FileLine, path: str) -> Action:
         case "remove":
             return Action(remove=RemoveFile(path, file.timestamp, partition_values=values, size=size))
         case "cdf":
-            return _recorded(AddCDCFile(path, values, size))
+            return _cdc_action(AddCDCFile(path, values, size))
     return Action(add=AddFile(path, size, values, stats=file.stats))
 
 
-def _recorded(action: AddCDCFile) -> Action:
+def _cdc_action(action: AddCDCFile) -> Action:
     return Action(cdc=msgspec.Raw(msgspec.json.encode(action)))
 
 
-def _named(
+def _vector_by_id(
     vector: DeletionVectorDescriptor, file: FileLine, urls: dict[str, SignedUrl], expires: int | None
 ) -> DeletionVectorDescriptor:
     """The descriptor of a vector, with an id in place of its URL; one that is inline stays as it is."""

@@ -85,20 +85,20 @@ class Http:
             raise SharingError(
                 f"{what} is no http or https URL",
                 fix="ask whoever shares the data; a server must hand out URLs that can be read over the web",
-                place=shown(url),
+                place=redacted_url(url),
                 kind="bad-url",
             )
         if parts.scheme.lower() == "http" and not is_loopback(host) and not self.limits.plain_http:
             raise SharingError(
                 f"{what} is plain http to {host}, where everybody on the way can read it",
                 fix="ask for https, or set LAKEVIEW_PLAIN_HTTP=1 if the network between is yours",
-                place=shown(url),
+                place=redacted_url(url),
                 kind="plain-http",
             )
         if handed_out and not self.limits.private:
             _refuse_private(host, port, what)
 
-    def retried(self, call: Callable[[], T], url: str) -> T:
+    def with_retries(self, call: Callable[[], T], url: str) -> T:
         """What a call gives, tried again with growing pauses while it raises RetryLaterError and patience lasts."""
         remote = not is_loopback(_host(url))
         end = time.monotonic() + self.limits.patience
@@ -113,7 +113,7 @@ class Http:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextlib.contextmanager
-    def opened(
+    def stream(
         self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
     ) -> Iterator[httpx.Response]:
         """An answer whose body is still to be read. RetryLaterError where the connection fails, also while reading."""
@@ -132,7 +132,9 @@ class Http:
                 )
             ) from error
         except (self._bad_url, UnicodeError) as error:
-            raise SharingError(f"{shown(url)} is no URL", fix="ask whoever shares the data", kind="bad-url") from error
+            raise SharingError(
+                f"{redacted_url(url)} is no URL", fix="ask whoever shares the data", kind="bad-url"
+            ) from error
 
     def body(self, response: httpx.Response, most: int) -> bytes:
         """The whole body. SharingError for one longer than `most` bytes, or one that takes too long."""
@@ -142,7 +144,7 @@ class Http:
         """A body piece by piece; errors as `body`."""
         end = time.monotonic() + self.limits.whole
         size = 0
-        for piece in _unpacked(response):
+        for piece in _decompress(response):
             size += len(piece)
             if size > most:
                 raise SharingError(
@@ -189,7 +191,7 @@ class Http:
         self._close()
 
 
-def _unpacked(response: httpx.Response) -> Iterator[bytes]:
+def _decompress(response: httpx.Response) -> Iterator[bytes]:
     """The bytes of a body, unpacked a megabyte at a time: a kilobyte may be packed gigabytes.
 
     SharingError for a packing that was not asked for, or one within another, or one that is broken.
@@ -199,7 +201,7 @@ def _unpacked(response: httpx.Response) -> Iterator[bytes]:
         yield from response.iter_raw()
         return
     if packing not in ("gzip", "x-gzip", "deflate"):
-        raise _packed(f"packed as {without_control(packing)[:40]}, which was not asked for")
+        raise _bad_encoding(f"packed as {without_control(packing)[:40]}, which was not asked for")
     unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
     try:
         for raw in response.iter_raw():
@@ -208,16 +210,16 @@ def _unpacked(response: httpx.Response) -> Iterator[bytes]:
                 raw = unpacker.unconsumed_tail
         yield unpacker.flush()
     except zlib.error as error:
-        raise _packed("broken where it is unpacked") from error
+        raise _bad_encoding("broken where it is unpacked") from error
     if not unpacker.eof:
-        raise _packed("broken where it is unpacked")
+        raise _bad_encoding("broken where it is unpacked")
 
 
-def _packed(how: str) -> SharingError:
+def _bad_encoding(how: str) -> SharingError:
     return SharingError(f"the server's answer is {how}", fix="ask whoever runs the server", kind="bad-answer")
 
 
-def shown(url: str) -> str:
+def redacted_url(url: str) -> str:
     """A URL without what signs it, or names and passwords in it."""
     try:
         parts = urlsplit(url)
@@ -227,13 +229,13 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}" if host else "a URL without a host"
 
 
-def moved(url: str, location: str) -> str:
+def redirect_target(url: str, location: str) -> str:
     """Where a redirect leads. SharingError if that is no URL; where it may lead is the caller's to check."""
     try:
         return urljoin(url, location)
     except ValueError as error:
         raise SharingError(
-            f"{shown(url)} moved to what is no URL", fix="ask whoever shares the data", kind="bad-url"
+            f"{redacted_url(url)} moved to what is no URL", fix="ask whoever shares the data", kind="bad-url"
         ) from error
 
 

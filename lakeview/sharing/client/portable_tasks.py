@@ -28,7 +28,7 @@ def reach(config: Config) -> Limits:
     return Limits(plain_http=config.plain_http, private=config.private_networks)
 
 
-def travelling(task: FileTask, urls: Mapping[str, SignedUrl]) -> FileTask:
+def portable_task(task: FileTask, urls: Mapping[str, SignedUrl]) -> FileTask:
     """A task that needs no store: its file, and its deletion vector's, are read where their URLs say.
 
     `urls`: where the files of the table are now, by path.

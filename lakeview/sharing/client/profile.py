@@ -185,33 +185,37 @@ def parse_profile(data: bytes, address: str, *, readable_by_others: bool = False
         )
     if not re.match(r"https?://[^/]", file.endpoint, re.IGNORECASE):
         raise _bad(address, "names no endpoint: an http or https URL is expected", "endpoint")
-    needed = {
-        BEARER: ("bearerToken", file.bearer_token),
-        BASIC: ("password", file.password),
-        OAUTH: ("clientSecret", file.client_secret),
-    }
     if kind == OAUTH and not file.token_endpoint:
         raise _bad(address, "has no tokenEndpoint", "tokenEndpoint")
-    name, secret = needed[kind]
-    user = file.username if kind == BASIC else file.client_id if kind == OAUTH else ""
-    if user is None:
-        raise _bad(address, f"has no {'username' if kind == BASIC else 'clientId'}")
-    if not secret:
-        raise _bad(address, f"has no {name}", name)
-    if not secret.isascii() or not secret.isprintable():
-        raise _bad(address, f"has a {name} that no header can carry", name)
+    user, secret = _login(file, kind, address)
     return Profile(
         address,
         file.share_credentials_version,
         file.endpoint.rstrip("/"),
         kind,
-        Secret(secret),
+        secret,
         user,
         file.token_endpoint or "",
         file.scope,
         _expiry(file.expiration_time, address),
         readable_by_others,
     )
+
+
+def _login(file: _File, kind: str, address: str) -> tuple[str, Secret]:
+    """The user's name, empty for a bearer token, and the secret."""
+    user_field, user, field, secret = {
+        BEARER: ("", "", "bearerToken", file.bearer_token),
+        BASIC: ("username", file.username, "password", file.password),
+        OAUTH: ("clientId", file.client_id, "clientSecret", file.client_secret),
+    }[kind]
+    if user is None:
+        raise _bad(address, f"has no {user_field}")
+    if not secret:
+        raise _bad(address, f"has no {field}", field)
+    if not secret.isascii() or not secret.isprintable():
+        raise _bad(address, f"has a {field} that no header can carry", field)
+    return user, Secret(secret)
 
 
 def _expiry(text: str | None, address: str) -> datetime | None:

@@ -21,7 +21,7 @@ from lakeview.model.errors import (
 from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.client.blocks import BLOCK, Blocks
 from lakeview.sharing.client.file_lines import SignedUrl
-from lakeview.sharing.client.http import Http, moved, shown
+from lakeview.sharing.client.http import Http, redacted_url, redirect_target
 from lakeview.sharing.client.refusals import RetryLaterError, failure
 from lakeview.storage.interface import LISTING, Storage
 
@@ -88,7 +88,7 @@ class SignedFiles(Storage):
 
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
-        known = self._known(path)
+        known = self._url_of(path)
         if known.size is None:
             raise UnsupportedTableError(f"the size of {path} is not known", fix="read the table whole", place=path)
         return io.BufferedReader(_RangeFile(self, path, known.size), 64 << 10)
@@ -99,7 +99,7 @@ class SignedFiles(Storage):
 
     def read_range(self, path: str, start: int, length: int) -> bytes:
         """As any store. Of a file whose size is not known only these bytes are asked for, and none are kept."""
-        known = self._known(path)
+        known = self._url_of(path)
         if known.size is not None:
             return self.part(path, start, min(length, max(known.size - start, 0)))
         return self._fetch(path, start, length) if length else b""
@@ -111,7 +111,7 @@ class SignedFiles(Storage):
         """Bytes of a file of known size, through the blocks kept; missing ones next to each other in one request."""
         if length <= 0:
             return b""
-        size = self._known(path).size or 0
+        size = self._url_of(path).size or 0
         first, last = start // BLOCK, (start + length - 1) // BLOCK
         found: dict[int, bytes] = {}
         missing: list[int] = []
@@ -132,7 +132,7 @@ class SignedFiles(Storage):
         whole = b"".join(found[number] for number in range(first, last + 1))
         return whole[start - first * BLOCK : start - first * BLOCK + length]
 
-    def _known(self, path: str) -> SignedUrl:
+    def _url_of(self, path: str) -> SignedUrl:
         with self._url_lock:
             known = self._urls.get(path)
         if known is None:
@@ -141,10 +141,10 @@ class SignedFiles(Storage):
 
     def _good(self, path: str) -> SignedUrl:
         """The URL of a file, asked for again if it is about to expire."""
-        known = self._known(path)
+        known = self._url_of(path)
         if known.expires is not None and self._left(known) < self._near:
             self._renew(known, path)
-            known = self._known(path)
+            known = self._url_of(path)
             # a server whose URLs hold for seconds is not asked before every read
             self._near = min(_NEAR, max(0, self._left(known) // 4))
         return known
@@ -165,29 +165,29 @@ class SignedFiles(Storage):
         self.count("read")
         known = self._good(path)
         try:
-            return self._retried(known, path, start, length)
+            return self._fetch_with_retry(known, path, start, length)
         except _ExpiredError:
             self._renew(known, path)
         try:
-            return self._retried(self._known(path), path, start, length)
+            return self._fetch_with_retry(self._url_of(path), path, start, length)
         except _ExpiredError as error:
             raise error.error from None
 
-    def _retried(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
-        return self._http.retried(lambda: self._followed(known, path, start, length), known.url)
+    def _fetch_with_retry(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
+        return self._http.with_retries(lambda: self._followed(known, path, start, length), known.url)
 
     def _followed(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
         url = known.url
         for _ in range(_HOPS):
             self._http.check_url(url, f"the URL of file {path}", handed_out=True)
             headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
-            with self._http.opened("GET", url, headers=headers) as response:
+            with self._http.stream("GET", url, headers=headers) as response:
                 if response.status_code not in _MOVED or "location" not in response.headers:
-                    return self._taken(response, known, path, start, length)
-                url = moved(url, response.headers["location"])
+                    return self._read_body(response, known, path, start, length)
+                url = redirect_target(url, response.headers["location"])
         raise SharingError(f"file {path} is moved about without end", fix="ask whoever shares the data", place=path)
 
-    def _taken(self, response: httpx.Response, known: SignedUrl, path: str, start: int, length: int) -> bytes:
+    def _read_body(self, response: httpx.Response, known: SignedUrl, path: str, start: int, length: int) -> bytes:
         match response.status_code:
             case 206:
                 data = self._http.body(response, length)
@@ -209,7 +209,7 @@ class SignedFiles(Storage):
             case 416:
                 data = b""
             case _:
-                raise self._refused(response, path)
+                raise self._refusal(response, path)
         if known.size is not None and len(data) != length:
             raise CorruptTableError(
                 f"file {path} holds {known.size:,} bytes by the server's list, and its store sent fewer",
@@ -219,7 +219,7 @@ class SignedFiles(Storage):
             )
         return data
 
-    def _refused(self, response: httpx.Response, path: str) -> Exception:
+    def _refusal(self, response: httpx.Response, path: str) -> Exception:
         error = failure(response, b"", f"file {path}")
         if isinstance(error, RetryLaterError):
             return error
@@ -227,7 +227,7 @@ class SignedFiles(Storage):
         told: LakeviewError = AccessDeniedError(
             f"the store refuses file {path} ({response.status_code}), also after new URLs were asked for",
             fix="ask whoever shares the data",
-            place=shown(str(response.url)),
+            place=redacted_url(str(response.url)),
             kind="file-refused",
         )
         return _ExpiredError(told) if response.status_code in _REFUSED else told

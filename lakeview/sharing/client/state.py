@@ -19,7 +19,7 @@ from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Answer, Head
 from lakeview.sharing.client.blocks import Blocks
 from lakeview.sharing.client.endpoints import SharingClient
-from lakeview.sharing.client.file_lines import Listed, SignedUrl, listed
+from lakeview.sharing.client.file_lines import FileListing, SignedUrl, read_file_lines
 from lakeview.sharing.client.profile import TableName
 from lakeview.sharing.client.signed_files import SignedFiles
 from lakeview.sharing.protocol.hints import json_hint, sql_hints
@@ -99,21 +99,21 @@ class SharedState:
         # a server that ends its streams knows refresh tokens; older ones may refuse what they do not know
         return not self.pinned and self._client.ends_streams
 
-    def _query(self, request: QueryRequest) -> Listed:
+    def _query(self, request: QueryRequest) -> FileListing:
         """The files of this version; where the table has moved on, and its history is shared, by its number."""
         try:
-            return self._asked(request)
+            return self._send_query(request)
         except VersionNotFoundError as moved:
             if self.pinned or moved.kind != _MOVED_ON:
                 raise
             try:
-                found = self._asked(replace(request, version=self.version, include_refresh_token=False))
+                found = self._send_query(replace(request, version=self.version, include_refresh_token=False))
             except SharingError as error:
                 raise moved from error
             self.pinned = True
             return found
 
-    def _asked(self, request: QueryRequest) -> Listed:
+    def _send_query(self, request: QueryRequest) -> FileListing:
         if self.pinned and request.refresh_token is None:
             request = replace(request, version=self.version)
         answer = self._client.query(self._table, request)
@@ -121,7 +121,7 @@ class SharedState:
         until = None if answer.end is None else answer.end.min_url_expiration_timestamp
         if answer.end is not None and answer.end.refresh_token:
             self._refresh_token = answer.end.refresh_token
-        return listed([(kind, file) for kind, file in answer.files if kind == "file"], until)
+        return read_file_lines([(kind, file) for kind, file in answer.files if kind == "file"], until)
 
     def _check(self, answer: Answer) -> None:
         if answer.head.version != self.version:
@@ -142,7 +142,7 @@ class SharedState:
         token = self._refresh_token
         if token is not None:
             try:
-                return self._asked(QueryRequest(refresh_token=token, include_refresh_token=True)).urls
+                return self._send_query(QueryRequest(refresh_token=token, include_refresh_token=True)).urls
             except (SharingError, VersionNotFoundError):  # tokens hold for an hour
                 self._refresh_token = None
         return self._query(QueryRequest()).urls

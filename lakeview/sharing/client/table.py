@@ -28,7 +28,7 @@ from lakeview.sharing.client.changes import SharedChanges, check_range, shared_c
 from lakeview.sharing.client.earliest_version import SharedPast
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.http import Limits
-from lakeview.sharing.client.portable_tasks import reach, travelling
+from lakeview.sharing.client.portable_tasks import portable_task, reach
 from lakeview.sharing.client.profile import Profile, TableName, parse_address, read_profile
 from lakeview.sharing.client.state import SharedState, head_of
 
@@ -219,7 +219,7 @@ class SharedTable(OneLine):
         _require_parquet(state, self.address)
         wanted = state.tasks(None if where is None else _checked(where, state))
         urls = state.files.urls()
-        found = [travelling(task, urls) for task in wanted]
+        found = [portable_task(task, urls) for task in wanted]
         if columns is None:
             return found
         if unknown := [c for c in columns if c not in state.schema]:

@@ -9,11 +9,11 @@ from starlette.datastructures import Headers
 
 from lakeview.sharing.server.catalogue import BEARER
 from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.limits import TOKEN_CHARACTERS
 from lakeview.sharing.server.refusals import Refusal, forbidden, unauthenticated
 from lakeview.sharing.server.settings import Recipient
 from lakeview.sharing.server.tokens import digest, find
 
-_LONGEST_TOKEN = 4096
 _UNKNOWN = "the bearer token is missing or not known here"
 
 
@@ -47,7 +47,7 @@ def caller_of(hub: Hub, headers: Headers, client: str) -> Caller:
 
 def _recognised(hub: Hub, kind: str, token: str, *, guessable: bool) -> Caller:
     """Who shows a token. `guessable`: the one that somebody wrote into the configuration counts too."""
-    if kind.lower() != "bearer" or not token or len(token) > _LONGEST_TOKEN:
+    if kind.lower() != "bearer" or not token or len(token) > TOKEN_CHARACTERS:
         raise unauthenticated(_UNKNOWN)
     known = find(token, hub.known_tokens())
     own = hub.settings.authorization.bearer_token

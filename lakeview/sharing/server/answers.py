@@ -21,26 +21,26 @@ from lakeview.sharing.protocol.messages import (
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.lines import Url
 from lakeview.sharing.server.refusals import unsupported
-from lakeview.sharing.server.requests import Wanted
+from lakeview.sharing.server.requests import AnswerOptions
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.signing import Grant
 from lakeview.sharing.server.streams import TimelyResponse, line_headers, lines, takes_gzip
 from lakeview.sharing.server.urls import url_of
-from lakeview.sharing.server.version_request import Asked
+from lakeview.sharing.server.version_request import RequestedTable
 
 T = TypeVar("T")
 _HINTS_CHARACTERS, _HINTS_RECORDED = 4096, 100
 
 
-async def current(context: Context) -> Asked:
+async def current(context: Context) -> RequestedTable:
     """The table of a request and its latest version. Requests for one table take turns: a store that hangs holds one
     thread."""
     place, hub = context.place(), context.hub
     async with hub.sources.of(place.table).turn:
-        return await hub.work(lambda: Asked.of(place, hub.sources))
+        return await hub.work(lambda: RequestedTable.of(place, hub.sources))
 
 
-async def asking(context: Context, what: Callable[[Asked], T]) -> T:
+async def asking(context: Context, what: Callable[[RequestedTable], T]) -> T:
     """Ask something of the table of a request that may load a version or its history, in a thread."""
     asked = await current(context)
     turn = context.hub.sources.of(asked.place.table).loading
@@ -50,9 +50,9 @@ async def asking(context: Context, what: Callable[[Asked], T]) -> T:
 # -- heads
 
 
-def chosen_format(asked_for: Wanted, shared: SharedVersion, more: frozenset[str] = frozenset()) -> ResponseFormat:
+def chosen_format(options: AnswerOptions, shared: SharedVersion, more: frozenset[str] = frozenset()) -> ResponseFormat:
     """The format of an answer; `more`: features that are needed beside those of this version. 400 if there is none."""
-    found = asked_for.response_format(shared.needed | more)
+    found = options.response_format(shared.needed | more)
     if found not in shared.heads:
         raise unsupported(f"this table is given in responseformat={next(iter(shared.heads))} only")
     return found
@@ -66,14 +66,14 @@ def head(shared: SharedVersion, response_format: ResponseFormat, *, told: bool) 
     return encode_line("protocol", protocol) + encode_line("metaData", body)
 
 
-def answer_headers(asked_for: Wanted, chosen: ResponseFormat, *, end_stream: bool) -> dict[str, str]:
+def answer_headers(options: AnswerOptions, chosen: ResponseFormat, *, end_stream: bool) -> dict[str, str]:
     """What the answer says of itself, to clients that said what they can."""
     found: dict[str, str] = {}
-    if asked_for.capabilities.formats or end_stream:
+    if options.capabilities.formats or end_stream:
         said = Capabilities((chosen.value,), end_stream=True if end_stream else None)
         found[CAPABILITIES_HEADER] = said.header
-    if asked_for.id_hash is not None:
-        found[FILE_ID_HASH_HEADER] = asked_for.id_hash
+    if options.id_hash is not None:
+        found[FILE_ID_HASH_HEADER] = options.id_hash
     return found
 
 
@@ -89,7 +89,7 @@ def hints_text(request: QueryRequest) -> str | None:
     return msgspec.json.encode(given).decode()[:_HINTS_CHARACTERS] if given else None
 
 
-def signed(context: Context, asked: Asked, expires: int, now: int) -> Url:
+def signed(context: Context, asked: RequestedTable, expires: int, now: int) -> Url:
     """Paths of a table to URLs for who asked."""
     hub, caller = context.hub, context.caller
     assert caller.recipient.id is not None

@@ -10,13 +10,15 @@ import anyio
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode
-from lakeview.sharing.server import changes, files, listing, reading
+from lakeview.sharing.server import changes, files, limits, listing, reading
 from lakeview.sharing.server.access import Caller, caller_of
 from lakeview.sharing.server.audit import AuditLog, Entry
 from lakeview.sharing.server.context import Context
@@ -48,55 +50,81 @@ def application(hub: Hub) -> Starlette:
     """The server. Its audit log is written every so often, and once more when it ends."""
     prefix = hub.settings.endpoint
     routes = [
-        Route(prefix + path, _guarded(hub, action, endpoint), methods=[method])
+        Route(prefix + path, _api_endpoint(hub, action, endpoint), methods=[method])
         for path, method, action, endpoint in _ENDPOINTS
     ]
     routes.append(Route("/files/{table}/{path:path}", _files(hub), methods=["GET"]))
     handlers = {HTTPException: _http_error, 500: _bug}
-    return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers)
+    middleware = [Middleware(HeadLimits)]
+    return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers, middleware=middleware)
 
 
-def _guarded(hub: Hub, action: str, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+class HeadLimits:
+    """Refuses requests by their head alone: 505 for another version of HTTP, 431 for more than `limits` allows.
+
+    The parser limits only heads that come in several pieces; one that comes at once is of any length.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request, or have the application do it."""
+        refused = _head_refusal(scope) if scope["type"] == "http" else None
+        await (refused or self._app)(scope, receive, send)
+
+
+def _head_refusal(scope: Scope) -> Response | None:
+    if scope["http_version"] not in limits.HTTP_VERSIONS:
+        return _error(505, ErrorCode.MALFORMED_REQUEST, "this server speaks HTTP/1.1", {"Connection": "close"})
+    headers = scope["headers"]
+    size = len(scope.get("raw_path") or b"") + len(scope["query_string"]) + sum(len(k) + len(v) for k, v in headers)
+    if len(headers) > limits.HEADERS or size > limits.HEAD_BYTES:
+        return _error(431, ErrorCode.MALFORMED_REQUEST, "the request's head is too large", {"Connection": "close"})
+    return None
+
+
+def _api_endpoint(hub: Hub, action: str, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint of the API: 401 before anything else is said, then the limits, then the question."""
 
     async def handle(request: Request) -> Response:
-        hub.follow()
+        hub.reload_if_changed()
         entry = _entry(hub, request, action)
         try:
             caller = caller_of(hub, request.headers, entry.client or "")
         except Refusal as refusal:
-            return _refused(hub, entry, refusal)
+            return _refuse(hub, entry, refusal)
         entry.recipient, entry.token_id = caller.recipient.name, caller.token_id
-        return await _answered(Context(hub, request, caller, entry), endpoint)
+        return await _answer(Context(hub, request, caller, entry), endpoint)
 
     return handle
 
 
 def _files(hub: Hub) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        hub.follow()
+        hub.reload_if_changed()
         entry = _entry(hub, request, "file")
         try:
-            recipient, place, path = files.granted(hub, request)
+            recipient, place, path = files.authorize(hub, request)
             hub.file_rate.take(recipient.name)
         except Refusal as refusal:
-            return _refused(hub, entry, refusal)
+            return _refuse(hub, entry, refusal)
         entry.recipient, entry.file = recipient.name, path
         entry.share, entry.schema, entry.table = place.share.name, place.schema.name, place.table.name
         context = Context(hub, request, Caller(recipient, ""), entry)
-        return await _answered(context, lambda asked: files.file(asked, place, path))
+        return await _answer(context, lambda asked: files.file(asked, place, path))
 
     return handle
 
 
-async def _answered(context: Context, endpoint: Endpoint) -> Response:
+async def _answer(context: Context, endpoint: Endpoint) -> Response:
     try:
         response = await endpoint(context)
     except Refusal as refusal:
-        return _refused(context.hub, context.entry, refusal)
+        return _refuse(context.hub, context.entry, refusal)
     except LakeviewError as error:
         _LOG.warning("request %s: %s", context.entry.request_id, error)
-        return _refused(context.hub, context.entry, refusal_of(error))
+        return _refuse(context.hub, context.entry, refusal_of(error))
     except BaseException:  # a fault of ours, or a client that left: goes on up, but not without its row
         context.finish(500)
         raise
@@ -113,7 +141,7 @@ def _entry(hub: Hub, request: Request, action: str) -> Entry:
     return Entry(hub.now(), hub.request_id(), client, agent, action)
 
 
-def _refused(hub: Hub, entry: Entry, refusal: Refusal) -> Response:
+def _refuse(hub: Hub, entry: Entry, refusal: Refusal) -> Response:
     response = _error(refusal.status, refusal.code, refusal.message, refusal.headers)
     response.headers["X-Request-Id"] = entry.request_id
     entry.status, entry.bytes = refusal.status, len(response.body)

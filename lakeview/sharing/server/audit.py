@@ -115,22 +115,22 @@ class AuditLog:
         Compacts small files and removes old ones at intervals: `lakeview.delta.maintenance`.
         """
         with self._writing:
-            waiting = self._taken()
+            waiting = self._take_entries()
             if not waiting:
                 return 0
             try:
-                self._opened().append(pl.DataFrame([asdict(e) for e in waiting], schema=AUDIT))
+                self._open_table().append(pl.DataFrame([asdict(e) for e in waiting], schema=AUDIT))
             except (LakeviewError, OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
                 _LOG.error("the audit log cannot be written: %s", error)
                 self._table = None  # which may have been moved away: it is opened again, or made
                 with self._lock:
                     self._entries = [*waiting, *self._entries]
                 return 0
-            if maintain(self._opened(), self._clock):
+            if maintain(self._open_table(), self._clock):
                 self._table = None  # it has listed what is gone now
             return len(waiting)
 
-    def _taken(self) -> list[Entry]:
+    def _take_entries(self) -> list[Entry]:
         """What waits, the oldest first; it waits no more."""
         with self._lock:
             waiting = [*self._entries, *self._alike.values()]
@@ -140,7 +140,7 @@ class AuditLog:
             del waiting[:lost]
         return waiting
 
-    def _opened(self) -> DeltaTable:
+    def _open_table(self) -> DeltaTable:
         if self._table is None:
             try:
                 found = open_table(self._address)

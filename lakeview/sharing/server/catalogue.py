@@ -34,7 +34,7 @@ class Place:
         return f"{self.share.name}.{self.schema.name}.{self.table.name}"
 
     @property
-    def shown(self) -> str:
+    def share_key(self) -> str:
         """Its id and what is shared under it: a page token of a table is none for the view that takes its place."""
         what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()
         return f"{self.id}/{what[:12]}"
@@ -74,7 +74,7 @@ class Catalogue:
 
     def schema(self, recipient: Recipient, share: str, name: str) -> tuple[ShareEntry, SchemaEntry]:
         """One schema; 404 as above."""
-        granted = self._granted(recipient, share)
+        granted = self._granted_share(recipient, share)
         found = [] if granted is None else [c for c in granted.schemas if c.name.lower() == name.lower()]
         if granted is None or not found:
             raise not_there("Share/Schema", f"{share}/{name}")
@@ -82,7 +82,7 @@ class Catalogue:
 
     def table(self, recipient: Recipient, share: str, schema: str, name: str) -> Place:
         """One table; 404 as above."""
-        granted = self._granted(recipient, share)
+        granted = self._granted_share(recipient, share)
         for found in () if granted is None else granted.schemas:
             if granted is not None and found.name.lower() == schema.lower():
                 for table in found.tables:
@@ -99,7 +99,7 @@ class Catalogue:
         """Every table."""
         return list(self._tables.values())
 
-    def _granted(self, recipient: Recipient, name: str) -> ShareEntry | None:
+    def _granted_share(self, recipient: Recipient, name: str) -> ShareEntry | None:
         found = self._shares.get(name.lower())
         return found if found is not None and found in self.shares(recipient) else None
 

@@ -12,30 +12,30 @@ from starlette.responses import Response
 from lakeview.sharing.protocol.messages import EndStreamAction, QueryRequest, ResponseFormat
 from lakeview.sharing.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
 from lakeview.sharing.server.context import Context
-from lakeview.sharing.server.continuation import Position, opened, sealed
-from lakeview.sharing.server.lines import Url, closing, written
+from lakeview.sharing.server.continuation import Position, open_position, seal_position
+from lakeview.sharing.server.lines import Url, closing, encode_rows
 from lakeview.sharing.server.refusals import bad_parameter
-from lakeview.sharing.server.requests import ChangesRequest, Wanted, changes_request, wanted
+from lakeview.sharing.server.requests import AnswerOptions, ChangesRequest, answer_options, changes_request
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.signing import checksum
-from lakeview.sharing.server.source import ChangeBatch, ChangesWanted, CommitRow
+from lakeview.sharing.server.source import ChangeBatch, ChangeRange, CommitRow
 from lakeview.sharing.server.urls import expiry
-from lakeview.sharing.server.version_request import Asked, require_changes
+from lakeview.sharing.server.version_request import RequestedTable, require_changes
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Range:
     """A range of changes, ready to be sent."""
 
-    asked: Asked
+    target: RequestedTable
     first: SharedVersion
     heading: SharedVersion
-    wanted: ChangesWanted
+    wanted: ChangeRange
     batches: Iterator[ChangeBatch]
 
 
 @dataclass(frozen=True, slots=True)
-class _Requested:
+class _Contents:
     """What of a range is requested: the change data feed or plain adds and removes, and actions of later versions."""
 
     feed: bool
@@ -45,7 +45,7 @@ class _Requested:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """How many files are asked for at once, None for all of them; `mark`: a checksum of the request."""
+    """The number of files in one answer, None for all of them; `mark`: a checksum of the request."""
 
     most: int | None
     mark: str
@@ -56,72 +56,72 @@ async def changes(context: Context) -> Response:
     place = context.place()
     require_changes(place)
     request = changes_request(context.query)
-    asked_for = wanted(context.request.headers)
-    mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, asked_for)
-    page = opened(context, "pages", request.page_token, place.shown, mark)
+    options = answer_options(context.request.headers)
+    mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, options)
+    page = open_position(context, "pages", request.page_token, place.share_key, mark)
 
-    def found(asked: Asked) -> _Found:
-        start, end = (page.version, page.end) if page is not None else _range(asked, request)
-        requested = _Requested(True, request.historical_metadata, request.historical_protocol)
-        return _ready(context, asked, (start, end), page, asked_for, requested)
+    def found(target: RequestedTable) -> _Range:
+        start, end = (page.version, page.end) if page is not None else _range(target, request)
+        requested = _Contents(True, request.historical_metadata, request.historical_protocol)
+        return _ready(context, target, (start, end), page, options, requested)
 
     ready = await asking(context, found)
-    return _streamed(context, ready, asked_for, _Page(request.max_files, mark))
+    return _stream_response(context, ready, options, _Page(request.max_files, mark))
 
 
 async def stream_of_changes(context: Context, request: QueryRequest) -> Response:
     """POST .../query with startingVersion: the files each version added and removed, as streaming readers ask."""
     place = context.place()
-    asked_for = wanted(context.request.headers)
+    options = answer_options(context.request.headers)
     mark = checksum(
-        "stream", request.starting_version, request.ending_version, request.max_files, asked_for,
+        "stream", request.starting_version, request.ending_version, request.max_files, options,
         request.include_historical_metadata, request.include_historical_protocol,
     )  # fmt: skip
-    page = opened(context, "pages", request.page_token, place.shown, mark)
+    page = open_position(context, "pages", request.page_token, place.share_key, mark)
 
-    def found(asked: Asked) -> _Found:
+    def found(target: RequestedTable) -> _Range:
         start = request.starting_version
         assert start is not None
-        end = asked.latest if page is None else page.end
+        end = target.latest if page is None else page.end
         if page is None and request.ending_version is not None:
             end = min(end, request.ending_version)
-        requested = _Requested(
+        requested = _Contents(
             False, request.include_historical_metadata is not False, request.include_historical_protocol is not False
         )
-        return _ready(context, asked, (asked.within(start), end), page, asked_for, requested)
+        return _ready(context, target, (target.within(start), end), page, options, requested)
 
     ready = await asking(context, found)
     context.entry.hints = hints_text(request)
-    return _streamed(context, ready, asked_for, _Page(request.max_files, mark))
+    return _stream_response(context, ready, options, _Page(request.max_files, mark))
 
 
-def _range(asked: Asked, request: ChangesRequest) -> tuple[int, int]:
+def _range(target: RequestedTable, request: ChangesRequest) -> tuple[int, int]:
     start = request.starting_version
     if start is None and request.starting is not None:
-        asked.source.require_since(request.starting, asked.place.table.start_version)
-        start = asked.source.first_from(request.starting, asked.place.table.start_version)
+        target.source.require_since(request.starting, target.place.table.start_version)
+        start = target.source.first_from(request.starting, target.place.table.start_version)
     assert start is not None
-    end = asked.latest
+    end = target.latest
     if request.ending_version is not None:
         end = request.ending_version
-        if end > asked.latest:
-            raise bad_parameter(f"endingVersion {end} is after the latest available version {asked.latest}")
+        if end > target.latest:
+            raise bad_parameter(f"endingVersion {end} is after the latest available version {target.latest}")
     elif request.ending is not None:
-        end = asked.source.version_at(request.ending)
-    return asked.within(start), end
+        end = target.source.version_at(request.ending)
+    return target.within(start), end
 
 
 def _ready(
     context: Context,
-    asked: Asked,
+    target: RequestedTable,
     versions: tuple[int, int],
     page: Position | None,
-    asked_for: Wanted,
-    requested: _Requested,
-) -> _Found:
+    options: AnswerOptions,
+    requested: _Contents,
+) -> _Range:
     """What is refused before the first byte: the range, the response format, and what the first batch contains.
 
-    A fault that lies further on in the log ends the stream: with an errorMessage for clients that asked for an
+    A fault that lies further on in the log ends the stream: with an errorMessage for clients that target for an
     endStreamAction, otherwise by closing the connection before its end.
     """
     start, end = versions
@@ -130,43 +130,43 @@ def _ready(
         raise bad_parameter(f"the start version {start} is after the end version {end}")
     if end - start >= most:
         raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
-    first = asked.shared(start)
-    heading = first if requested.metadata else asked.shared(end)
-    between = asked.source.needed_between(start, end, feed=requested.feed)
-    chosen = chosen_format(asked_for, first, asked.shared(end).needed | between)
-    wanted_changes = ChangesWanted(
+    first = target.shared(start)
+    heading = first if requested.metadata else target.shared(end)
+    between = target.source.needed_between(start, end, feed=requested.feed)
+    chosen = chosen_format(options, first, target.shared(end).needed | between)
+    wanted_changes = ChangeRange(
         start,
         end,
         chosen,
-        asked_for.id_hash or chosen.value,
+        options.id_hash or chosen.value,
         feed=requested.feed,
         metadata=requested.metadata,
         protocol=requested.protocol,
         begin=CommitRow(start, 0) if page is None else page.begin(start),
     )
-    batches = asked.source.changes(wanted_changes)
+    batches = target.source.changes(wanted_changes)
     begun = next(batches, None)
-    return _Found(asked, first, heading, wanted_changes, chain([] if begun is None else [begun], batches))
+    return _Range(target, first, heading, wanted_changes, chain([] if begun is None else [begun], batches))
 
 
-def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -> Response:
-    hub, asked = context.hub, found.asked
+def _stream_response(context: Context, found: _Range, options: AnswerOptions, page: _Page) -> Response:
+    hub, target = context.hub, found.target
     now = hub.seconds()
     expires = expiry(now, hub.settings.pre_signed_url_timeout_seconds)
     limit = hub.settings.query_table_page_size_limit
     most = None if page.most is None else min(page.most, limit)
-    ends = asked_for.end_stream or page.most is not None
-    sender = _Sender(found.batches, most, signed(context, asked, expires, now), closing(expires))
+    ends = options.end_stream or page.most is not None
+    sender = _Sender(found.batches, most, signed(context, target, expires, now), closing(expires))
 
     def end() -> EndStreamAction:
         token = None
         if sender.follows is not None:
             life = hub.settings.query_table_page_token_ttl_ms // 1000
             position = Position(
-                asked.place.shown, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
+                target.place.share_key, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
                 sender.follows.row, now + life, sender.follows.version,
             )  # fmt: skip
-            token = sealed(context, "pages", position)
+            token = seal_position(context, "pages", position)
         context.entry.files = sender.sent
         return EndStreamAction(
             next_page_token=token, min_url_expiration_timestamp=expires * 1000 if sender.sent else None
@@ -180,7 +180,7 @@ def _streamed(context: Context, found: _Found, asked_for: Wanted, page: _Page) -
         head(found.heading, found.wanted.response_format, told=told),
         sender.chunks(),
         end if ends else None,
-        answer_headers(asked_for, found.wanted.response_format, end_stream=ends),
+        answer_headers(options, found.wanted.response_format, end_stream=ends),
         reads=True,
     )
 
@@ -201,19 +201,19 @@ class _Sender:
         for batch in self._batches:
             left = batch.rows.height if self._most is None else self._most - self.sent
             page = batch.rows[:left]
-            yield self._written(page, batch.between, batch.rows.height > left)
+            yield self._encode(page, batch.between, batch.rows.height > left)
             self.sent += page.height
             if batch.rows.height > left:
                 self.follows = batch.position(left)
                 return
 
-    def _written(self, rows: pl.DataFrame, between: Sequence[tuple[int, bytes]], cut: bool) -> bytes:
+    def _encode(self, rows: pl.DataFrame, between: Sequence[tuple[int, bytes]], cut: bool) -> bytes:
         """The lines of rows, and those between them; lines behind the last row of a page go with the next one."""
         parts: list[bytes] = []
         done = 0
         for at, line in between:
             if cut and at >= rows.height:
                 break
-            parts += [written(rows[done:at], self._url, self._close), line]
+            parts += [encode_rows(rows[done:at], self._url, self._close), line]
             done = at
-        return b"".join([*parts, written(rows[done:], self._url, self._close)])
+        return b"".join([*parts, encode_rows(rows[done:], self._url, self._close)])

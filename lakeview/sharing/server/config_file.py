@@ -6,7 +6,7 @@ import math
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ from lakeview.sharing.server.settings import Limits, Recipient, SchemaEntry, Set
 _NAME = re.compile(r"[^\x00-\x20\x7f/.\\?#%]{1,255}")
 _ID = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,127}")
 _PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
-_LONGEST_URL_LIFE = 86_400
+_MAX_URL_SECONDS = 86_400
 _NAMESPACE = uuid.UUID("5c8d0f0e-2b7c-5d0b-9b6a-0a6a1b3f7c11")
 
 
@@ -34,7 +34,7 @@ def read_settings(path: Path) -> tuple[Settings, list[str]]:
     except msgspec.ValidationError as error:
         raise wrong(f"{path.name}: {error}") from error
     warnings = without_unknown(path, document, Settings)
-    return checked(_placed(settings, path.parent)), warnings
+    return check_settings(_resolve_paths(settings, path.parent)), warnings
 
 
 def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
@@ -51,48 +51,58 @@ def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
         for address, name in found.select("address", "name").iter_rows()
     ]
     shares = [ShareEntry(share, schemas=[SchemaEntry("default", tables)])]
-    return checked(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))
+    return check_settings(Settings(shares=shares, recipients=[Recipient(recipient, ["*"])]))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[\x00-\x20\x7f/.\\?#%]+", "_", name.replace("/", "__")).strip("_")
 
 
-def checked(settings: Settings) -> Settings:
+def check_settings(settings: Settings) -> Settings:
     """The settings with an id on every share, table and recipient; InvalidRequestError for what cannot be served."""
+    _check_values(settings)
+    _check_amounts(settings)
+    shares = [_with_ids(share) for share in settings.shares]
+    _check_unique_shares(shares)
+    recipients = [r if r.id else msgspec.structs.replace(r, id=_id("recipient", r.name)) for r in settings.recipients]
+    _unique("recipient", (r.name for r in recipients))
+    _unique("recipient id", (r.id or "" for r in recipients))
+    shared = {s.name.lower() for s in shares}
+    for recipient in recipients:
+        _check_recipient(recipient, shared)
+    return msgspec.structs.replace(
+        settings, shares=shares, recipients=recipients, endpoint=settings.endpoint.rstrip("/")
+    )
+
+
+def _check_unique_shares(shares: Sequence[ShareEntry]) -> None:
+    _unique("share", (s.name for s in shares))
+    _unique("share id", (s.id or "" for s in shares))
+    _unique("table id", (t.id or "" for share in shares for schema in share.schemas for t in schema.tables))
+
+
+def _check_values(settings: Settings) -> None:
     if settings.version != 1:
         raise wrong(f"version {settings.version} of the configuration is not known", "write version: 1")
-    if not 60 <= settings.pre_signed_url_timeout_seconds <= _LONGEST_URL_LIFE:
-        raise wrong("preSignedUrlTimeoutSeconds must lie between 60 and 86400")
-    _check_amounts(settings)
+    if not 60 <= settings.pre_signed_url_timeout_seconds <= _MAX_URL_SECONDS:
+        raise wrong(f"preSignedUrlTimeoutSeconds must lie between 60 and {_MAX_URL_SECONDS}")
     if not settings.endpoint.startswith("/") or not 1 <= settings.query_table_page_size_limit <= 100_000:
         raise wrong("endpoint must begin with / and queryTablePageSizeLimit lie between 1 and 100000")
     if settings.public_url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", settings.public_url):
         raise wrong(f"publicUrl {settings.public_url!r} is no http or https address")
-    shares = [_with_ids(share) for share in settings.shares]
-    _unique("share", (s.name for s in shares))
-    _unique("share id", (s.id or "" for s in shares))
-    _unique("table id", (t.id or "" for share in shares for schema in share.schemas for t in schema.tables))
-    recipients = [r if r.id else msgspec.structs.replace(r, id=_id("recipient", r.name)) for r in settings.recipients]
-    _unique("recipient", (r.name for r in recipients))
-    _unique("recipient id", (r.id or "" for r in recipients))
-    names = {s.name.lower() for s in shares}
-    for recipient in recipients:
-        if not _PERSON.fullmatch(recipient.name) or BEARER.name in (
-            recipient.name.lower(),
-            (recipient.id or "").lower(),
-        ):
-            raise wrong(
-                f"{recipient.name[:80]!r} is no name for a recipient",
-                f"use at most 255 characters that can be printed; {BEARER.name} is who shows authorization.bearerToken",
-            )
-        _identified("recipient", recipient.name, recipient.id)
-        for share in recipient.shares:
-            if share != "*" and share.lower() not in names:
-                raise wrong(f"recipient {recipient.name} is granted {share}, which is no share")
-    return msgspec.structs.replace(
-        settings, shares=shares, recipients=recipients, endpoint=settings.endpoint.rstrip("/")
-    )
+
+
+def _check_recipient(recipient: Recipient, shared: Collection[str]) -> None:
+    reserved = BEARER.name in (recipient.name.lower(), (recipient.id or "").lower())
+    if reserved or not _PERSON.fullmatch(recipient.name):
+        raise wrong(
+            f"{recipient.name[:80]!r} is no name for a recipient",
+            f"use at most 255 characters that can be printed; {BEARER.name} is who shows authorization.bearerToken",
+        )
+    _check_id("recipient", recipient.name, recipient.id)
+    for share in recipient.shares:
+        if share != "*" and share.lower() not in shared:
+            raise wrong(f"recipient {recipient.name} is granted {share}, which is no share")
 
 
 def _check_amounts(settings: Settings) -> None:
@@ -110,16 +120,16 @@ def _check_amounts(settings: Settings) -> None:
 
 
 def _with_ids(share: ShareEntry) -> ShareEntry:
-    _named("share", share.name)
-    _identified("share", share.name, share.id)
+    _check_name("share", share.name)
+    _check_id("share", share.name, share.id)
     _unique(f"schema in {share.name}", (s.name for s in share.schemas))
     schemas = []
     for schema in share.schemas:
-        _named("schema", schema.name)
+        _check_name("schema", schema.name)
         _unique(f"table in {share.name}.{schema.name}", (t.name for t in schema.tables))
         for table in schema.tables:
-            _named("table", table.name)
-            _identified("table", table.name, table.id)
+            _check_name("table", table.name)
+            _check_id("table", table.name, table.id)
             if table.start_version < 0:
                 raise wrong(f"startVersion of table {table.name} is negative")
             if table.view is not None:
@@ -146,7 +156,7 @@ def _check_view(name: str, view: ViewEntry) -> None:
         raise wrong(f"view {name} names no column, or one twice")
 
 
-def _identified(kind: str, name: str, number: str | None) -> None:
+def _check_id(kind: str, name: str, number: str | None) -> None:
     if number is not None and not _ID.fullmatch(number):  # it stands in URLs, and in the name of a view's folder
         raise wrong(
             f"{number[:80]!r} is no id for {kind} {name[:80]}",
@@ -154,7 +164,7 @@ def _identified(kind: str, name: str, number: str | None) -> None:
         )
 
 
-def _named(kind: str, name: str) -> None:
+def _check_name(kind: str, name: str) -> None:
     if not _NAME.fullmatch(name) or (kind, name) == ("share", "*"):  # * grants every share
         raise wrong(
             f"{name[:80]!r} is no name for a {kind}",
@@ -168,7 +178,7 @@ def _unique(what: str, names: Iterable[str]) -> None:
             raise wrong(f"{what} {name} is there {count} times", "names are compared without case")
 
 
-def _placed(settings: Settings, folder: Path) -> Settings:
+def _resolve_paths(settings: Settings, folder: Path) -> Settings:
     """Relative places as below the configuration's folder."""
 
     def at(place: str | None) -> str | None:

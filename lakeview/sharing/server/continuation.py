@@ -31,12 +31,12 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
         return CommitRow(start if self.commit < 0 else self.commit, self.row)
 
 
-def sealed(context: Context, purpose: str, position: Position) -> str:
+def seal_position(context: Context, purpose: str, position: Position) -> str:
     """The token for a position."""
     return context.hub.sealer.seal(purpose, position)
 
 
-def opened(context: Context, purpose: str, token: str | None, table: str, checksum: str) -> Position | None:
+def open_position(context: Context, purpose: str, token: str | None, table: str, checksum: str) -> Position | None:
     """The position in a token, None without one. 400 for one that is none of ours, of another table or recipient, made
     for another request, or too old."""
     if not token:

@@ -33,12 +33,12 @@ from lakeview.sharing.server.delta_lines import (
 )
 from lakeview.sharing.server.lines import Row, delta_row, parquet_row, rows_frame, servable
 from lakeview.sharing.server.refusals import bad_parameter, not_recorded
-from lakeview.sharing.server.source import ChangeBatch, ChangesWanted, CommitRow
+from lakeview.sharing.server.source import ChangeBatch, ChangeRange, CommitRow
 
 _ROWS = 512
 
 
-def change_batches(log: ChangeLog, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+def change_batches(log: ChangeLog, wanted: ChangeRange) -> Iterator[ChangeBatch]:
     """The lines of a range, oldest first, made as they are asked for.
 
     Refused before the first batch: a range without a feed, and a reader version that rises. Refused with the batch that
@@ -62,13 +62,13 @@ def needed_between(log: ChangeLog, start: int, end: int, *, feed: bool) -> froze
     return needed | {"deletionvectors"} if log.has_vectors(start, end, feed=feed) else needed
 
 
-def _require_feed(metadata: Mapping[int, Metadata], wanted: ChangesWanted) -> None:
+def _require_feed(metadata: Mapping[int, Metadata], wanted: ChangeRange) -> None:
     for version, document in sorted(metadata.items()):
         if not records_changes(document):
             raise not_recorded(wanted.start, wanted.end, version)
 
 
-def _require_reader(protocols: Mapping[int, Protocol], wanted: ChangesWanted) -> None:
+def _require_reader(protocols: Mapping[int, Protocol], wanted: ChangeRange) -> None:
     if wanted.response_format is ResponseFormat.DELTA:
         return
     first = protocols[wanted.start].min_reader_version
@@ -86,7 +86,7 @@ class _Lines:
     def __init__(
         self,
         log: ChangeLog,
-        wanted: ChangesWanted,
+        wanted: ChangeRange,
         metadata: Mapping[int, Metadata],
         protocols: Mapping[int, Protocol],
         times: Mapping[int, int],

@@ -19,7 +19,7 @@ from lakeview.sharing.server.pruning import FileIndex
 from lakeview.sharing.server.refresh import latest_of
 from lakeview.sharing.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
 from lakeview.sharing.server.shared_version import SharedVersion
-from lakeview.sharing.server.source import ChangeBatch, ChangesWanted
+from lakeview.sharing.server.source import ChangeBatch, ChangeRange
 from lakeview.sharing.server.stats_text import stats_texts
 from lakeview.storage import Storage
 
@@ -146,7 +146,7 @@ class DeltaSource:
         """Reader features that the changes of a range need, in lower case."""
         return needed_between(self._log, start, end, feed=feed)
 
-    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+    def changes(self, wanted: ChangeRange) -> Iterator[ChangeBatch]:
         """The lines of a range of versions, oldest first."""
         return change_batches(self._log, wanted)
 

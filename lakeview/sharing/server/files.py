@@ -26,7 +26,7 @@ _TYPE = "application/octet-stream"
 _REFUSED = "the URL is not signed by this server for this file, or its time is over; ask for the table again"
 
 
-def granted(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
+def authorize(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
     """Who may read which file of which table by this URL. 403 for one that is changed, too old, or of a recipient who
     has no access any more; the answer does not say which, nor whether the file is there."""
     query = request.query_params
@@ -102,15 +102,15 @@ class _Closing:
     """Closes a file and gives the download's place back, once."""
 
     def __init__(self, opened: IO[bytes], release: object, borrower: object) -> None:
-        self._opened: IO[bytes] | None = opened
+        self._file: IO[bytes] | None = opened
         self._release = release
         self._borrower = borrower
 
     def close(self) -> None:
         """Safe to call again."""
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
             assert callable(self._release)
             self._release(self._borrower)
 

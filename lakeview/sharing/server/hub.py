@@ -20,8 +20,8 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.server.audit import AuditLog
 from lakeview.sharing.server.catalogue import Catalogue
-from lakeview.sharing.server.config_file import checked, read_settings
-from lakeview.sharing.server.limits import RateLimit
+from lakeview.sharing.server.config_file import check_settings, read_settings
+from lakeview.sharing.server.rate_limit import RateLimit
 from lakeview.sharing.server.settings import Settings
 from lakeview.sharing.server.signing import FileSigner, Keys, TokenSigner, load_keys
 from lakeview.sharing.server.sources import Sources
@@ -30,7 +30,7 @@ from lakeview.sharing.server.urls import StoreUrls
 
 T = TypeVar("T")
 _LOG = logging.getLogger("lakeview.sharing.server")
-_LOOK_EVERY = 1.0
+_CHECK_SECONDS = 1.0
 _THREADS, _LOADS, _OWN_LOADS, _COMPUTATIONS = 16, 8, 2, 2
 
 
@@ -52,10 +52,10 @@ class Hub:
     ) -> None:
         self.now = now
         self.steady = steady
-        self.catalogue = Catalogue(checked(settings))
+        self.catalogue = Catalogue(check_settings(settings))
         self._config = config
-        self._seen = self._stamp()
-        self._looked = steady()
+        self._file_stamp = self._stamp()
+        self._last_check = steady()
         self._given_tokens = tokens
         self._token_file = self._tokens_of(settings)
         self._token_fault: str | None = None
@@ -80,20 +80,20 @@ class Hub:
 
     # -- configuration
 
-    def follow(self) -> None:
+    def reload_if_changed(self) -> None:
         """Take up a changed configuration; looks at most once a second."""
-        if self._config is None or self.steady() - self._looked < _LOOK_EVERY:
+        if self._config is None or self.steady() - self._last_check < _CHECK_SECONDS:
             return
-        self._looked = self.steady()
+        self._last_check = self.steady()
         self.reload()
 
     def reload(self) -> bool:
         """Read the configuration again if its file has changed; True if it is now another."""
         with self._reading:
             stamp = self._stamp()
-            if self._config is None or stamp == self._seen:
+            if self._config is None or stamp == self._file_stamp:
                 return False
-            self._seen = stamp
+            self._file_stamp = stamp
             try:
                 settings, warnings = read_settings(self._config)
             except LakeviewError as error:

@@ -25,7 +25,7 @@ from lakeview.sharing.server.pruning import FileIndex
 from lakeview.sharing.server.refresh import latest_of
 from lakeview.sharing.server.refusals import after_latest, bad_parameter, before_earliest, not_recorded, unsupported
 from lakeview.sharing.server.shared_version import SharedVersion
-from lakeview.sharing.server.source import ChangeBatch, ChangesWanted
+from lakeview.sharing.server.source import ChangeBatch, ChangeRange
 from lakeview.sharing.server.stats_text import stats_texts
 from lakeview.storage import Storage
 
@@ -100,7 +100,7 @@ class IcebergSource:
         """None: there are no changes."""
         return frozenset()
 
-    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+    def changes(self, wanted: ChangeRange) -> Iterator[ChangeBatch]:
         """Refused: the protocol's changes are those of a Delta log."""
         if wanted.feed:
             raise not_recorded(wanted.start, wanted.end, wanted.start)

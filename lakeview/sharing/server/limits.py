@@ -1,55 +1,20 @@
-"""How much one caller may ask for: buckets that refill with time, one for each caller."""
+"""The limits of what a request may send, checked where it comes in. Limits of cost and rate are settings."""
 
 from __future__ import annotations
 
-import math
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
+HEAD_BYTES = 64 << 10
+"""The request line and all headers."""
 
-from lakeview.sharing.protocol.messages import ErrorCode
-from lakeview.sharing.server.refusals import Refusal
+HEADERS = 200
+"""Header lines; clients send about twenty."""
 
-_MOST_CALLERS = 10_000
+HTTP_VERSIONS = ("1.0", "1.1")
 
+TOKEN_CHARACTERS = 4096
+"""A bearer token."""
 
-class RateLimit:
-    """So many requests a second for each caller, with a burst. Safe to use from several threads.
+RESULTS = 500
+"""Items of one page of a listing."""
 
-    `clock` gives seconds that only ever grow.
-    """
-
-    def __init__(self, rate: float, burst: int, clock: Callable[[], float]) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def take(self, caller: str) -> None:
-        """Count one request. 429 says after how many seconds the next one will do."""
-        with self._lock:
-            left = self._now(caller)
-            if left >= 1:
-                self._put(caller, left - 1)
-                return
-            wait = math.ceil((1 - left) / self._rate)
-        raise Refusal(
-            429, ErrorCode.RESOURCE_EXHAUSTED, f"too many requests, try again in {wait} s", {"Retry-After": str(wait)}
-        )
-
-    def spent(self, caller: str) -> bool:
-        """Whether the next request would be refused; counts nothing."""
-        with self._lock:
-            return self._now(caller) < 1
-
-    def _now(self, caller: str) -> float:
-        now = self._clock()
-        left, then = self._left.get(caller, (float(self._burst), now))
-        return min(self._burst, left + (now - then) * self._rate)
-
-    def _put(self, caller: str, left: float) -> None:
-        self._left[caller] = (left, self._clock())
-        self._left.move_to_end(caller)
-        while len(self._left) > _MOST_CALLERS:
-            self._left.popitem(last=False)
+DIGITS = 19
+"""Digits of a number in a parameter, those of 2^63."""

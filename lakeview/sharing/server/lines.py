@@ -93,7 +93,7 @@ def closing(expires: int, **more: object) -> str:
     return f",{text({**more, 'expirationTimestamp': expires * 1000})[1:-1]}}}}}\n"
 
 
-def written(rows: pl.DataFrame, url: Url, close: str) -> bytes:
+def encode_rows(rows: pl.DataFrame, url: Url, close: str) -> bytes:
     """The lines of ROWS."""
     if rows.is_empty():
         return b""
@@ -108,6 +108,6 @@ def written(rows: pl.DataFrame, url: Url, close: str) -> bytes:
     return "".join(lines.to_list()).encode(errors="surrogateescape")
 
 
-def quoted(path: str) -> str:
+def quote_path(path: str) -> str:
     """A path in a URL: each segment percent-encoded once."""
     return quote(path, safe="/=-_.~", errors="surrogateescape")

@@ -38,7 +38,7 @@ RECIPIENTS = pl.Schema(
 
 
 @dataclass(frozen=True)
-class Told:
+class ShareConfiguration:
     """One configuration, as its file was when it was read. `path`: the file; `warnings`: what in it has no effect."""
 
     path: Path
@@ -46,9 +46,9 @@ class Told:
     warnings: list[str]
 
     @staticmethod
-    def read(path: str) -> Told:
+    def read(path: str) -> ShareConfiguration:
         """InvalidRequestError for a file that is no configuration."""
-        return Told(Path(path), *read_settings(Path(path)))
+        return ShareConfiguration(Path(path), *read_settings(Path(path)))
 
     @property
     def endpoint(self) -> str:

@@ -33,10 +33,10 @@ class PackedRows:
             waiting.append(row)
             height += 1
             if len(waiting) == ROWS_A_CHUNK:
-                chunks.append(_packed(waiting))
+                chunks.append(_pack(waiting))
                 waiting.clear()
         if waiting:
-            chunks.append(_packed(waiting))
+            chunks.append(_pack(waiting))
         return PackedRows(chunks, pl.int_range(height, dtype=pl.UInt32, eager=True))
 
     @property
@@ -69,7 +69,7 @@ class PackedRows:
             at = end
 
 
-def _packed(rows: Sequence[Row]) -> bytes:
+def _pack(rows: Sequence[Row]) -> bytes:
     buffer = BytesIO()
     rows_frame(rows).write_ipc_stream(buffer, compression="zstd")
     return buffer.getvalue()

@@ -21,17 +21,17 @@ from lakeview.sharing.server.answers import (
 from lakeview.sharing.server.budget import PARSING_CPU, Budget
 from lakeview.sharing.server.changes import stream_of_changes
 from lakeview.sharing.server.context import Context
-from lakeview.sharing.server.continuation import Position, opened, sealed
+from lakeview.sharing.server.continuation import Position, open_position, seal_position
 from lakeview.sharing.server.json_hints import json_condition
-from lakeview.sharing.server.lines import closing, written
+from lakeview.sharing.server.lines import closing, encode_rows
 from lakeview.sharing.server.packed_rows import PackedRows
 from lakeview.sharing.server.refusals import bad_parameter
-from lakeview.sharing.server.requests import Wanted, moment, query_request, version_number, wanted
+from lakeview.sharing.server.requests import AnswerOptions, answer_options, moment, query_request, version_number
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.signing import checksum
 from lakeview.sharing.server.sql_hints import sql_condition
 from lakeview.sharing.server.urls import expiry
-from lakeview.sharing.server.version_request import Asked, require_history
+from lakeview.sharing.server.version_request import RequestedTable, require_history
 
 
 async def version(context: Context) -> Response:
@@ -45,7 +45,7 @@ async def version(context: Context) -> Response:
         number = (await current(context)).latest
     else:
         since, first = start, place.table.start_version
-        number = await asking(context, lambda asked: asked.source.first_from(since, first))
+        number = await asking(context, lambda target: target.source.first_from(since, first))
     context.entry.version = number
     return Response(status_code=200, headers={VERSION_HEADER: str(number)})
 
@@ -59,16 +59,16 @@ async def metadata(context: Context) -> Response:
     at = moment(context.query.get("timestamp"), "timestamp")
     if number is not None and at is not None:
         raise bad_parameter("Please only provide one of: version, timestamp")
-    asked_for = wanted(context.request.headers)
+    options = answer_options(context.request.headers)
 
-    def found(asked: Asked) -> SharedVersion:
-        return asked.shared(asked.version(number, at))
+    def found(target: RequestedTable) -> SharedVersion:
+        return target.shared(target.version(number, at))
 
     shared = await asking(context, found)
-    chosen = chosen_format(asked_for, shared)
+    chosen = chosen_format(options, shared)
     body = head(shared, chosen, told=number is not None or at is not None)
     context.entry.version = shared.version
-    more = answer_headers(asked_for, chosen, end_stream=False)
+    more = answer_headers(options, chosen, end_stream=False)
     return Response(body, headers={"Content-Type": LINES, VERSION_HEADER: str(shared.version), **more})
 
 
@@ -80,25 +80,25 @@ async def query(context: Context) -> Response:
         require_history(place)
     if request.starting_version is not None:
         return await stream_of_changes(context, request)
-    asked_for = wanted(context.request.headers)
+    options = answer_options(context.request.headers)
     at = moment(request.timestamp, "timestamp")
     paged = request.max_files is not None or request.page_token is not None
     mark = checksum(
         request.predicate_hints, request.json_predicate_hints, request.limit_hint, request.version, request.timestamp,
-        request.max_files, asked_for.capabilities, asked_for.id_hash,
+        request.max_files, options.capabilities, options.id_hash,
     ) if paged else ""  # fmt: skip
-    page = opened(context, "pages", request.page_token, place.shown, mark)
-    fresh = opened(context, "refresh", request.refresh_token, place.shown, place.id)
+    page = open_position(context, "pages", request.page_token, place.share_key, mark)
+    fresh = open_position(context, "refresh", request.refresh_token, place.share_key, place.id)
     pinned = page or fresh
 
-    def found(asked: Asked) -> tuple[Asked, SharedVersion]:
-        number = asked.version(request.version, at) if pinned is None else pinned.version
-        return asked, asked.past(number)
+    def found(target: RequestedTable) -> tuple[RequestedTable, SharedVersion]:
+        number = target.version(request.version, at) if pinned is None else pinned.version
+        return target, target.past(number)
 
-    asked, shared = await asking(context, found)
+    target, shared = await asking(context, found)
     recipient = context.caller.recipient.name
-    answer = await context.hub.compute(recipient, lambda: _selected(context, shared, request, asked_for))
-    return _streamed(context, asked, answer, request, asked_for, page, mark)
+    answer = await context.hub.compute(recipient, lambda: _select_files(context, shared, request, options))
+    return _stream_response(context, target, answer, request, options, page, mark)
 
 
 # -- files
@@ -113,11 +113,11 @@ class _Answer:
     rows: PackedRows
 
 
-def _selected(context: Context, shared: SharedVersion, request: QueryRequest, asked_for: Wanted) -> _Answer:
+def _select_files(context: Context, shared: SharedVersion, request: QueryRequest, options: AnswerOptions) -> _Answer:
     """Hints first, then the limit; both spare whole files only."""
     settings = context.hub.settings
-    chosen = chosen_format(asked_for, shared)
-    rows = shared.rows(chosen, asked_for.id_hash or chosen.value)
+    chosen = chosen_format(options, shared)
+    rows = shared.rows(chosen, options.id_hash or chosen.value)
     conditions, parsing = [], Budget(PARSING_CPU)
     if request.predicate_hints and settings.evaluate_predicate_hints:
         conditions.append(sql_condition(request.predicate_hints, shared.schema, parsing))
@@ -129,12 +129,12 @@ def _selected(context: Context, shared: SharedVersion, request: QueryRequest, as
     return _Answer(shared, chosen, rows)
 
 
-def _streamed(
+def _stream_response(
     context: Context,
-    asked: Asked,
+    target: RequestedTable,
     answer: _Answer,
     request: QueryRequest,
-    asked_for: Wanted,
+    options: AnswerOptions,
     page: Position | None,
     mark: str,
 ) -> Response:
@@ -144,27 +144,29 @@ def _streamed(
     paged = request.max_files is not None or request.page_token is not None
     start = 0 if page is None else page.row
     rows = answer.rows.slice(start, min(request.max_files or most, most)) if paged else answer.rows
-    ends = asked_for.end_stream or paged or request.include_refresh_token
+    ends = options.end_stream or paged or request.include_refresh_token
     now = hub.seconds()
     expires = expiry(now, hub.settings.pre_signed_url_timeout_seconds)
-    url = signed(context, asked, expires, now)
+    url = signed(context, target, expires, now)
     close = closing(expires, **_when(shared) if told else {})
 
     def chunks() -> Iterator[bytes]:
         for part in rows.frames():
-            yield written(part, url, close)
+            yield encode_rows(part, url, close)
 
     def end() -> EndStreamAction:
         def token(purpose: str, row: int, life: int, check: str) -> str:
             who, until = context.caller.recipient.name, now + life // 1000
-            return sealed(context, purpose, Position(asked.place.shown, who, check, shared.version, -1, row, until))
+            return seal_position(
+                context, purpose, Position(target.place.share_key, who, check, shared.version, -1, row, until)
+            )
 
         row = start + rows.height
         follows = row < answer.rows.height
         settings = hub.settings
         return EndStreamAction(
             next_page_token=token("pages", row, settings.query_table_page_token_ttl_ms, mark) if follows else None,
-            refresh_token=token("refresh", 0, settings.refresh_token_ttl_ms, asked.place.id)
+            refresh_token=token("refresh", 0, settings.refresh_token_ttl_ms, target.place.id)
             if request.include_refresh_token
             else None,
             min_url_expiration_timestamp=expires * 1000 if rows.height else None,
@@ -178,7 +180,7 @@ def _streamed(
         head(shared, answer.response_format, told=told),
         chunks(),
         end if ends else None,
-        answer_headers(asked_for, answer.response_format, end_stream=ends),
+        answer_headers(options, answer.response_format, end_stream=ends),
     )
 
 

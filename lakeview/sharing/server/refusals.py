@@ -44,7 +44,7 @@ def bad_parameter(message: str) -> Refusal:
 def before_earliest(earliest: datetime) -> Refusal:
     """400: a timestamp before the earliest version. The first sentence is the phrase that clients match."""
     return bad_parameter(
-        f"Please use a timestamp greater than or equal to {_written(earliest)}: "
+        f"Please use a timestamp greater than or equal to {_iso_text(earliest)}: "
         "the timestamp is before the earliest version available"
     )
 
@@ -52,7 +52,7 @@ def before_earliest(earliest: datetime) -> Refusal:
 def after_latest(latest: datetime) -> Refusal:
     """400: a timestamp after the latest version. The first sentence is the phrase that clients match."""
     return bad_parameter(
-        f"Please use a timestamp less than or equal to {_written(latest)}: "
+        f"Please use a timestamp less than or equal to {_iso_text(latest)}: "
         "the timestamp is after the latest available version"
     )
 
@@ -64,7 +64,7 @@ def not_recorded(start: int, end: int, version: int) -> Refusal:
     )
 
 
-def _written(timestamp: datetime) -> str:
+def _iso_text(timestamp: datetime) -> str:
     return f"{timestamp:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
@@ -97,7 +97,7 @@ def forbidden(message: str) -> Refusal:
     return Refusal(403, ErrorCode.PERMISSION_DENIED, message)
 
 
-_TOLD: tuple[tuple[type[LakeviewError], int, str, str], ...] = (
+_REFUSALS: tuple[tuple[type[LakeviewError], int, str, str], ...] = (
     (DataFileMissingError, 400, _INVALID, "table files missing"),
     (VersionNotFoundError, 400, _INVALID, "the table has no such version any more"),
     (NotATableError, 400, _INVALID, "table files missing: there is no table where the provider says there is one"),
@@ -116,7 +116,7 @@ _TOLD: tuple[tuple[type[LakeviewError], int, str, str], ...] = (
 
 def refusal_of(error: LakeviewError) -> Refusal:
     """Our own errors over a table as an answer: the kind is told, never a path."""
-    for kind, status, code, message in _TOLD:
+    for kind, status, code, message in _REFUSALS:
         if isinstance(error, kind):
             headers = {"Retry-After": "5"} if status == 503 else None
             return Refusal(status, code, f"{message} ({error.kind})", headers)

@@ -17,11 +17,10 @@ from lakeview.sharing.protocol.messages import (
     ResponseFormat,
     parse_capabilities,
 )
+from lakeview.sharing.server import limits
 from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed, unsupported
 
 BODY_BYTES = 2 << 20
-MOST_RESULTS = 500
-_LONGEST_NUMBER = 19
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SPELLINGS = tuple((f.encode_name, (f.name, f.encode_name)) for f in msgspec.structs.fields(QueryRequest))
 """Each field of a query, and its keys in the order of their weight: snake_case, then camelCase."""
@@ -44,7 +43,7 @@ class ChangesRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AnswerOptions:
     """How an answer is to be written: what the client's headers say."""
 
     capabilities: Capabilities
@@ -52,7 +51,7 @@ class Wanted:
 
     @property
     def end_stream(self) -> bool:
-        """Whether the client asked for an endStreamAction."""
+        """True if the client asks for an endStreamAction."""
         return bool(self.capabilities.end_stream)
 
     def response_format(self, needed: frozenset[str]) -> ResponseFormat:
@@ -60,10 +59,10 @@ class Wanted:
 
         400 if the client takes none that we have, or lacks what the table needs.
         """
-        asked = self.capabilities.formats
-        known = [ResponseFormat(f) for f in asked if f in _FORMATS]
-        if asked and not known:
-            raise bad_parameter(f"responseformat {', '.join(asked)[:100]} is not supported; use parquet or delta")
+        formats = self.capabilities.formats
+        known = [ResponseFormat(f) for f in formats if f in _FORMATS]
+        if formats and not known:
+            raise bad_parameter(f"responseformat {', '.join(formats)[:100]} is not supported; use parquet or delta")
         if not needed:
             return known[0] if len(known) == 1 else ResponseFormat.PARQUET
         names = ", ".join(sorted(needed))
@@ -79,14 +78,14 @@ class Wanted:
         return ResponseFormat.DELTA
 
 
-def wanted(headers: Mapping[str, str]) -> Wanted:
+def answer_options(headers: Mapping[str, str]) -> AnswerOptions:
     """What the headers ask for. 400 for an unknown scheme of file ids."""
     id_hash = headers.get(FILE_ID_HASH_HEADER)
     if id_hash is not None:
         if id_hash.lower() not in _FORMATS:
             raise bad_parameter(f"Unsupported fileidhash: '{id_hash[:100]}'")
         id_hash = id_hash.lower()
-    return Wanted(parse_capabilities(headers.get(CAPABILITIES_HEADER)), id_hash)
+    return AnswerOptions(parse_capabilities(headers.get(CAPABILITIES_HEADER)), id_hash)
 
 
 # -- query strings
@@ -95,9 +94,9 @@ def wanted(headers: Mapping[str, str]) -> Wanted:
 def page_of(query: Mapping[str, str]) -> tuple[int, str | None]:
     """maxResults and pageToken of a listing. 400 for a number outside 0 to 500."""
     text = query.get("maxResults")
-    most = MOST_RESULTS if text is None else number(text, "maxResults")
-    if most is None or not 0 <= most <= MOST_RESULTS:
-        raise bad_parameter(f"Acceptable values of 'maxResults' are 0 to {MOST_RESULTS}, inclusive.")
+    most = limits.RESULTS if text is None else number(text, "maxResults")
+    if most is None or not 0 <= most <= limits.RESULTS:
+        raise bad_parameter(f"Acceptable values of 'maxResults' are 0 to {limits.RESULTS}, inclusive.")
     return most, query.get("pageToken") or None
 
 
@@ -106,7 +105,7 @@ def number(text: str | None, name: str) -> int | None:
     if text is None or text == "":
         return None
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal()) or len(digits) > _LONGEST_NUMBER or int(digits) >= 2**63:
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > limits.DIGITS or int(digits) >= 2**63:
         raise bad_parameter(f"Not a numeric value: {name}")
     return int(text)
 

@@ -15,9 +15,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.server.app import application
 from lakeview.sharing.server.hub import Hub
+from lakeview.sharing.server.limits import HEAD_BYTES
 from lakeview.sharing.server.settings import Settings
 
-_HEAD_BYTES = 64 << 10
 _KEEP_ALIVE = 30
 _SWITCH_SECONDS = 0.001
 _SHUTDOWN = 10  # seconds that answers under way may take once the server is to end
@@ -26,15 +26,15 @@ _SHUTDOWN = 10  # seconds that answers under way may take once the server is to 
 class ImpatientProtocol(H11Protocol):
     """Closes connections on which nothing happens: uvicorn itself waits for ever.
 
-    Every `patience` seconds each is looked at. One that has not asked, or has not asked again since the last look, is
-    closed; one that is being closed and whose reader still takes nothing is cut.
+    Each is checked every `patience` seconds. One without a request, or without another request since the last check, is
+    closed; one that is closing and whose reader still takes nothing is aborted.
     """
 
     patience = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own type
         super().connection_made(transport)
-        self._seen: object = None
+        self._last_cycle: object = None
         self._ending = False
         self._waiting = self.loop.call_later(self.patience, self._look)
 
@@ -43,16 +43,16 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        asked: Any = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
+        cycle: Any = self.cycle  # uvicorn says that it is always there, and it is not until somebody asks
         if self.transport.is_closing():
             if self._ending:  # what is left to send would be held as long as the reader likes
                 self.transport.abort()
                 return
             self._ending = True
-        elif (asked is None or asked.response_complete) and asked is self._seen:
+        elif (cycle is None or cycle.response_complete) and cycle is self._last_cycle:
             self.transport.close()
             self._ending = True
-        self._seen = asked
+        self._last_cycle = cycle
         self._waiting = self.loop.call_later(self.patience, self._look)
 
 
@@ -97,7 +97,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
         forwarded_allow_ips=settings.trusted_proxies or None,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_SHUTDOWN,
-        h11_max_incomplete_event_size=_HEAD_BYTES,
+        h11_max_incomplete_event_size=HEAD_BYTES,
         **tls,
     )
 

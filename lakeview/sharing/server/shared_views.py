@@ -28,7 +28,7 @@ from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.refresh import latest_of
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
 from lakeview.sharing.server.shared_version import SharedVersion
-from lakeview.sharing.server.source import ChangeBatch, ChangesWanted
+from lakeview.sharing.server.source import ChangeBatch, ChangeRange
 from lakeview.storage import Storage
 
 _APPLICATION = "lakeview-view"
@@ -65,7 +65,7 @@ class ViewSource:
         words = repr((entry.view.columns, entry.view.where, base.address))
         name = f"{entry.id}-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
         self._address = f"{folder.rstrip('/')}/{name}" if "://" in folder else str(Path(folder) / name)
-        self._copy = _opened(self._address)
+        self._copy = _open_copy(self._address)
         self._shared: DeltaSource | None = None
         self.refresh()
 
@@ -82,16 +82,16 @@ class ViewSource:
     def refresh(self) -> int:
         """Copy what is selected if the base has another version; the copy's latest version."""
         version = latest_of(self._base)
-        if self._copy is not None and self._held() != version:
+        if self._copy is not None and self._copied_version() != version:
             latest_of(self._copy)  # another process of this server may have copied it
-        if self._copy is None or self._held() != version:
-            self._copied(version)
+        if self._copy is None or self._copied_version() != version:
+            self._copy_version(version)
         if self._shared is None:
             assert self._copy is not None
             self._shared = DeltaSource(self._copy)
         return self._shared.refresh()
 
-    def _held(self) -> int | None:
+    def _copied_version(self) -> int | None:
         assert self._copy is not None
         known = dict(self._copy.snapshot().transactions.select("app_id", "version").iter_rows())
         return known.get(self._application(self._base.latest_version))
@@ -100,7 +100,7 @@ class ViewSource:
         """Under which name the copy says what it holds: a base that was deleted and made anew has another id."""
         return f"{_APPLICATION}-{self._base.snapshot(version).id}"
 
-    def _copied(self, version: int) -> None:
+    def _copy_version(self, version: int) -> None:
         """Make the copy of a version, unless another process of this server is first: what it copies will do."""
         for last in (False, False, True):
             try:
@@ -109,24 +109,24 @@ class ViewSource:
             except CommitConflictError:
                 if last:
                     raise
-                self._copy = _opened(self._address)  # it may be there by now, with or without its rows
+                self._copy = _open_copy(self._address)  # it may be there by now, with or without its rows
                 self._shared = None
         assert self._copy is not None
         self._copy.refresh()
         if self._copy.latest_version % _TIDY_EVERY == 0:
             delete_old(self._copy, self._clock)
-            self._copy, self._shared = _opened(self._address), None
+            self._copy, self._shared = _open_copy(self._address), None
 
     def _materialise(self, version: int) -> None:
         schema = self._base.snapshot(version).schema
-        wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected(schema, self._view)))
+        wanted = Schema(tuple(replace(public_field(f), nullable=True) for f in _selected_fields(schema, self._view)))
         frame = self._selected_rows(version, schema, wanted.names)
         if self._copy is None:
             self._copy = create_table(self._address, wanted, engine=_ENGINE, clock=self._clock)
         with self._copy.transaction(
             "WRITE", parameters={"mode": "Overwrite"}, engine=_ENGINE, clock=self._clock
         ) as txn:  # which begins with the latest version
-            if self._held() == version:
+            if self._copied_version() == version:
                 return
             txn.remove()
             if txn.schema != wanted:
@@ -179,12 +179,12 @@ class ViewSource:
         """Reader features that the changes of a range of the copy need."""
         return self._source.needed_between(start, end, feed=feed)
 
-    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+    def changes(self, wanted: ChangeRange) -> Iterator[ChangeBatch]:
         """The lines of a range of the copy's versions."""
         return self._source.changes(wanted)
 
 
-def _opened(address: str) -> DeltaTable | None:
+def _open_copy(address: str) -> DeltaTable | None:
     try:
         found = open_table(address)
     except NotATableError:
@@ -192,7 +192,7 @@ def _opened(address: str) -> DeltaTable | None:
     return found if isinstance(found, DeltaTable) else None
 
 
-def _selected(schema: Schema, view: ViewEntry) -> list[Field]:
+def _selected_fields(schema: Schema, view: ViewEntry) -> list[Field]:
     if view.columns is None:
         return list(schema)
     if missing := [c for c in view.columns if c not in schema]:

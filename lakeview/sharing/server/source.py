@@ -23,7 +23,7 @@ class CommitRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesWanted:
+class ChangeRange:
     """Which changes, and how they are written. `start` and `end` are both included.
 
     `feed`: recorded change files take the place of a version's own files, and each version must have recorded changes.
@@ -94,5 +94,5 @@ class Source(Protocol):
     def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
         """Reader features that the changes of a range need, in lower case: what lives only inside it among them."""
 
-    def changes(self, wanted: ChangesWanted) -> Iterator[ChangeBatch]:
+    def changes(self, wanted: ChangeRange) -> Iterator[ChangeBatch]:
         """The lines of a range of versions, oldest first."""

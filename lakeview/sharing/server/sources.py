@@ -1,4 +1,4 @@
-"""Entries of the configuration to open tables: each opened once, on first use, forgotten when it is shared no more."""
+"""The open tables of the configuration: each is opened once, on first use, and closed when it is shared no more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakeview.sharing.server.source import Source
 from lakeview.storage.byte_cache import ByteBoundedCache
 
 
-class Opened:
+class TableHandle:
     """One shared table at run time. `turn`: only one request at a time looks for new versions, so that a slow store
     holds one thread and no other table; `loading`: only one at a time loads a version. A request for the table's
     version waits for the first of them only."""
@@ -36,12 +36,12 @@ class Opened:
 
 
 class Sources:
-    """The open tables. Versions that were asked for are kept, so many bytes of them."""
+    """The open tables, and a cache of their versions that is bounded in bytes."""
 
     def __init__(self, settings: Settings, clock: Clock = system_clock) -> None:
         self._clock = clock
-        self._opened: dict[str, Opened] = {}
-        # by the open table, not by its id: one that lies elsewhere now, or was made anew, has the same id
+        self._handles: dict[str, TableHandle] = {}
+        # by the open table, not by its id: one that was moved or recreated has the same id
         self._versions: ByteBoundedCache[tuple[Source, int], SharedVersion] = ByteBoundedCache(
             settings.cache_bytes, lambda version: version.size, growing=True
         )
@@ -49,43 +49,43 @@ class Sources:
         self._settings = settings
 
     def configure(self, settings: Settings) -> None:
-        """Take up changed settings: tables that are shared otherwise than before are opened again."""
+        """Take up changed settings: tables whose entries changed are opened again."""
         entries = {t.id: t for s in settings.shares for c in s.schemas for t in c.tables}
         with self._lock:
             self._settings = settings
-            self._opened = {k: o for k, o in self._opened.items() if entries.get(k) == o.entry}
+            self._handles = {k: o for k, o in self._handles.items() if entries.get(k) == o.entry}
 
-    def of(self, entry: TableEntry) -> Opened:
-        """The table of an entry, not yet opened perhaps."""
+    def of(self, entry: TableEntry) -> TableHandle:
+        """The table of an entry, which may not be open yet."""
         assert entry.id is not None
         with self._lock:
-            found = self._opened.get(entry.id)
+            found = self._handles.get(entry.id)
             if found is None or found.entry != entry:
-                found = self._opened[entry.id] = Opened(entry)
+                found = self._handles[entry.id] = TableHandle(entry)
             return found
 
-    def open(self, opened: Opened) -> Source:
+    def open(self, handle: TableHandle) -> Source:
         """Open a table on first use; blocks. Errors of `lakeview.model.errors`."""
-        with opened.opening:
-            if opened.source is None:
-                opened.source = self._open(opened.entry)
-            return opened.source
+        with handle.opening:
+            if handle.source is None:
+                handle.source = self._open(handle.entry)
+            return handle.source
 
-    def current(self, opened: Opened) -> tuple[Source, int]:
-        """An open table and its latest version by now; blocks. One that was deleted and made anew is opened anew.
+    def current(self, handle: TableHandle) -> tuple[Source, int]:
+        """An open table and its latest version by now; blocks. One that was deleted and recreated is opened again.
 
         Errors of `lakeview.model.errors`.
         """
-        source = self.open(opened)
+        source = self.open(handle)
         try:
             return source, source.refresh()
         except CorruptTableError as error:
             if error.kind != ANOTHER_TABLE:
                 raise
-        with opened.opening:
-            if opened.source is source:
-                opened.source = None
-        source = self.open(opened)
+        with handle.opening:
+            if handle.source is source:
+                handle.source = None
+        source = self.open(handle)
         return source, source.refresh()
 
     def _open(self, entry: TableEntry) -> Source:
@@ -100,7 +100,7 @@ class Sources:
         raise unsupported(f"tables of format {table.format} cannot be shared")
 
     def version(self, source: Source, version: int) -> SharedVersion:
-        """One version of an open table, loaded or remembered; blocks."""
+        """One version of an open table, loaded or from the cache; blocks."""
         found = self._versions.get((source, version))
         if found is None:
             found = source.at(version)

@@ -53,18 +53,18 @@ async def lines(
     """The head at once, then each chunk, made in a thread; at last what `end` tells, where an end was agreed on."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS) if gzip else None
 
-    def packed(data: bytes, *, flush: bool = False) -> bytes:
+    def compress(data: bytes, *, flush: bool = False) -> bytes:
         if packer is None:
             return data
         return packer.compress(data) + (packer.flush(zlib.Z_SYNC_FLUSH) if flush else b"")
 
-    def following() -> bytes | None:
+    def next_line() -> bytes | None:
         chunk = next(chunks, None)
-        return None if chunk is None else packed(chunk)
+        return None if chunk is None else compress(chunk)
 
-    yield packed(head, flush=True)
+    yield compress(head, flush=True)
     try:
-        while (chunk := await work(following)) is not None:
+        while (chunk := await work(next_line)) is not None:
             if chunk:
                 yield chunk
     except (LakeviewError, Refusal) as error:
@@ -72,10 +72,10 @@ async def lines(
             raise BrokenStreamError(str(error)) from error
         told = error if isinstance(error, Refusal) else refusal_of(error)
         last = EndStreamAction(error_message=told.message, http_status_error_code=told.status)
-        yield packed(encode_line("endStreamAction", last))
+        yield compress(encode_line("endStreamAction", last))
     else:
         if end is not None:
-            yield packed(encode_line("endStreamAction", end()))
+            yield compress(encode_line("endStreamAction", end()))
     if packer is not None:
         yield packer.flush()
 

@@ -74,7 +74,7 @@ class TokenFile:
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: tuple[int, int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._tokens: tuple[Token, ...] = ()
         self._fault: str | None = None
 
@@ -90,15 +90,15 @@ class TokenFile:
         try:
             stat = os.stat(self._path)
         except FileNotFoundError:
-            self._seen, self._tokens, self._fault = None, (), None
+            self._stamp, self._tokens, self._fault = None, (), None
             return ()
         except OSError as error:
             raise self._broken(str(error)) from error
         seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        if seen != self._seen:
-            self._seen, self._fault = seen, None
+        if seen != self._stamp:
+            self._stamp, self._fault = seen, None
             try:
-                self._tokens = _told_apart(msgspec.json.decode(self._path.read_bytes(), type=_Book).tokens)
+                self._tokens = _with_unique_ids(msgspec.json.decode(self._path.read_bytes(), type=_Book).tokens)
             except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
                 self._fault = str(error)
         if self._fault is not None:
@@ -161,7 +161,7 @@ class TokenFile:
     def _write(self, tokens: Sequence[Token]) -> None:
         data = msgspec.json.format(msgspec.json.encode(_Book(tokens=list(tokens))), indent=2)
         rewrite_privately(self._path, data)
-        self._seen = None
+        self._stamp = None
 
 
 def _new(recipient: str, now: datetime, life: timedelta | None) -> tuple[str, Token]:
@@ -176,7 +176,7 @@ def _ending(token: Token, now: datetime, end: datetime, ended: Collection[str]) 
     return msgspec.structs.replace(token, expires=end if token.expires is None else min(token.expires, end))
 
 
-def _told_apart(tokens: list[Token]) -> tuple[Token, ...]:
+def _with_unique_ids(tokens: list[Token]) -> tuple[Token, ...]:
     """Tokens that are each there once. A copied entry would leave open whose a token is, or whether it was revoked."""
     for what, values in (("id", [t.id for t in tokens]), ("sha256", [t.sha256 for t in tokens])):
         if twice := [value for value, count in Counter(values).items() if count > 1]:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from lakeview.sharing.server.lines import Url, quoted
+from lakeview.sharing.server.lines import Url, quote_path
 from lakeview.sharing.server.signing import FileSigner, Grant
 from lakeview.storage import Storage
 
@@ -17,21 +17,21 @@ class StoreUrls:
     """URLs that stores signed, remembered while they are fresh: signing one costs half a millisecond in boto3."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, int], str] = OrderedDict()
+        self._urls: OrderedDict[tuple[str, str, int], str] = OrderedDict()
         self._lock = threading.Lock()
 
     def url(self, storage: Storage, path: str, expires: int, seconds: int) -> str | None:
         """The URL of a file; None if the store signs none. `expires` is the same moment for all of one window."""
         key = (storage.root, path, expires)
         with self._lock:
-            if key in self._known:
-                return self._known[key]
+            if key in self._urls:
+                return self._urls[key]
         found = storage.signed_url(path, seconds)
         if found is not None:
             with self._lock:
-                self._known[key] = found
-                while len(self._known) > _REMEMBERED:
-                    self._known.popitem(last=False)
+                self._urls[key] = found
+                while len(self._urls) > _REMEMBERED:
+                    self._urls.popitem(last=False)
         return found
 
 
@@ -48,7 +48,7 @@ def url_of(storage: Storage, signer: FileSigner, grant: Grant, base: str, now: i
     def ours(paths: Sequence[str]) -> list[str]:
         start = f"{base}/files/{grant.table}/"
         queries = signer.queries(grant, paths)
-        return [start + quoted(path) + query for path, query in zip(paths, queries, strict=True)]
+        return [start + quote_path(path) + query for path, query in zip(paths, queries, strict=True)]
 
     def theirs(paths: Sequence[str]) -> list[str]:
         assert in_store is not None

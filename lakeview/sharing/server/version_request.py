@@ -36,7 +36,7 @@ def _history_shared(place: Place) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedTable:
     """A table as one request sees it: open, and its latest version at that moment. All methods block."""
 
     place: Place
@@ -45,10 +45,9 @@ class Asked:
     latest: int
 
     @staticmethod
-    def of(place: Place, sources: Sources) -> Asked:
+    def of(place: Place, sources: Sources) -> RequestedTable:
         """Open the table and look for newer versions. Errors of `lakeview.model.errors`."""
-        opened = sources.of(place.table)
-        return Asked(place, sources, *sources.current(opened))
+        return RequestedTable(place, sources, *sources.current(sources.of(place.table)))
 
     def version(self, version: int | None, moment: datetime | None) -> int:
         """The version that a number or a timestamp asks for, the latest without either. 400 outside what is shared."""
@@ -64,11 +63,11 @@ class Asked:
         return version
 
     def shared(self, version: int) -> SharedVersion:
-        """One version, loaded or remembered."""
+        """One version, loaded or from the cache."""
         return self.sources.version(self.source, version)
 
     def past(self, version: int) -> SharedVersion:
-        """One version whose data files are all there still. 400 if some are gone."""
+        """One version whose data files all exist. 400 if some are gone."""
         if version != self.latest:
             self.source.require_files(version)
         return self.shared(version)

@@ -9,7 +9,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal
-from lakeview.sharing.server.sources import Opened
+from lakeview.sharing.server.sources import TableHandle
 
 _LOG = logging.getLogger("lakeview.sharing.server")
 
@@ -21,16 +21,16 @@ async def load_ahead(hub: Hub) -> None:
     """
     for place in list(hub.catalogue.tables())[: hub.settings.load_ahead]:
         if place.table.view is None:
-            opened = hub.sources.of(place.table)
-            async with opened.turn, opened.loading:
-                await hub.work(partial(_load, hub, opened))
+            handle = hub.sources.of(place.table)
+            async with handle.turn, handle.loading:
+                await hub.work(partial(_load, hub, handle))
 
 
-def _load(hub: Hub, opened: Opened) -> None:
+def _load(hub: Hub, handle: TableHandle) -> None:
     try:
-        source, latest = hub.sources.current(opened)
+        source, latest = hub.sources.current(handle)
         shared = hub.sources.version(source, latest)
         form = ResponseFormat.DELTA if shared.needed else ResponseFormat.PARQUET
         shared.rows(form, form.value)
     except (LakeviewError, Refusal) as error:
-        _LOG.info("table %s is not loaded ahead: %s", opened.entry.name, error)
+        _LOG.info("table %s is not loaded ahead: %s", handle.entry.name, error)
