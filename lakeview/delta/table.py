@@ -24,7 +24,7 @@ from lakeview.delta.data.statistics import physical_leaves, string_prefix, table
 from lakeview.delta.features import check_readable, column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
-from lakeview.delta.log.log_listing import listed_log
+from lakeview.delta.log.listing import listed_log
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.replay import Replay

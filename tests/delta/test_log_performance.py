@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
@@ -18,7 +19,7 @@ from lakeview.delta.log.checkpoints import Checkpoint, LastListing
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.table import DeltaTable
 from lakeview.storage import open_storage
-from tests.builders.actions import add, metadata, protocol
+from tests.builders.actions import add, info, metadata, protocol
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
 from tests.builders.stores import FarStorage
 
@@ -192,3 +193,37 @@ def test_reading_a_log_brings_no_pandas(history: DeltaHistory) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def copied(history: DeltaHistory) -> DeltaHistory:
+    """A year of commits, all files of one time; a checkpoint near the end, and its hint."""
+    moment = datetime(2027, 1, 1, tzinfo=UTC)
+    for month in range(1, 13):
+        written_at = info(timestamp=int(datetime(2026, month, 1, tzinfo=UTC).timestamp() * 1000))
+        first = [protocol(), metadata()] if month == 1 else []
+        history.commit(written_at, *first, add(str(month)), at=moment)
+    return history.checkpoint(9).hint({"version": 9})
+
+
+@pytest.mark.parametrize("hint", [{"version": 9}, {"version": 99}, b"garbage", None], ids=str)
+def test_opening_lists_the_log_from_the_checkpoint_that_the_hint_names(history: DeltaHistory, hint: object) -> None:
+    copied(history)
+    if hint is None:
+        history.remove("_delta_log/_last_checkpoint")
+    else:
+        history.hint(hint)
+    log = TableLog(open_storage(history.address))
+    assert log.is_partial == (hint == {"version": 9})
+    assert [c.version for c in log.listed_commits()] == list(range(9 if log.is_partial else 0, 12))
+    assert (log.latest, log.segment(11).commits) == (11, range(10, 12))
+    assert log.versions() == list(range(12))
+    assert not log.is_partial
+
+
+def test_a_time_is_the_same_whether_or_not_the_log_was_listed_whole(history: DeltaHistory) -> None:
+    """A copy gave every file one time: of the commits after the checkpoint alone that cannot be seen."""
+    table = lv.open_table(copied(history).address)
+    assert isinstance(table, DeltaTable)
+    early = table.snapshot().timestamp
+    assert early == datetime(2026, 12, 1, tzinfo=UTC)
+    assert table.history()["timestamp"][0] == early

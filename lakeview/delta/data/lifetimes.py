@@ -1,18 +1,17 @@
-"""The lives of files together with their statistics, for what is to be told of every version at once."""
+"""The lifetimes of files with their statistics, for views of every version at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from lakeview.delta.data.statistics import Leaf, LeafStatistics
-from lakeview.delta.log.actions import DeletionVectorDescriptor
-from lakeview.delta.log.commits import parse_lines
-from lakeview.delta.log.file_lines import unique_id
+from lakeview.delta.log.file_lines import log_lines, stats_of, unique_id
 from lakeview.delta.log.log_segment import CheckpointFiles
-from lakeview.delta.log.paths import commit_name, decoded_paths
+from lakeview.delta.log.paths import decoded_paths
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import leaf_name
@@ -20,21 +19,6 @@ from lakeview.model.schema import leaf_name
 _BATCH = 8_192
 _IDENTITY = ["added", "path", "deletion_vector"]
 _TEXTS = pl.Schema({"added": pl.Int64(), "path": pl.String(), "deletion_vector": pl.String(), "stats": pl.String()})
-
-
-class _Add(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Of an add what says which file it is, and its statistics document; everything else is passed over."""
-
-    path: str
-    stats: str | None = None
-    deletion_vector: DeletionVectorDescriptor | None = None
-
-
-class _Line(msgspec.Struct, frozen=True, gc=False):
-    add: _Add | None = None
-
-
-_LINES = msgspec.json.Decoder(_Line)
 
 
 def with_statistics(
@@ -53,9 +37,9 @@ def with_statistics(
     first = next((files.version for added, files in bases if added is None), -1)
     parts = [_read(reader, adds) for adds in _adds(log, first)]
     parts += [_base(log, added, files, reader) for added, files in bases] or [_nothing(reader)]
-    told = pl.concat(parts).unique(_IDENTITY, keep="last")
-    found = lives.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
-    fields = found["statistics"].struct.unnest().get_columns()[1:]
+    statistics = pl.concat(parts).unique(_IDENTITY, keep="last")
+    joined = lives.join(statistics, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
+    fields = joined["statistics"].struct.unnest().get_columns()[1:]
     columns = {leaf_name(path): field for (path, _, _), field in zip(leaves, fields, strict=True)}
     if not columns:
         return lives
@@ -82,28 +66,20 @@ def _base(log: TableLog, added: int | None, files: CheckpointFiles, reader: Leaf
 
 
 def _adds(log: TableLog, above: int) -> Iterator[pl.DataFrame]:
-    """Every add of the commits above a version, some at a time; a commit that is corrupt tells nothing."""
-    versions: list[int] = []
-    found: list[_Add] = []
+    """Every add of the commits above a version, some at a time; a corrupt commit adds nothing."""
+    columns: dict[str, list[Any]] = {name: [] for name in _TEXTS}
     for version, data in log.each_bytes([v for v in log.versions() if v > above]):
         try:
-            adds = [line.add for line in parse_lines(_LINES, data, commit_name(version)) if line.add is not None]
-        except CorruptTableError:
+            adds = [line.add for line in log_lines(data, version) if line.add is not None]
+            texts = [stats_of(add) for add in adds]
+        except (CorruptTableError, msgspec.DecodeError):
             continue
-        versions += [version] * len(adds)
-        found += adds
-        if len(found) >= _BATCH:
-            yield _texts(versions, found)
-            versions, found = [], []
-    if found:
-        yield _texts(versions, found)
-
-
-def _texts(versions: list[int], adds: list[_Add]) -> pl.DataFrame:
-    columns = {
-        "added": versions,
-        "path": decoded_paths([add.path for add in adds]),
-        "deletion_vector": [unique_id(add.deletion_vector) for add in adds],
-        "stats": [add.stats for add in adds],
-    }
-    return pl.DataFrame(columns, schema=_TEXTS)
+        columns["added"] += [version] * len(adds)
+        columns["path"] += decoded_paths([add.path for add in adds])
+        columns["deletion_vector"] += [unique_id(add.deletion_vector) for add in adds]
+        columns["stats"] += texts
+        if len(columns["added"]) >= _BATCH:
+            yield pl.DataFrame(columns, schema=_TEXTS)
+            columns = {name: [] for name in _TEXTS}
+    if columns["added"]:
+        yield pl.DataFrame(columns, schema=_TEXTS)

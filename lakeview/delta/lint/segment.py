@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, long
+from lakeview.delta.lint.json_checksum import checksum
 from lakeview.delta.lint.report import counted, differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.log_segment import CheckpointFiles
@@ -21,7 +20,7 @@ from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
 
-_SAID_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
+_REPORTED_ELSEWHERE = ("versions-not-contiguous", "unsupported-reader-feature", "too-large")
 """Why a version cannot be rebuilt, where a gap says so already, or where the fault is not the log's."""
 
 _TAIL_TIMES, _TAIL_AT_LEAST = 10, 100
@@ -61,7 +60,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
             place=commit_name(bad["version"][0]),
             remedy="restore the file from a backup or another copy of the table",
         )
-    elif facts.trouble is not None and facts.trouble.kind not in _SAID_ELSEWHERE:
+    elif facts.trouble is not None and facts.trouble.kind not in _REPORTED_ELSEWHERE:
         yield finding(
             "latest-version-not-rebuilt",
             Severity.BROKEN,
@@ -218,8 +217,7 @@ def _other_checkpoint(facts: LogFacts, hint: dict[str, Any], version: int) -> It
     # every complete checkpoint of that version fits the hint, or one of them should
     wrong = [list(_disagreements(facts, hint, c)) for c in at]
     if wrong and all(wrong):
-        counts = [len(found) for found in wrong]
-        fewest = wrong[counts.index(min(counts))]
+        fewest = min(wrong, key=len)
         # some writers put the checkpoint's bytes, or 1, where its number of actions belongs: no reader minds
         harmless = all(what == "size" for what, _, _ in fewest)
         yield finding(
@@ -277,46 +275,3 @@ def _actions(facts: LogFacts, files: CheckpointFiles) -> tuple[int, bool]:
                 f"checkpoint {name} cannot be read", place=name, kind="corrupt-checkpoint"
             ) from error
     return rows, sidecars
-
-
-class _Number(str):
-    """A number as it is written."""
-
-    __slots__ = ()
-
-
-def checksum(data: bytes) -> str | None:
-    """The checksum a `_last_checkpoint` of these bytes should carry; None if they are no JSON object.
-
-    MD5 over its canonical form (delta protocol, JSON checksum): each value with the path to it, sorted by path.
-    """
-    try:
-        value = json.loads(data, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
-        if not isinstance(value, dict):
-            return None
-        pairs = sorted((p.encode(), v) for p, v in _leaves({k: v for k, v in value.items() if k != "checksum"}, ""))
-    except (ValueError, RecursionError):  # a lone surrogate has no bytes: a ValueError too
-        return None
-    text = ",".join(f"{path.decode()}={leaf}" for path, leaf in pairs)
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    entries: list[tuple[str, Any]]
-    if isinstance(value, dict):
-        entries = [(f'"{quote(k, safe="")}"', v) for k, v in value.items()]
-    elif isinstance(value, list):
-        entries = [(str(i), v) for i, v in enumerate(value)]
-    else:
-        yield path, _scalar(value)
-        return
-    for key, inner in entries:
-        yield from _leaves(inner, f"{path}+{key}" if path else key)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, str):
-        return f'"{quote(value, safe="")}"'
-    return {None: "null", True: "true", False: "false"}[value]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
-from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
-from lakeview.delta.log.file_lines import RECORDS
+from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, RECORDS, VECTOR, with_keys
 from lakeview.delta.log.record_counts import MOST_ROWS, records
 from lakeview.delta.log.statistics_reader import StatisticsReader
 from lakeview.model.frames import formatted
@@ -45,70 +44,91 @@ def file_actions_of(
 ) -> pl.DataFrame:
     """FILE_ACTIONS of the actions of one kind (add, remove) with a path: `key`, `path`, `deletion_vector`,
     `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
-    `statistics`, are never held: each batch's are read and dropped."""
-    names = _ADD_LEAVES if kind == "add" else _REMOVE_LEAVES
-    wanted = {c: names[c] for c in ("path", *columns) if c in names}
-    extra = {c: leaf for c, leaf in _PARSED.items() if c in columns and kind == "add"}
-    counts = "records" in columns and kind == "add"
-    leaves = list(dict.fromkeys([*wanted.values(), *extra.values()]))
-    counted = _count_leaves(file, kind) if counts else []
-    leaves += counted
-    has_vectors = file.has_values(f"{kind}.deletionVector.storageType")
-    if has_vectors:
-        leaves += [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()]
-    reading = None if statistics is None or kind != "add" else _Statistics(file, statistics)
-    leaves += reading.leaves if reading is not None else ()
-    leaves = list(dict.fromkeys(leaves))
-    kept = {*wanted.values(), *extra.values()}
-
-    spelled = _Spelling()
-
-    def consume(arrays: dict[str, pa.Array]) -> dict[str, Piece]:
-        spelled.look(arrays["path"])
-        found: dict[str, Piece] = {name: array for name, array in arrays.items() if name not in _TEXTS or name in kept}
-        if reading is not None:
-            found["statistics"] = reading.column(arrays)
-        if "stats" in counted:
-            stats = pl.Series("stats", arrays["stats"])
-            found["records"] = records(stats, None) if reading is None else _counted(found["statistics"], stats)
-        return found
-
-    narrowed = {"stats_parsed": reading.parts} if reading is not None and "stats_parsed" not in kept else {}
-    leaves = [leaf for leaf in leaves if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
-    found, rows = file.leaves(kind, leaves, consume, narrowed)
-    frame = _Columns(found, rows)
-    series = [frame.conformed(column, leaf) for column, leaf in wanted.items()]
-    series += frame.vectors(whole="vector" in columns, present=has_vectors)
-    if "parsed_records" in extra:
-        series.append(frame.whole_numbers("parsed_records", _COUNT))
-    if "stats_parsed" in extra and "stats_parsed" in found:
-        series.append(frame.raw("stats_parsed", "stats_parsed"))
-    if counts:
-        series.append(frame.first_known("records", "records", _COUNT))
-    if "statistics" in found:
-        series.append(frame.raw("statistics", "statistics"))
-    there = series[0].is_not_null()
-    if not there.all():
-        series = [s.filter(there) for s in series]
-    if spelled.plain:
+    `statistics`, are never retained: each batch's are read and dropped."""
+    selection = _Selection(file, kind, columns, statistics)
+    arrays, rows = file.leaves(kind, selection.leaves, selection.reduce, selection.narrowed)
+    series = selection.series(_Columns(arrays, rows))
+    has_path = series[0].is_not_null()
+    if not has_path.all():
+        series = [s.filter(has_path) for s in series]
+    if selection.spelling.plain:
         return pl.DataFrame([*series, series[0].alias("key")])
     return with_keys(pl.DataFrame(series), root)
 
 
+class _Selection:
+    """The leaves of a file that some columns of FILE_ACTIONS need, and how batches of them become these columns."""
+
+    def __init__(
+        self, file: ParquetActions, kind: str, columns: Sequence[str], statistics: StatisticsReader | None
+    ) -> None:
+        is_add = kind == "add"
+        leaf_of = _ADD_LEAVES if is_add else _REMOVE_LEAVES
+        self.spelling = _Spelling()
+        self._whole_vectors = "vector" in columns
+        self._has_vectors = file.has_values(f"{kind}.deletionVector.storageType")
+        self._columns = {c: leaf_of[c] for c in ("path", *columns) if c in leaf_of}
+        self._parsed = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
+        self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
+        self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
+        self._dropped = _TEXTS.difference(self._columns.values(), self._parsed.values())
+        self.leaves = [leaf for leaf in self._wanted() if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
+
+    def _wanted(self) -> Iterable[str]:
+        """Every leaf that a column needs, each once."""
+        vectors = [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()] if self._has_vectors else []
+        statistics = [] if self._statistics is None else self._statistics.leaves
+        columns = [*self._columns.values(), *self._parsed.values()]
+        return dict.fromkeys([*columns, *(self._counts or ()), *vectors, *statistics])
+
+    @property
+    def narrowed(self) -> dict[str, Sequence[str]]:
+        """The parts to read of a struct that is no column itself."""
+        if self._statistics is None or "stats_parsed" not in self._dropped:
+            return {}
+        return {"stats_parsed": self._statistics.parts}
+
+    def reduce(self, arrays: dict[str, pa.Array]) -> dict[str, Piece]:
+        """A batch without the texts that are no column themselves, and what was read of them."""
+        self.spelling.look(arrays["path"])
+        reduced: dict[str, Piece] = {name: array for name, array in arrays.items() if name not in self._dropped}
+        if self._statistics is not None:
+            reduced["statistics"] = self._statistics.column(arrays)
+        if "stats" in (self._counts or ()):
+            stats = pl.Series("stats", arrays["stats"])
+            by_statistics = reduced.get("statistics")
+            reduced["records"] = records(stats, None) if by_statistics is None else _counted(by_statistics, stats)
+        return reduced
+
+    def series(self, columns: _Columns) -> list[pl.Series]:
+        """The columns, `path` first."""
+        series = [columns.conformed(column, leaf) for column, leaf in self._columns.items()]
+        series += columns.vectors(whole=self._whole_vectors, present=self._has_vectors)
+        if "parsed_records" in self._parsed:
+            series.append(columns.whole_numbers("parsed_records", _COUNT))
+        if "stats_parsed" in self._parsed and "stats_parsed" in columns:
+            series.append(columns.raw("stats_parsed", "stats_parsed"))
+        if self._counts is not None:
+            series.append(columns.first_known("records", "records", _COUNT))
+        if "statistics" in columns:
+            series.append(columns.raw("statistics", "statistics"))
+        return series
+
+
 class _Spelling:
-    """Whether every path met is its own key. Safe to use from several threads: what one finds odd stays odd."""
+    """Whether every path so far is its own key. Safe to use from several threads: once false, it stays false."""
 
     def __init__(self) -> None:
         self.plain = True
 
     def look(self, paths: pa.Array) -> None:
-        """Take notice of a batch of recorded paths."""
+        """Note a batch of recorded paths."""
         if self.plain and not _all_plain(paths):
             self.plain = False
 
 
 def _all_plain(paths: pa.Array) -> bool:
-    """Looked for in Arrow's buffers, a fifth of the time of a pattern a row."""
+    """Searches Arrow's buffers: a fifth of the time of a pattern a row."""
     if not pa.types.is_string(paths.type):
         return False
     _, offsets, texts = paths.buffers()
@@ -127,32 +147,32 @@ def _end(array: pa.Array) -> int:
 
 
 def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
-    """What tells the number of rows: `stats_parsed`, and the documents where it does not for every file."""
-    found = [_COUNT] if file.has_values(f"{kind}.{_COUNT}") else []
+    """The leaves that hold row counts: `stats_parsed`, and the documents where it does not have one for every file."""
+    parsed = [_COUNT] if file.has_values(f"{kind}.{_COUNT}") else []
     complete = file.covers(f"{kind}.{_COUNT}", f"{kind}.path")
-    return [*found, "stats"] if not complete and file.has_values(f"{kind}.stats") else found
+    return [*parsed, "stats"] if not complete and file.has_values(f"{kind}.stats") else parsed
 
 
 def _counted(statistics: Piece, stats: pl.Series) -> pl.Series:
-    """Row counts as `records` tells them, from documents that were just read for all they say."""
+    """Row counts as `records` gives them, from documents whose statistics were just read."""
     assert isinstance(statistics, pl.Series)
-    found = statistics.struct.field("records")
-    found = found.set(found > MOST_ROWS, None)
-    rest = (found.is_null() & stats.is_not_null()).arg_true()
-    return (found.scatter(rest, records(stats.gather(rest), None)) if rest.len() else found).alias("records")
+    counts = statistics.struct.field("records")
+    counts = counts.set(counts > MOST_ROWS, None)
+    rest = (counts.is_null() & stats.is_not_null()).arg_true()
+    return (counts.scatter(rest, records(stats.gather(rest), None)) if rest.len() else counts).alias("records")
 
 
 _TEXTS = frozenset({"stats", "stats_parsed"})
 
 
 class _Statistics:
-    """What of a file's statistics a reader needs: structs where they say it for every file, else documents as well."""
+    """The statistics of a file that a reader needs: structs where every file has them, else documents as well."""
 
     def __init__(self, file: ParquetActions, reader: StatisticsReader) -> None:
         self._reader = reader
         self.parts = [leaf for leaf in reader.leaves if file.has_values(f"add.stats_parsed.{leaf}")]
-        told = any("." in leaf for leaf in self.parts) and file.covers(f"add.{_COUNT}", "add.path")
-        self.leaves = [*(["stats_parsed"] if self.parts else []), *([] if told else ["stats"])]
+        complete = any("." in leaf for leaf in self.parts) and file.covers(f"add.{_COUNT}", "add.path")
+        self.leaves = [*(["stats_parsed"] if self.parts else []), *([] if complete else ["stats"])]
 
     def column(self, arrays: Mapping[str, pa.Array]) -> pl.Series:
         """One struct a row of a batch."""
@@ -170,14 +190,17 @@ class _Columns:
         self._arrays = arrays
         self._rows = rows
 
+    def __contains__(self, leaf: str) -> bool:
+        return leaf in self._arrays
+
     def raw(self, name: str, leaf: str) -> pl.Series:
         """A leaf as it is."""
         pieces = self._arrays[leaf]
         if isinstance(pieces[0], pl.Series):
             return pl.concat(pieces, rechunk=False).alias(name)
-        found = pl.from_arrow(pa.chunked_array(pieces), rechunk=False)
-        assert isinstance(found, pl.Series)
-        return found.alias(name)
+        series = pl.from_arrow(pa.chunked_array(pieces), rechunk=False)
+        assert isinstance(series, pl.Series)
+        return series.alias(name)
 
     def _nulls(self, name: str, type_: pl.DataType) -> pl.Series:
         return pl.Series(name, [None], dtype=type_).new_from_index(0, self._rows)
@@ -206,26 +229,25 @@ class _Columns:
 
     def first_known(self, name: str, *leaves: str) -> pl.Series:
         """The first of these leaves that is known, row by row, as a count of rows: null where no file has so many."""
-        known = [self.whole_numbers(name, leaf) for leaf in leaves if leaf in self._arrays]
-        if not known:
+        counts = [self.whole_numbers(name, leaf) for leaf in leaves if leaf in self]
+        if not counts:
             return self._nulls(name, RECORDS["records"])
-        found = pl.select(pl.coalesce(*known).alias(name)).to_series() if len(known) > 1 else known[0]
-        return found.set(~found.is_between(0, MOST_ROWS), None)
+        first = pl.select(pl.coalesce(*counts).alias(name)).to_series() if len(counts) > 1 else counts[0]
+        return first.set(~first.is_between(0, MOST_ROWS), None)
 
     def vectors(self, *, whole: bool, present: bool) -> list[pl.Series]:
         """`deletion_vector` and `deleted_records`, and `vector` if the whole is asked for."""
         if not present or "deletionVector.storageType" not in self._arrays:
             zero = pl.Series("deleted_records", [0], dtype=pl.Int64).new_from_index(0, self._rows)
-            found = [self._nulls("deletion_vector", pl.String()), zero]
-            return [*found, self._nulls("vector", VECTOR)] if whole else found
+            absent = [self._nulls("deletion_vector", pl.String()), zero]
+            return [*absent, self._nulls("vector", VECTOR)] if whole else absent
         types = pl.Schema(VECTOR.to_schema())
         parts = []
         for name, leaf in _VECTOR_LEAVES.items():
             place = f"deletionVector.{leaf}"
-            known = place in self._arrays
-            parts.append(self.raw(name, place).cast(types[name]) if known else self._nulls(name, types[name]))
+            parts.append(self.raw(name, place).cast(types[name]) if place in self else self._nulls(name, types[name]))
         frame = pl.DataFrame(parts)
-        found = frame.select(
+        columns = frame.select(
             pl.concat_str(
                 "storage_type",
                 "path_or_inline_dv",
@@ -234,8 +256,8 @@ class _Columns:
             pl.col("cardinality").fill_null(0).alias("deleted_records"),
         ).get_columns()
         if whole:
-            found.append(frame.to_struct("vector").set(frame["storage_type"].is_null(), None))
-        return found
+            columns.append(frame.to_struct("vector").set(frame["storage_type"].is_null(), None))
+        return columns
 
 
 def _as_map(series: pl.Series) -> pl.Series:

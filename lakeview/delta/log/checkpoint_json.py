@@ -10,30 +10,14 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.checkpoint_parquet import readable
-from lakeview.delta.log.commits import parse_lines
+from lakeview.delta.log.checkpoint_errors import readable
+from lakeview.delta.log.commits import RAW_LINES, parse_lines
 from lakeview.delta.log.file_lines import newest_actions
 from lakeview.model.errors import CorruptTableError
 from lakeview.storage import Storage
 
-
-class _Line(msgspec.Struct, frozen=True, rename="camel"):
-    """One line of a JSON checkpoint, its file actions left aside."""
-
-    protocol: dict[str, Any] | None = None
-    meta_data: dict[str, Any] | None = None
-    txn: dict[str, Any] | None = None
-    domain_metadata: dict[str, Any] | None = None
-    sidecar: dict[str, Any] | None = None
-    checkpoint_metadata: dict[str, Any] | None = None
-
-
-_LINES = msgspec.json.Decoder(_Line)
-_ATTRIBUTES = {
-    "metaData": "meta_data",
-    "domainMetadata": "domain_metadata",
-    "checkpointMetadata": "checkpoint_metadata",
-}
+_ACTION = msgspec.json.Decoder(dict[str, Any] | None)
+_FILES = frozenset({"add", "remove"})
 
 
 class JsonActions:
@@ -47,13 +31,15 @@ class JsonActions:
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
         """The actions of each kind, where one of its keys is not null; nulls are left out. `first`: one of each."""
-        found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
-        for line in self._lines:
-            for kind, keys in kinds.items():
-                action = getattr(line, _ATTRIBUTES.get(kind, kind))
-                if action is not None and any(action.get(key) is not None for key in keys):
-                    found[kind].append({name: value for name, value in action.items() if value is not None})
-        return {kind: rows[:1] if first else rows for kind, rows in found.items()}
+        actions = {kind: [a for a in self._actions(kind) if not keys.isdisjoint(a)] for kind, keys in _sets(kinds)}
+        return {kind: rows[: 1 if first else None] for kind, rows in actions.items()}
+
+    def _actions(self, kind: str) -> Iterator[dict[str, Any]]:
+        """The actions of one kind, without nulls."""
+        with readable(self.name):
+            for line in self._lines:
+                if kind in line and (action := _ACTION.decode(line[kind])) is not None:
+                    yield {name: value for name, value in action.items() if value is not None}
 
     def files(self, kind: str, columns: Sequence[str]) -> pl.DataFrame:
         """FILE_ACTIONS of the adds or the removes (`kind`), with these columns, as `newest_actions` gives them."""
@@ -66,13 +52,20 @@ class JsonActions:
         _ = self._lines
 
     @cached_property
-    def _lines(self) -> list[_Line]:
+    def _lines(self) -> list[dict[str, bytes]]:
+        """The lines by kind, file actions left out; copied, since raw values retain the buffer of the whole file."""
         with _as_checkpoint(self.name):
-            return parse_lines(_LINES, self._read(), self.name)
+            lines = parse_lines(RAW_LINES, self._read(), self.name)
+        few = ({kind: bytes(body) for kind, body in line.items() if kind not in _FILES} for line in lines)
+        return [line for line in few if line]
 
     def _read(self) -> bytes:
         with readable(self.name):
             return self._storage.read(self._path)
+
+
+def _sets(kinds: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, frozenset[str]]]:
+    return ((kind, frozenset(keys)) for kind, keys in kinds.items())
 
 
 @contextmanager

@@ -6,17 +6,17 @@ A checkpoint of a million files is read leaf by leaf, and the footer's null coun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, Any, TypeAlias
 
-import msgspec
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.delta.log.checkpoint_errors import readable
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
 
 Piece: TypeAlias = pa.Array | pl.Series
@@ -54,34 +54,28 @@ class ParquetActions:
 
         `first`: one action of each kind is enough, and nothing is read after it.
         """
-        found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
-        footer = self._known()
-        leaves = {kind: [k for k in keys if f"{kind}.{k}" in self._leaves] for kind, keys in kinds.items()}
-        wanted = [kind for kind, keys in leaves.items() if keys]
+        self._known()
         with readable(self.name, self.beside):
-            for kind in kinds:
-                self._require_struct(kind)
-        groups = [
-            g
-            for g in range(footer.num_row_groups)
-            if not all(self._no_values(g, f"{kind}.{k}") for kind in wanted for k in leaves[kind])
-        ]
-        if not wanted or not groups:
-            return found
-        allowed, decoded = self._allowance(wanted, groups), 0
-        with self._open() as file:
-            for batch in file.iter_batches(
-                self._batch_rows(_BATCH_ROWS), row_groups=groups, columns=wanted, use_threads=False
-            ):
-                decoded += batch.nbytes
-                if decoded > allowed:
-                    raise self._inflates(decoded)
-                batch.validate(full=True)
-                for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                    found[name] += _actions(column, leaves[name])
-                if first and all(found[kind] for kind in wanted):
-                    break
-        return {kind: rows[:1] if first else rows for kind, rows in found.items()}
+            self._require_structs(kinds)
+        keys = {kind: [key for key in of if f"{kind}.{key}" in self._leaves] for kind, of in kinds.items()}
+        actions: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
+        for batch in self._state_batches({kind: of for kind, of in keys.items() if of}):
+            for kind, column in zip(batch.schema.names, batch.columns, strict=True):
+                actions[kind] += _actions(column, keys[kind])
+            if first and all(map(actions.get, batch.schema.names)):
+                break
+        return {kind: rows[: 1 if first else None] for kind, rows in actions.items()}
+
+    def _state_batches(self, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
+        """The columns of these kinds of actions, of the row groups where one of their keys has values."""
+        kinds = list(keys)
+        groups = self._groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
+        if kinds and groups:
+            with self._open() as file:
+                # one thread: these are few rows
+                size = self._batch_rows(_BATCH_ROWS)
+                batches = file.iter_batches(size, row_groups=groups, columns=kinds, use_threads=False)
+                yield from self._checked(batches, kinds, groups)
 
     def leaves(
         self,
@@ -103,7 +97,7 @@ class ParquetActions:
         self, kind: str, wanted: Sequence[str], consume: Consumer, narrowed: Mapping[str, Sequence[str]]
     ) -> tuple[Arrays, int]:
         self._known()
-        self._require_struct(kind)
+        self._require_structs([kind])
         present = [w for w in wanted if self._has(kind, w)]
         groups = self._groups(f"{kind}.path")
         if "path" not in present or not groups:
@@ -115,19 +109,24 @@ class ParquetActions:
             return consume({leaf: _field(batch.column(0), leaf) for leaf in present})
 
         size = self._batch_rows(_WIDE_BATCH_ROWS if "stats" in present else _BATCH_ROWS)
-        with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
-            # each half of a large file is decoded by a thread of its own
-            half = len(groups) // 2 if self._rows(groups) > _MANY_ROWS else 0
-            later = pool.submit(self._taken, groups[:half], columns, size, pool, take) if half else None
-            rest = self._taken(groups[half:], columns, size, pool, take)
-            taken = [*(later.result() if later is not None else ()), *rest]
-        kept: Arrays = {}
-        for _, pieces in taken:
-            for leaf, piece in pieces.items():
-                kept.setdefault(leaf, []).append(piece)
-        return kept, sum(rows for rows, _ in taken)
+        pieces = self._halves(groups, columns, size, take)
+        return _joined(piece for _, piece in pieces), sum(rows for rows, _ in pieces)
 
-    def _taken(
+    def _halves(
+        self,
+        groups: Sequence[int],
+        columns: Sequence[str],
+        size: int,
+        take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
+    ) -> list[tuple[int, Mapping[str, Piece]]]:
+        """`_decoded` of these row groups, each half of a large file by a thread of its own."""
+        half = len(groups) // 2 if self._rows(groups) > _MANY_ROWS else 0
+        with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
+            first = pool.submit(self._decoded, groups[:half], columns, size, pool, take) if half else None
+            rest = self._decoded(groups[half:], columns, size, pool, take)
+            return [*(first.result() if first is not None else ()), *rest]
+
+    def _decoded(
         self,
         groups: Sequence[int],
         columns: Sequence[str],
@@ -137,23 +136,32 @@ class ParquetActions:
     ) -> list[tuple[int, Mapping[str, Piece]]]:
         """The rows of each batch of these row groups, and what `take` keeps of it: in threads, few of them waiting."""
         waiting = deque[tuple[int, Future[Mapping[str, Piece]]]]()
-        found: list[tuple[int, Mapping[str, Piece]]] = []
-        allowed, decoded = self._allowance(columns, groups), 0
+        pieces: list[tuple[int, Mapping[str, Piece]]] = []
         with self._open() as file:
-            for batch in file.iter_batches(size, row_groups=groups, columns=columns):
-                decoded += batch.nbytes
-                if decoded > allowed:
-                    raise self._inflates(decoded)
-                batch.validate(full=True)  # text that is no UTF-8 would bring polars down
+            batches = file.iter_batches(size, row_groups=groups, columns=columns)
+            for batch in self._checked(batches, columns, groups):
                 waiting.append((batch.num_rows, pool.submit(take, batch)))
                 if len(waiting) > _CONSUMERS:
                     rows, piece = waiting.popleft()
-                    found.append((rows, piece.result()))
-        return found + [(rows, piece.result()) for rows, piece in waiting]
+                    pieces.append((rows, piece.result()))
+        return pieces + [(rows, piece.result()) for rows, piece in waiting]
 
-    def _groups(self, leaf: str) -> list[int]:
-        """The row groups in which a leaf has values."""
-        return [g for g in range(self._known().num_row_groups) if not self._no_values(g, leaf)]
+    def _checked(
+        self, batches: Iterable[pa.RecordBatch], columns: Sequence[str], groups: Sequence[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches, each valid; UnsupportedTableError once they decode to more than any honest file does."""
+        allowed, decoded = self._allowance(columns, groups), 0
+        for batch in batches:
+            decoded += batch.nbytes
+            if decoded > allowed:
+                raise self._inflates(decoded)
+            batch.validate(full=True)  # text that is no UTF-8 would make polars panic
+            yield batch
+
+    def _groups(self, *leaves: str) -> list[int]:
+        """The row groups in which one of these leaves has values."""
+        groups = range(self._known().num_row_groups)
+        return [g for g in groups if not all(self._no_values(g, leaf) for leaf in leaves)]
 
     def _rows(self, groups: Sequence[int]) -> int:
         return sum(self._known().row_group(g).num_rows for g in groups)
@@ -250,12 +258,22 @@ class ParquetActions:
             kind="too-large",
         )
 
-    def _require_struct(self, kind: str) -> None:
-        fields = [field for field in self._fields if field.name == kind]
-        if len(fields) > 1:
-            raise TypeError(f"it has two columns called {kind}")
-        if fields and not pa.types.is_struct(fields[0].type):
-            raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
+    def _require_structs(self, kinds: Iterable[str]) -> None:
+        for kind in kinds:
+            fields = [field for field in self._fields if field.name == kind]
+            if len(fields) > 1:
+                raise TypeError(f"it has two columns called {kind}")
+            if fields and not pa.types.is_struct(fields[0].type):
+                raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
+
+
+def _joined(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
+    """What batches gave, leaf by leaf."""
+    arrays: Arrays = {}
+    for piece in pieces:
+        for leaf, array in piece.items():
+            arrays.setdefault(leaf, []).append(array)
+    return arrays
 
 
 def _above(path: str) -> list[str]:
@@ -289,40 +307,3 @@ def _native(handle: IO[bytes]) -> AbstractContextManager[Any]:
         native: AbstractContextManager[Any] = pa.OSFile(name, "rb")
         return native
     return nullcontext(handle)
-
-
-@contextmanager
-def readable(name: str, beside: str | None = None) -> Iterator[None]:
-    """Errors of the Parquet and frame libraries over one file of a checkpoint, or a sidecar of one, become ours."""
-    what = f"checkpoint {name}" if beside is None else f"sidecar {name} of checkpoint {beside}"
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise CorruptTableError(
-            f"{what} was listed and is gone" if beside is None else f"{what} is missing",
-            fix="refresh: a clean-up may be running" if beside is None else "restore the file from a backup",
-            place=name,
-            kind="corrupt-checkpoint",
-        ) from error
-    except (
-        pa.ArrowException,
-        pl.exceptions.PolarsError,
-        msgspec.ValidationError,
-        OSError,
-        TypeError,
-        KeyError,
-        ValueError,
-        OverflowError,
-    ) as error:
-        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
-            raise
-        raise CorruptTableError(
-            f"{what} cannot be read: {_first_line(error)}",
-            fix="restore the file from a backup; if every commit is still there, deleting the checkpoint is enough",
-            place=name,
-            kind="corrupt-checkpoint",
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

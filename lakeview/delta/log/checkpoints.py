@@ -15,20 +15,18 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_files import file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
-from lakeview.delta.log.checkpoint_parquet import ParquetActions, readable
-from lakeview.delta.log.commits import FILE_ACTIONS
-from lakeview.delta.log.file_lines import RECORDS
+from lakeview.delta.log.checkpoint_parquet import ParquetActions
+from lakeview.delta.log.commits import FILE_ACTIONS, RECORDS
 from lakeview.delta.log.log_segment import CheckpointFiles
-from lakeview.delta.log.paths import LOG_FOLDER, decode_path
+from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
 
-SIDECARS = f"{LOG_FOLDER}/_sidecars"
-"""Where the files beside V2 checkpoints lie."""
 UNREADABLE = (CorruptTableError, UnsupportedTableError, AccessDeniedError)
 """What keeps one checkpoint from being read, while the rest of a log still can be: broken files, files made to inflate,
 and files that lie where none may be opened."""
@@ -133,7 +131,7 @@ class Checkpoint:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
         return self._files("remove", columns)
 
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.
 
         The sidecars are named, not opened.

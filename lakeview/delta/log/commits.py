@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +22,7 @@ from lakeview.delta.log.actions import (
     RemoveFile,
     parse_commit_info,
 )
-from lakeview.delta.log.paths import canonical, decoded
+from lakeview.delta.log.paths import canonical, canonical_paths, decoded, decoded_paths
 from lakeview.model.errors import CorruptTableError
 
 PARTITION_VALUES = pl.Map(pl.String(), pl.String())
@@ -60,6 +61,9 @@ FILE_ACTIONS = pl.Schema(
 the file. `path` is decoded once. `modified`: an add's modificationTime, a remove's deletionTimestamp, in milliseconds.
 `deleted_records`: the deletion vector's cardinality, 0 without one. `vector`: its descriptor, null without one."""
 
+RECORDS = pl.Schema({"records": pl.Int64()})
+"""Beside FILE_ACTIONS: physical rows by an add's statistics, null where they have none."""
+
 T = TypeVar("T")
 
 _DECODER = msgspec.json.Decoder(Action)
@@ -70,7 +74,8 @@ class _Path(msgspec.Struct, frozen=True):
 
 
 _PATH = msgspec.json.Decoder(_Path)
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+RAW_LINES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+"""Lines of which only the kinds of actions are decoded."""
 _JSON = json.JSONDecoder(parse_int=str)  # only to find where a value ends: int() refuses numbers of 4,300 digits
 _BLANK = re.compile(r"[ \t\r\n]*")
 _BOM = b"\xef\xbb\xbf"
@@ -151,12 +156,8 @@ def raw_actions(data: bytes, version: int, name: str) -> list[tuple[str, str | N
     """(kind, path or None, JSON text) of each action of a commit, in the order recorded; CorruptTableError as above."""
     parse_commit(data, version, name)
     # what a reader skips may be no UTF-8; it is shown all the same
-    data = data.removeprefix(_BOM).decode(errors="replace").encode()
-    try:
-        found = _FIELDS.decode_lines(data)
-    except msgspec.DecodeError:  # pretty-printed
-        found = [_FIELDS.decode(part) for part in _parts(data)]
-    return [(kind, _path(body), bytes(body).decode()) for action in found for kind, body in action.items()]
+    lines = parse_lines(RAW_LINES, data.decode(errors="replace").encode(), name)
+    return [(kind, _path(body), bytes(body).decode()) for line in lines for kind, body in line.items()]
 
 
 def _path(body: msgspec.Raw) -> str | None:
@@ -171,34 +172,39 @@ def file_actions(commits: Iterable[Commit], root: str) -> pl.DataFrame:
     versions: list[int] = []
     actions: list[AddFile | RemoveFile] = []
     for commit in commits:
-        kept = [f for a in commit.actions for f in (a.remove, a.add) if f is not None]
-        actions.extend(kept)
-        versions.extend([commit.version] * len(kept))
-    return _file_frame(versions, actions, root)
+        files = [f for a in commit.actions for f in (a.remove, a.add) if f is not None]
+        actions.extend(files)
+        versions.extend([commit.version] * len(files))
+    columns: dict[str, list[Any]] = {name: [value(a) for a in actions] for name, value in _VALUES.items()}
+    paths = decoded_paths(columns["path"])
+    columns |= {"version": versions, "path": paths, "key": canonical_paths(paths, root)}
+    return action_frame(columns).select(FILE_ACTIONS.names())
 
 
-def _file_frame(versions: Sequence[int], actions: Sequence[AddFile | RemoveFile], root: str) -> pl.DataFrame:
-    if not actions:
-        return pl.DataFrame(schema=FILE_ACTIONS)
-    vectors = [a.deletion_vector for a in actions]
-    columns: dict[str, Any] = {
-        "version": versions,
-        "added": [isinstance(a, AddFile) for a in actions],
-        "path": [a.path for a in actions],
-        "deletion_vector": [None if d is None else d.unique_id for d in vectors],
-        "size": [a.size for a in actions],
-        "modified": [a.modification_time if isinstance(a, AddFile) else a.deletion_timestamp for a in actions],
-        "data_change": [a.data_change for a in actions],
-        "partition_values": text_maps([a.partition_values for a in actions]),
-        "stats": [a.stats if isinstance(a, AddFile) else None for a in actions],
-        "tags": [None if a.tags is None else json.dumps(a.tags) for a in actions],
-        "deleted_records": [0 if d is None else d.cardinality for d in vectors],
-        "base_row_id": [a.base_row_id for a in actions],
-        "default_row_commit_version": [a.default_row_commit_version for a in actions],
-        "vector": [vector_value(d) for d in vectors],
-    }
-    schema = {name: type_ for name, type_ in FILE_ACTIONS.items() if name != "key"}
-    return with_keys(pl.DataFrame(columns, schema=schema), root).select(FILE_ACTIONS.names())
+_VALUES: Mapping[str, Callable[[AddFile | RemoveFile], Any]] = {
+    "added": lambda a: isinstance(a, AddFile),
+    "deletion_vector": lambda a: None if a.deletion_vector is None else a.deletion_vector.unique_id,
+    "modified": lambda a: a.modification_time if isinstance(a, AddFile) else a.deletion_timestamp,
+    "stats": lambda a: a.stats if isinstance(a, AddFile) else None,
+    "tags": lambda a: None if a.tags is None else json.dumps(a.tags),
+    "deleted_records": lambda a: 0 if a.deletion_vector is None else a.deletion_vector.cardinality,
+    "vector": lambda a: vector_value(a.deletion_vector),
+    **{
+        name: attrgetter(name)
+        for name in ("path", "size", "data_change", "partition_values", "base_row_id", "default_row_commit_version")
+    },
+}
+
+
+def action_frame(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
+    """FILE_ACTIONS with these columns, of their values in Python, and `records` if it is among them."""
+    types = {**FILE_ACTIONS, **RECORDS}
+    return pl.DataFrame(
+        [
+            text_maps(values).alias(name) if name == "partition_values" else pl.Series(name, values, dtype=types[name])
+            for name, values in columns.items()
+        ]
+    )
 
 
 def vector_value(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from lakeview.delta.log.actions import (
     Txn,
     parse_commit_info,
 )
-from lakeview.delta.log.commits import FILE_ACTIONS, parse_commit, parse_lines, text_maps, vector_value
+from lakeview.delta.log.commits import action_frame, parse_commit, parse_lines, vector_value
 from lakeview.delta.log.paths import canonical_paths, commit_name, decoded_paths
 from lakeview.delta.log.record_counts import rows
 
@@ -132,8 +132,6 @@ _VALUES: Mapping[str, Callable[[FileLine], Any]] = {
     "vector": lambda a: vector_value(a.deletion_vector),
 }
 _FIELDS = ("size", "modified", "data_change", "partition_values", "base_row_id", "default_row_commit_version")
-RECORDS = pl.Schema({"records": pl.Int64()})
-"""Beside FILE_ACTIONS: physical rows by an add's statistics, null where they do not say."""
 
 
 def newest_actions(commits: Iterable[tuple[int, bytes]], root: str, columns: Iterable[str]) -> pl.DataFrame:
@@ -160,7 +158,8 @@ def newest_actions(commits: Iterable[tuple[int, bytes]], root: str, columns: Ite
             else:
                 values[column] += _each(column, actions, version, data)
     newest = {identity: i for i, identity in enumerate(zip(keys, values["deletion_vector"], strict=True))}
-    return _frame(keys, values, sorted(newest.values()) if len(newest) < len(keys) else None)
+    frame = action_frame({"key": keys, **values})
+    return frame[sorted(newest.values())] if len(newest) < len(keys) else frame
 
 
 _ALWAYS = ("path", "deletion_vector", "deleted_records", "added")
@@ -173,22 +172,6 @@ def _each(column: str, actions: Sequence[FileLine], version: int, data: bytes) -
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         parse_commit(data, version, commit_name(version))  # says which line it is
         raise
-
-
-def _frame(keys: list[str], values: dict[str, list[Any]], rows: list[int] | None) -> pl.DataFrame:
-    types = {**FILE_ACTIONS, **RECORDS}
-    frame = pl.DataFrame(
-        [
-            pl.Series("key", keys, dtype=pl.String),
-            *(
-                text_maps(column).alias(name)
-                if name == "partition_values"
-                else pl.Series(name, column, dtype=types[name])
-                for name, column in values.items()
-            ),
-        ]
-    )
-    return frame if rows is None else frame[rows]
 
 
 def events_of(lines: Iterable[LogLine]) -> list[FileLine]:

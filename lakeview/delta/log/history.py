@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -164,9 +165,8 @@ class History:
             "schema_changed": [f.version in changed for f in rows],
             "protocol_changed": [f.protocol is not None for f in rows],
             "data_change": [f.data_change for f in rows],
-            **{name: [getattr(f.info, name) for f in rows] for name in _INFO},
-            # of a corrupt commit nothing is known
-            **{name: [None if f.broken is not None else getattr(f, name) for f in rows] for name in _TOTALS},
+            **{name: list(map(attrgetter(f"info.{name}"), rows)) for name in _INFO},
+            **{name: list(map(_total(name), rows)) for name in _TOTALS},
         }
         frame = pl.DataFrame(columns, schema={n: COMMITS[n] for n in columns} | {"recorded_timestamp": pl.Int64()})
         return frame.with_columns(
@@ -263,6 +263,11 @@ class History:
     def _cache(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
         self._frames[name] = (len(self._through), self._log.latest), frame
         return frame
+
+
+def _total(name: str) -> Callable[[CommitFacts], int | None]:
+    """The sum of that name; None of a corrupt commit, of which nothing is known."""
+    return lambda facts: None if facts.broken is not None else getattr(facts, name)
 
 
 _TOTALS = ("files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed")

@@ -13,6 +13,8 @@ from lakeview.model.frames import moments
 from lakeview.storage import Entry
 
 LOG_FOLDER = "_delta_log"
+SIDECARS = f"{LOG_FOLDER}/_sidecars"
+"""The folder of the sidecar files of V2 checkpoints."""
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 
 LOG_FILES = pl.Schema(

@@ -62,7 +62,7 @@ class CommitTimes:
         # a listing that began at the checkpoint hint is enough: one version's time is not worth another listing
         commits = self._log.listed_commits()
         at = _position(commits, version)
-        if at is None:
+        if at is None or (self._log.is_partial and self._may_be_flattened(commits)):
             commits = self._log.commit_list()
             at = _position(commits, version)
             if at is None:
@@ -100,6 +100,15 @@ class CommitTimes:
             {"version": [c.version for c in commits], "timestamp": times, "timestamp_source": sources},
             schema={**TIMES, "timestamp": pl.Int64()},
         ).with_columns(moments("timestamp"))
+
+    def _may_be_flattened(self, commits: Sequence[LogFile]) -> bool:
+        """Whether the whole log has to be listed to know if a copy flattened it: the files of its newest commits have
+        about the same time, and that of the last one is far from its writer's."""
+        last = commits[-1]
+        if last.modified is None or any(c.modified is None or last.modified - c.modified >= _FLAT for c in commits):
+            return False
+        own = self._info(last.version).timestamp
+        return own is not None and abs(last.modified - own) > _FLAT
 
     def _said(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> list[int | None] | None:
         """What each commit's writer says of its time; None where one of them says nothing."""
