@@ -16,7 +16,7 @@ from lakeview.delta.properties import retention
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.writer import Clock, discard, write_files
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 
 SMALL_FILES = 64
 """So many small files are put together."""
