@@ -17,7 +17,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 
 SMALL_FILES = 64
 """Compaction starts at so many small files."""

@@ -39,7 +39,8 @@ from lakeview.predicates import predicate
 from lakeview.predicates.expressions import check_columns
 from lakeview.rows.difference import Difference, difference
 from lakeview.rows.footers import listed_size, physical_file
-from lakeview.rows.tasks import FileTask, lazy_rows
+from lakeview.rows.lazy import lazy_rows
+from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
 

@@ -28,6 +28,8 @@ class Config:
     sharing server hands out may lead into private address ranges (not where several users share one app).
     `share`: the configuration of the sharing server whose shares the Sharing page tells; `share_tokens`: whether that
     page may make tokens for recipients, which whoever reaches the app could then do.
+    `polars_parquet`: whether plain Parquet files are read by polars' own scan, fast and in threads; without it by
+    pyarrow alone, which refuses every corrupt file where polars may end the process.
     `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
     shown.
     """
@@ -41,6 +43,7 @@ class Config:
     private_networks: bool = True
     share: str = ""
     share_tokens: bool = False
+    polars_parquet: bool = True
     catalogs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
 
 
@@ -50,7 +53,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
     `LAKEVIEW_ROOTS`: addresses separated by commas, or by the system's path separator where none holds "://".
     `LAKEVIEW_DEMO`: the demo lake's folder. `LAKEVIEW_MAX_LOG_FILE_BYTES`: bytes.
     `LAKEVIEW_RELOCATE`: `old=new` separated by commas. `LAKEVIEW_SHARE`: a YAML file. `LAKEVIEW_PLAIN_HTTP`,
-    `LAKEVIEW_PRIVATE_NETWORKS`, `LAKEVIEW_SHARE_TOKENS`: 1 or 0.
+    `LAKEVIEW_PRIVATE_NETWORKS`, `LAKEVIEW_SHARE_TOKENS`, `LAKEVIEW_POLARS_PARQUET`: 1 or 0.
     The file is TOML: `roots` (a list), the others by the names of the fields, `[relocate]` with a line `"old" = "new"`
     for each prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError for what cannot be meant.
     """
@@ -69,6 +72,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
         ),
         share=env.get("LAKEVIEW_SHARE") or given.get("share", Config().share),
         share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", given.get("share_tokens", Config().share_tokens)),
+        polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", given.get("polars_parquet", Config().polars_parquet)),
         catalogs=given.get("catalogs", {}),
     )
 
@@ -134,6 +138,7 @@ _SETTINGS = {
     "private_networks": (lambda value: isinstance(value, bool), "true or false"),
     "share": (lambda value: isinstance(value, str), "the path of a sharing server's configuration"),
     "share_tokens": (lambda value: isinstance(value, bool), "true or false"),
+    "polars_parquet": (lambda value: isinstance(value, bool), "true or false"),
     "catalogs": (_is_catalogs, "a table of catalogs with their properties"),
 }
 """What the configuration file may hold, and of what kind."""

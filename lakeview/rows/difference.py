@@ -11,7 +11,8 @@ import pyroaring
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Schema
-from lakeview.rows.tasks import FileTask, RowPositions, lazy_rows
+from lakeview.rows.lazy import lazy_rows
+from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
 
 GAINED, LOST = "insert", "delete"

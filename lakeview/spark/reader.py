@@ -9,7 +9,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 import lakeview as lv
-from lakeview.rows.tasks import FileTask, read_task
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask
 from lakeview.spark.types import arrow_schema
 
 # As Spark plans its own file scans: opening a file costs as much as reading four megabytes.

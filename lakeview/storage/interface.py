@@ -85,6 +85,14 @@ class Storage(ABC):
     def open(self, path: str) -> IO[bytes]:
         """A seekable binary file. FileNotFoundError if it is not there."""
 
+    def local_path(self, path: str) -> str | None:  # noqa: ARG002 (for stores of this machine)
+        """Where a file lies on this machine, for libraries that open it themselves; counted as opened.
+
+        None where the store is none of this machine. FileNotFoundError if it is not there, AccessDeniedError as
+        `resolve`.
+        """
+        return None
+
     @abstractmethod
     def read(self, path: str) -> bytes:
         """A whole file. FileNotFoundError if it is not there."""

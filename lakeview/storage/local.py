@@ -147,11 +147,15 @@ class LocalStorage(Storage):
         return any(files for _, _, files in islice(os.walk(self.resolve("")), FIRST_FOLDERS))
 
     def open(self, path: str) -> IO[bytes]:
+        with Translated(path):
+            return open(self.local_path(path), "rb")
+
+    def local_path(self, path: str) -> str:
         self.count("open")
         with Translated(path):
             full = self.resolve(path)
             require_file(full)
-            return open(full, "rb")
+            return full
 
     def read(self, path: str) -> bytes:
         self.count("read")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lakeview.delta.data.change_range import change_scan
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.frames import CHANGES
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
 from tests.builders.feeds import FED, changes, feed, ids_file, masked, move, of_ids, opened, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory

@@ -22,7 +22,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
 from lakeview.rows.difference import Without
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 from lakeview.storage import Storage, open_storage
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory

@@ -12,7 +12,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import PLAN
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 from tests.builders.actions import add, metadata, protocol, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.months import months

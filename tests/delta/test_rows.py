@@ -12,7 +12,8 @@ import pyroaring
 import pytest
 
 from lakeview.model.schema import Field, PrimitiveType, Schema
-from lakeview.rows.tasks import FileTask, read_task
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
 ROWS = 1_000

@@ -11,7 +11,8 @@ import pytest
 import lakeview as lv
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError
-from lakeview.rows.tasks import FileTask, read_task
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]

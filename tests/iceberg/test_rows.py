@@ -17,7 +17,7 @@ from pyarrow import orc
 
 import lakeview as lv
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, LakeviewError
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 from tests.builders.iceberg import IcebergHistory
 
 ID: dict[str, Any] = {"id": 1, "name": "id", "required": False, "type": "long"}

@@ -27,7 +27,7 @@ from lakeview.model.errors import (
 )
 from lakeview.model.frames import ACTIONS, COMMITS, FILES, LIFETIMES
 from lakeview.model.table import Table
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 from lakeview.sharing.client.table import SharedTable, open_shared
 from tests.builders.mapped import field, held, physical, struct
 from tests.builders.shares import TOKEN, SharedStory, SharingServer

@@ -13,7 +13,7 @@ import pytest
 import lakeview as lv
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError
-from lakeview.rows.tasks import read_task
+from lakeview.rows.parquet import read_task
 from lakeview.storage import Storage, open_storage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.catalogs import RestState, rest_catalog, table

@@ -17,7 +17,9 @@ from lakeview.model.schema import Field, Schema
 from lakeview.predicates.expressions import Bounds, Path, may_match, parse
 from lakeview.rows.casts import Match
 from lakeview.rows.difference import Without
-from lakeview.rows.tasks import FileTask, RowPositions, lazy_rows, read_task
+from lakeview.rows.lazy import lazy_rows
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
 
 _SLICE = 1024

@@ -18,7 +18,8 @@ from lakeview.iceberg.scan.data_files import IcebergSource
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
-from lakeview.rows.tasks import FileTask, read_task
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 
 _POSITIONS = Schema(

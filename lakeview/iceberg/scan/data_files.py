@@ -54,6 +54,13 @@ class IcebergSource:
             yield self._with_lineage(batch, task, position)
             position += batch.num_rows
 
+    def stores(self, wanted: Sequence[Field], missing: Sequence[Field]) -> bool:
+        """Whether the file is a Parquet file that stores these columns as they are given, but for those `missing`,
+        which are null. Implements `lakeview.rows.layouts.ParquetSource`."""
+        inherited = self.first_row_id is not None and any(f in LINEAGE for f in wanted)
+        filled = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
+        return self.format == "PARQUET" and not inherited and not filled
+
     def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
         """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
         for place, column in enumerate(task.schema):

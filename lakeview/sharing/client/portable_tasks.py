@@ -15,7 +15,8 @@ import pyroaring
 from lakeview.model.clock import system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
-from lakeview.rows.tasks import FileTask, RowPositions, read_task
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.sharing.client.blocks import block_cache
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, Limits

@@ -21,7 +21,8 @@ from lakeview.model.table import OneLine, PhysicalFile
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import check_columns
 from lakeview.rows.footers import listed_size, physical_file
-from lakeview.rows.tasks import FileTask, lazy_rows
+from lakeview.rows.lazy import lazy_rows
+from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Head
 from lakeview.sharing.client.blocks import block_cache
 from lakeview.sharing.client.changes import SharedChanges, check_range, shared_changes

@@ -18,6 +18,7 @@ import polars as pl
 from lakeview.delta.sharing import DeltaTable, delete_old
 from lakeview.discovery import create_table, open_table
 from lakeview.model.clock import Clock, system_clock
+from lakeview.model.config import settings
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.model.schema import Field, Schema
 from lakeview.model.table import Table
@@ -186,7 +187,8 @@ class ViewSource:
 
 def _open_copy(address: str) -> DeltaTable | None:
     try:
-        found = open_table(address)
+        # one broken data file may not end the server: polars aborts on some, pyarrow refuses them
+        found = open_table(address, config=replace(settings(), polars_parquet=False))
     except NotATableError:
         return None
     return found if isinstance(found, DeltaTable) else None

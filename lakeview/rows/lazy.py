@@ -1,0 +1,77 @@
+"""Scan tasks to a LazyFrame whose filters prune files, and whose columns are the only ones read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import polars as pl
+import pyarrow as pa
+from polars.io.plugins import register_io_source
+
+from lakeview.model.schema import Schema, polars_type
+from lakeview.rows.parquet import BATCH_ROWS, read_task
+from lakeview.rows.plain_files import read_files
+from lakeview.rows.query import RowQuery
+from lakeview.rows.tasks import FileTask
+from lakeview.storage import Storage
+
+_FEW_ROWS = 128
+
+
+def lazy_rows(
+    tasks: Callable[[pl.Expr | None], Iterable[FileTask]],
+    schema: Schema,
+    storage: Storage,
+    read: Callable[[FileTask, Storage], Iterator[pa.RecordBatch]] | None = None,
+    enough: Callable[[int], Iterable[FileTask]] | None = None,
+) -> pl.LazyFrame:
+    """A LazyFrame over files. `tasks` gives the files a filter needs; only needed columns are read, batch by batch.
+
+    `enough` gives files that hold so many rows, for a preview of a table whose whole list costs a request.
+    `read` gives the batches of one file in place of `read_task`. A column of a type that cannot be read is null, and
+    asking for it is an UnsupportedTableError that names it: the other columns are read without it.
+    """
+    unreadable = frozenset(schema.unreadable)
+    types = pl.Schema({f.name: pl.Null() if f.name in unreadable else polars_type(f.type) for f in schema})
+
+    def query(with_columns: list[str] | None, predicate: pl.Expr | None) -> RowQuery:
+        output = schema.names if with_columns is None else with_columns
+        needed = set(output) | set(() if predicate is None else predicate.meta.root_names())
+        names = [n for n in schema.names if n in needed]
+        if refused := [n for n in names if n in unreadable]:
+            schema.select(refused).to_polars()  # raises, and names the column
+        return RowQuery(schema.select(names), types, output, predicate)
+
+    def source(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = query(with_columns, predicate)
+        if n_rows == 0:
+            return
+        preview = predicate is None and n_rows is not None
+        files = enough(n_rows) if enough and preview and n_rows else tasks(predicate)
+        if read is not None:
+            frames = _one_by_one(files, wanted, lambda task: read(task, storage))
+        elif preview and n_rows and n_rows <= BATCH_ROWS:
+            # a preview decodes few rows: a small file may hold values that inflate to gigabytes a batch
+            frames = _one_by_one(files, wanted, lambda task: read_task(task, storage, max(_FEW_ROWS, n_rows)))
+        else:
+            frames = read_files(files, wanted, storage)
+        yield from frames if n_rows is None else _head(frames, n_rows)
+
+    return register_io_source(source, schema=types, is_pure=True)
+
+
+def _one_by_one(
+    files: Iterable[FileTask], query: RowQuery, read: Callable[[FileTask], Iterator[pa.RecordBatch]]
+) -> Iterator[pl.DataFrame]:
+    for task in files:
+        yield from query.frames(read(task.select(query.schema.names)))
+
+
+def _head(frames: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    for frame in frames:
+        yield frame.head(rows)
+        rows -= frame.height
+        if rows <= 0:
+            return

@@ -1,0 +1,119 @@
+"""Data files to record batches conformed to a table's schema: Parquet here, files of other formats by their source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakeview.model.config import settings
+from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
+from lakeview.model.schema import Field
+from lakeview.rows.casts import conformed, located
+from lakeview.rows.positions import LiveRows
+from lakeview.rows.tasks import FileTask
+from lakeview.storage import Storage, open_storage
+
+BATCH_ROWS = 65_536
+
+
+def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows of one file in `task.schema`, in the file's order, everything nullable, timestamps in microseconds.
+
+    Deleted rows are left out. A column the file lacks is null, one the schema lacks is left out, a partition value of
+    the log wins over the file's. DataFileMissingError if the file is gone, CorruptTableError if it is no Parquet file,
+    UnsupportedTableError for a type that has no rows.
+    """
+    store = storage or _store(task)
+    live = LiveRows(task, store)
+    if live.nothing:
+        return
+    with _errors_of(task):
+        if task.source is None:
+            yield from _parquet_batches(task, store, live, batch_rows)
+        else:
+            for batch in task.source.batches(task, store, batch_rows):
+                yield live.of(batch)[0]
+
+
+def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    target = task.schema.relaxed().to_arrow()
+    # INT96 through nanoseconds would wrap years before 1677 and after 2262
+    with storage.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+        live.check(file.metadata.num_rows)
+        columns = _Columns(task, file.schema_arrow, target)
+        for batch in live.batches(file, columns.read, batch_rows):
+            batch.validate(full=True)  # text that is no UTF-8 would bring polars down
+            try:
+                yield columns.of(*live.of(batch))
+            except (CorruptTableError, UnsupportedTableError) as error:  # it names the column, and not the file
+                raise type(error)(
+                    f"{error.message}, in data file {task.path}", fix=error.fix, place=task.path, kind=error.kind
+                ) from error
+        live.check_whole(file.metadata.num_rows)
+
+
+@contextmanager
+def _errors_of(task: FileTask) -> Iterator[None]:
+    """Turns the errors of reading a file into ours, which name it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataFileMissingError(
+            f"data file {task.path} is in the log of {task.root} but not in the store",
+            fix="restore it, or read another version: the table's versions tell which are whole",
+            place=task.path,
+        ) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
+            raise
+        raise CorruptTableError(
+            f"data file {task.path} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}",
+            fix="restore the file from a backup, or read a version without it",
+            place=task.path,
+            kind="corrupt-data-file",
+        ) from error
+
+
+def _store(task: FileTask) -> Storage:
+    """The store of a task that came without one; roots configured in this process hold, whatever the task says."""
+    config = settings()
+    return open_storage(task.root, config=config if config.roots else replace(config, roots=task.roots))
+
+
+class _Columns:
+    """The columns of a task, made of the batches of its file. `read`: the columns of the file that are needed."""
+
+    def __init__(self, task: FileTask, held: pa.Schema, target: pa.Schema) -> None:
+        self._task = task
+        self._target = target
+        wanted = [f for f in task.schema if f.name not in task.constants]
+        names = held.names  # a list that is built on each access
+        places = located(list(held), wanted, task.match)
+        self._sources = {f.name: names[i] for f, i in zip(wanted, places, strict=True) if i is not None}
+        self.read = list(dict.fromkeys(self._sources.values()))
+
+    def of(self, batch: pa.RecordBatch, positions: pa.Int64Array) -> pa.RecordBatch:
+        """The task's columns of one batch, whose rows lie at these positions."""
+        arrays = []
+        for wanted, target in zip(self._task.schema, self._target.types, strict=True):
+            array = self._array(wanted, target, batch)
+            fallback = self._task.fallbacks.get(wanted.name)
+            if fallback is not None and array.null_count:
+                value = pa.scalar(fallback.value, pa.int64())
+                array = pc.coalesce(array, pc.add(positions, value) if fallback.plus_position else value)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
+
+    def _array(self, wanted: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
+        if wanted.name in self._task.constants:
+            return pa.repeat(pa.scalar(self._task.constants[wanted.name], type=target), batch.num_rows)
+        source = self._sources.get(wanted.name)
+        if source is None:
+            return pa.nulls(batch.num_rows, target)
+        array = batch.column(batch.schema.get_field_index(source))
+        return conformed(array, wanted, target, self._task.match)

@@ -1,0 +1,160 @@
+"""Files of a scan to frames: plain Parquet files many at a time by polars' own scan, the others one by one.
+
+A file is plain if its rows are what it stores: it has the size that the log records, no row is deleted, and every
+column that is asked for is there under one name in the very type of the table, or missing and null, or recorded in the
+log. polars reads such files in threads and skips row groups by the filter. It refuses a file whose types differ from
+those it is given, so names and types are right without a look at every footer; footers are read where columns go by
+field id, and where polars refused. Each scan is collected whole: what fails is read again file by file, and no row is
+given twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, KeysView, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.model.schema import Field, arrow_type
+from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
+from lakeview.rows.parquet import read_task
+from lakeview.rows.query import RowQuery
+from lakeview.rows.tasks import FileTask
+from lakeview.storage import Storage
+
+_MOST_FILES = 1_000
+_MOST_BYTES = 128 << 20
+_LARGEST = 1 << 30
+"""Bytes of the largest file that is collected whole: larger ones are read batch by batch."""
+
+_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What a scan by polars fails with. Whatever it was, reading file by file gives the rows or the error of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A task, and where its file lies on this machine."""
+
+    task: FileTask
+    path: str
+
+    @property
+    def columns(self) -> KeysView[str]:
+        """The columns that the log records, and the file need not store."""
+        return self.task.constants.keys()
+
+
+def read_files(tasks: Iterable[FileTask], query: RowQuery, storage: Storage) -> Iterator[pl.DataFrame]:
+    """The rows of files that satisfy a query; those of some thousand files at a time, plain files before the others.
+
+    Errors as `read_task`.
+    """
+    reader = _PlainReader(query, storage)
+    plain: dict[str, _File] = {}
+    others: list[FileTask] = []
+    size = 0
+    for task in tasks:
+        file = reader.candidate(task)
+        # columns of the log are joined by path: a file that is there twice, or with other columns, is read by itself
+        if file is None or file.path in plain or any(f.columns != file.columns for f in islice(plain.values(), 1)):
+            others.append(task)
+        else:
+            plain[file.path] = file
+            size += task.size
+        if len(plain) + len(others) >= _MOST_FILES or size >= _MOST_BYTES:
+            yield from chain(reader.frames(list(plain.values())), reader.one_by_one(others))
+            plain, others, size = {}, [], 0
+    yield from chain(reader.frames(list(plain.values())), reader.one_by_one(others))
+
+
+class _PlainReader:
+    """Reads the plain files of one query."""
+
+    def __init__(self, query: RowQuery, storage: Storage) -> None:
+        self._query = query
+        self._storage = storage
+        self._possible = storage.config.polars_parquet and all(is_stored(f.type) for f in query.schema)
+        self._trusts_names = True
+
+    def candidate(self, task: FileTask) -> _File | None:
+        """The file of a task that may be plain. AccessDeniedError for one outside the roots."""
+        if not self._possible or task.deleted or task.selected or task.fallbacks or task.size > _LARGEST:
+            return None
+        if task.source is not None and not isinstance(task.source, ParquetSource):
+            return None
+        if not any(f.name not in task.constants for f in self._query.schema):
+            return None  # its number of rows is all that is needed
+        try:
+            path = self._storage.local_path(task.path)
+        except FileNotFoundError:  # reading it says so
+            return None
+        # polars aborts on some broken files: one that is not as long as it was written is left to pyarrow
+        return None if path is None or os.path.getsize(path) != task.size else _File(task, path)
+
+    def frames(self, files: Sequence[_File]) -> Iterator[pl.DataFrame]:
+        """The rows of files, some of which may turn out not to be plain."""
+        if not files:
+            return
+        stored = [f for f in self._query.schema if f.name not in files[0].columns]
+        if self._trusts_names and all(f.task.source is None and f.task.match == "name" for f in files):
+            expected = expected_layout(stored)
+            frame = None if expected is None else self._collected(files, expected)
+            if frame is not None:
+                yield frame
+                return
+            self._trusts_names = False
+        layouts: dict[Layout | None, list[_File]] = {}
+        for file in files:
+            layouts.setdefault(read_layout(file.task, file.path, stored), []).append(file)
+        for layout, alike in layouts.items():
+            frame = None if layout is None else self._collected(alike, layout)
+            yield from self.one_by_one(f.task for f in alike) if frame is None else (frame,)
+
+    def one_by_one(self, tasks: Iterable[FileTask]) -> Iterator[pl.DataFrame]:
+        """The rows of files, each read by itself."""
+        for task in tasks:
+            yield from self._query.frames(read_task(task.select(self._query.schema.names), self._storage))
+
+    def _collected(self, files: Sequence[_File], layout: Layout) -> pl.DataFrame | None:
+        """The rows of files of one layout, None if polars does not read them all."""
+        try:
+            rows = _scan(files, layout, self._query)
+            if self._query.predicate is not None:
+                rows = rows.filter(self._query.predicate)
+            if not self._query.output:
+                return pl.DataFrame(height=rows.select(pl.len()).collect().item())
+            return self._query.chosen(rows.select(pl.selectors.by_name(*self._query.output)).collect())
+        except _FAILURES:
+            return None
+
+
+def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFrame:
+    """All columns of the query's schema, lazily."""
+    recorded = [f for f in query.schema if f.name in files[0].columns]
+    stored = [f.name for f in query.schema if f.name not in files[0].columns]
+    places = dict(zip(stored, layout, strict=True))
+    names = {column: name for name, column in places.items() if column is not None}
+    path = max([*names, *query.schema.names], key=len) + "_"  # a name that none of them is
+    rows = pl.scan_parquet(
+        [f.path for f in files],
+        schema={column: query.types[name] for column, name in names.items()},
+        extra_columns="ignore",
+        glob=False,
+        hive_partitioning=False,
+        include_file_paths=path if recorded else None,
+    ).rename(names)
+    rows = rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in stored if places[name] is None)
+    if not recorded:
+        return rows
+    log = pl.DataFrame([pl.Series(path, [f.path for f in files]), *_recorded(files, recorded, query)]).lazy()
+    return rows.join(log, on=path, how="left", maintain_order="left")
+
+
+def _recorded(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:
+    """The values that the log has of these columns, one for each file."""
+    for column in columns:
+        values = pa.array([file.task.constants[column.name] for file in files], arrow_type(column.type))
+        yield pl.Series(column.name, values).cast(query.types[column.name])
