@@ -248,15 +248,7 @@ class TreeHistory:
             frames.append(wanted)
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
-        files = pl.concat(frames, how="diagonal_relaxed")
-        if not all_differ(files["path"]):  # listed by several manifests
-            files = files.group_by("path", maintain_order=True).agg(
-                pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
-            )
-        # what was listed first in the oldest snapshot known may have been there before
-        files = files.with_columns(
-            known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
-        ).with_columns(first=pl.when(own <= pl.col("first")).then(own).otherwise("first"))
+        files = _each_once(pl.concat(frames, how="diagonal_relaxed"), own)
         ids = {i: s.snapshot_id for i, s in enumerate(line)}
         begins, ends = (
             pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
@@ -272,12 +264,9 @@ class TreeHistory:
         ).cast(LIFETIMES)  # fmt: skip
         if leaves is None:
             return lives
-        each = pl.concat(told, rechunk=False)
+        statistics = pl.concat(told, rechunk=False)
         told.clear()
-        if lives["path"].equals(each["path"]):  # as a rule: each copy of so much counts
-            return lives.hstack(each.drop("path"))
-        each = each.unique("path", keep="first", maintain_order=True)
-        return lives.join(each, on="path", how="left", maintain_order="left")
+        return _with_statistics(lives, statistics)
 
     def _stays(self, files: pl.DataFrame, listed: Sequence[_Listed]) -> pl.DataFrame:
         """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`
@@ -380,3 +369,25 @@ def _actions(entries: pl.DataFrame) -> pl.DataFrame:
     return entries.select(kind.alias("kind"), "path", pl.Series("action", texts, dtype=pl.String)).select(
         ACTIONS.names()
     )
+
+
+def _each_once(files: pl.DataFrame, own: pl.Expr) -> pl.DataFrame:
+    """Files that several manifests list, once each, with `known`: true if `first` is when the file was added.
+
+    `own`: the position of the snapshot that added a file, by its entry.
+    """
+    if not all_differ(files["path"]):
+        files = files.group_by("path", maintain_order=True).agg(
+            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
+        )
+    # a file that the oldest snapshot lists may have been there before
+    return files.with_columns(
+        known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
+    ).with_columns(first=pl.when(own <= pl.col("first")).then(own).otherwise("first"))  # fmt: skip
+
+
+def _with_statistics(lifetimes: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    if lifetimes["path"].equals(statistics["path"]):  # as a rule: each copy of so much counts
+        return lifetimes.hstack(statistics.drop("path"))
+    once = statistics.unique("path", keep="first", maintain_order=True)
+    return lifetimes.join(once, on="path", how="left", maintain_order="left")

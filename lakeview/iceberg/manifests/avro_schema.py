@@ -90,27 +90,29 @@ class _Renamed:
         if isinstance(found, str):
             return found if found in _PRIMITIVES else self._again(found, depth)
         match found["type"]:
-            case "record":
-                self._remember(found)
-                fields = [self._field(f, depth) for f in found["fields"]]
-                self._counter += 1
-                kept = [f for f in fields if f["type"] is not None]
-                return {"type": "record", "name": f"r{self._counter}", "fields": kept} if kept else None
+            case "record" | "fixed" | "enum":
+                return self._named(found, depth)
             case "array":
                 return self._array(found, depth)
             case "map":
                 return {"type": "map", "values": self._with_bytes(self.type(found["values"], depth + 1))}
-            case "fixed":
-                self._remember(found)
-                self._counter += 1
-                return {**_plain_fixed(found), "name": f"r{self._counter}"}
-            case "enum":
-                self._remember(found)
-                self._counter += 1
-                return {"type": "enum", "name": f"r{self._counter}", "symbols": found["symbols"]}
             case list() | dict() as inner:
                 return self.type(inner, depth + 1)
         return self._again(found["type"], depth) if found["type"] not in _PRIMITIVES else _plain(found)
+
+    def _named(self, found: Any, depth: int) -> Any:
+        """A record, fixed or enum under a name of our own; None for a record whose fields have no bytes."""
+        self._remember(found)
+        fields = [self._field(f, depth) for f in found["fields"]] if found["type"] == "record" else []
+        self._counter += 1
+        name = f"r{self._counter}"
+        match found["type"]:
+            case "fixed":
+                return {**_plain_fixed(found), "name": name}
+            case "enum":
+                return {"type": "enum", "name": name, "symbols": found["symbols"]}
+        with_bytes = [f for f in fields if f["type"] is not None]
+        return {"type": "record", "name": name, "fields": with_bytes} if with_bytes else None
 
     def _remember(self, found: Any) -> None:
         for name in (found["name"], f"{found.get('namespace', '')}.{found['name']}"):

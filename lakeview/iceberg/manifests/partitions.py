@@ -49,14 +49,7 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
         sources |= {i: f for i, (_, f) in struct_fields(recorded.schema).items()}
     current = struct_fields(metadata.schema)
     sources |= {i: f for i, (_, f) in current.items()}
-    newest: dict[int, PartitionField] = {}
-    clashing: set[int] = set()
-    for spec in sorted(metadata.specs.values(), key=lambda s: (s.spec_id == metadata.default_spec_id, s.spec_id)):
-        for f in spec.fields:
-            if f.transform.name != "void":
-                if f.field_id in newest and not _same(f, newest[f.field_id]):
-                    clashing.add(f.field_id)  # specs of version 1 without ids count theirs from 1000 each
-                newest[f.field_id] = f
+    newest, clashing = _newest_fields(metadata)
     columns: list[PartitionColumn] = []
     for field_id, f in sorted(newest.items()):
         single = f.source_ids[0] if len(f.source_ids) == 1 else None
@@ -64,13 +57,26 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
         path = current[single][0] if single in current else None
         taken = {c.name for c in columns}
         name = f.name if f.name not in taken else f"{f.name}_{field_id}"
-        clash = field_id in clashing
-        having = (
-            () if clash else tuple(s.spec_id for s in metadata.specs.values() if any(_same(f, g) for g in s.fields))
-        )
-        dtype = pl.String() if clash else _dtype(f, source)
-        columns.append(PartitionColumn(f, name, dtype, source, path, having))
+        if field_id in clashing:
+            columns.append(PartitionColumn(f, name, pl.String(), source, path))
+            continue
+        specs = tuple(s.spec_id for s in metadata.specs.values() if any(_same(f, g) for g in s.fields))
+        columns.append(PartitionColumn(f, name, _dtype(f, source), source, path, specs))
     return tuple(columns)
+
+
+def _newest_fields(metadata: Metadata) -> tuple[dict[int, PartitionField], set[int]]:
+    """The newest field of each id that is not void, and the ids that stand for different fields in different specs."""
+    newest: dict[int, PartitionField] = {}
+    clashing: set[int] = set()
+    for spec in sorted(metadata.specs.values(), key=lambda s: (s.spec_id == metadata.default_spec_id, s.spec_id)):
+        for f in spec.fields:
+            if f.transform.name == "void":
+                continue
+            if f.field_id in newest and not _same(f, newest[f.field_id]):
+                clashing.add(f.field_id)  # specs of version 1 without ids count theirs from 1000 each
+            newest[f.field_id] = f
+    return newest, clashing
 
 
 def _same(a: PartitionField, b: PartitionField) -> bool:

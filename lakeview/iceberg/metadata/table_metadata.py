@@ -258,6 +258,19 @@ def _check_version(version: Any, path: str) -> None:
         )
 
 
+def _properties(found: _Recorded) -> dict[str, str]:
+    """Properties as text; writers record some as numbers or booleans."""
+    properties = found.properties or {}
+    return {k: v if isinstance(v, str) else msgspec.json.encode(v).decode() for k, v in properties.items()}
+
+
+def _current_snapshot(found: _Recorded, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
+    current = NO_SNAPSHOT if found.current_snapshot_id is None else found.current_snapshot_id
+    if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
+        raise _invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
+    return current
+
+
 def _checked(found: _Recorded, path: str, max_depth: int) -> Metadata:
     version = found.format_version
     _check_version(version, path)
@@ -266,9 +279,7 @@ def _checked(found: _Recorded, path: str, max_depth: int) -> Metadata:
     schemas, current_schema_id = _schemas(found, path, max_depth)
     specs, default_spec_id = _specs(found, path)
     snapshots = {s.snapshot_id: s for s in found.snapshots or ()}
-    current = NO_SNAPSHOT if found.current_snapshot_id is None else found.current_snapshot_id
-    if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
-        raise _invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
+    current = _current_snapshot(found, snapshots, path)
     refs = dict(found.refs or {})
     if current != NO_SNAPSHOT:
         refs.setdefault("main", SnapshotReference(current))
@@ -286,9 +297,7 @@ def _checked(found: _Recorded, path: str, max_depth: int) -> Metadata:
         default_spec_id=default_spec_id,
         sort_orders=tuple(o for o in found.sort_orders or () if _is_id(o.get("order-id"))),
         default_sort_order_id=found.default_sort_order_id,
-        properties={
-            k: v if isinstance(v, str) else msgspec.json.encode(v).decode() for k, v in (found.properties or {}).items()
-        },
+        properties=_properties(found),
         current_snapshot_id=current,
         snapshots=snapshots,
         snapshot_log=tuple(found.snapshot_log or ()),

@@ -152,33 +152,37 @@ class Scan:
     def _sources(self, entries: pl.DataFrame) -> list[IcebergSource]:
         """How each file is read, with what its columns are where it lacks them: identity partition values, by source
         field id; and with its lineage where that is asked for."""
-        identity = {
+        identity = self._identity_sources()
+        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
+        parts = [c for c in self._columns if c.field.field_id in identity and c.specs]
+        columns = [entries[name].to_list() for name in ("format", "spec_id")]
+        has_lineage = any(field in LINEAGE for field in self._schema)
+        columns += [entries[name].to_list() if has_lineage else [None] * entries.height for name in _INHERITED]
+        if parts and entries.height:
+            values_by_key = entries["partition"].struct.unnest()
+            columns += [python_values(values_by_key[c.key]) for c in parts]
+
+        def source_of(row: tuple[Any, ...]) -> IcebergSource:
+            format_, spec_id, first, sequence, *values = row
+            in_spec = specs.get(spec_id, set())
+            pairs = ((c.field.field_id, v) for c, v in zip(parts, values, strict=True))
+            constants = {identity[i]: v for i, v in pairs if i in in_spec}
+            return IcebergSource(format_, self._mapping, constants, first, sequence)
+
+        rows = zip(*columns, strict=True)
+        if any(c.dtype.is_float() for c in parts):  # 0.0 and -0.0 are one key, and two values
+            return [source_of(row) for row in rows]
+        shared = cache(source_of)  # files of one partition share theirs
+        return [shared(row) for row in rows]
+
+    def _identity_sources(self) -> dict[int, int]:
+        """Field ids of identity partition fields to the ids of their source columns."""
+        return {
             f.field_id: f.source_ids[0]
             for spec in self._metadata.specs.values()
             for f in spec.fields
             if f.transform.name == "identity" and len(f.source_ids) == 1
         }
-        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
-        mine = [c for c in self._columns if c.field.field_id in identity and c.specs]
-        floating = any(c.dtype.is_float() for c in mine)
-        columns = [entries[name].to_list() for name in ("format", "spec_id")]
-        asked = any(field in LINEAGE for field in self._schema)
-        columns += [entries[name].to_list() if asked else [None] * entries.height for name in _INHERITED]
-        if mine and entries.height:
-            parts = entries["partition"].struct.unnest()
-            columns += [python_values(parts[c.key]) for c in mine]
-        found: list[IcebergSource] = []
-        known: dict[tuple[Any, ...], IcebergSource] = {}  # files of one partition share theirs
-        for row in zip(*columns, strict=True):
-            source = None if floating else known.get(row)  # 0.0 and -0.0 are one key, and two values
-            if source is None:
-                format_, spec_id, first, sequence, *values = row
-                has = specs.get(spec_id, set())
-                pairs = ((c.field.field_id, v) for c, v in zip(mine, values, strict=True))
-                constants = {identity[i]: v for i, v in pairs if i in has}
-                source = known[row] = IcebergSource(format_, self._mapping, constants, first, sequence)
-            found.append(source)
-        return found
 
 
 class _DeleteTasks:
