@@ -19,7 +19,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fsspec": ("lakeview.storage.remote",),
     "httpx": ("lakeview.sharing",),
     "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
-    "sqlglot": ("lakeview.predicates", "lakeview.sharing.server.sql_hints"),
+    "sqlglot": ("lakeview.predicates",),
     "pyspark": ("lakeview.spark", "lakeview.pipeline", "lakeview.demo"),
     "starlette": ("lakeview.sharing.server",),
     "streamlit": ("lakeview.app",),

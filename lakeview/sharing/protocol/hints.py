@@ -8,7 +8,6 @@ back-slashes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema, StructType
-from lakeview.predicates.expressions import And, Comparison, IsIn, IsNull, Node, Or, Path
+from lakeview.predicates.tree import And, Comparison, IsIn, IsNull, Node, Or, Path, conjuncts
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AMBIGUOUS = re.compile(r"['\"\\\x00-\x1f]")
@@ -39,24 +38,15 @@ Json = dict[str, Any]
 
 def sql_hints(node: Node, schema: Schema) -> list[str]:
     """Conditions that are all true wherever the filter is; fewer than it has, perhaps none."""
-    return [text for part in _parts(node) if (text := _sql(part, schema)) is not None]
+    return [text for part in conjuncts(node) if (text := _sql(part, schema)) is not None]
 
 
 def json_hint(node: Node, schema: Schema) -> str | None:
     """The same as one JSON tree, None where nothing can be said."""
-    trees = [tree for part in _parts(node) if (tree := _json(part, schema)) is not None]
+    trees = [tree for part in conjuncts(node) if (tree := _json(part, schema)) is not None]
     if not trees:
         return None
     return msgspec.json.encode(trees[0] if len(trees) == 1 else {"op": "and", "children": trees}).decode()
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    """What a filter demands together: of a conjunction any part may be left out."""
-    if isinstance(node, And):
-        yield from _parts(node.left)
-        yield from _parts(node.right)
-    else:
-        yield node
 
 
 def _sql(node: Node, schema: Schema) -> str | None:

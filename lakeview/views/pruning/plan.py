@@ -11,9 +11,10 @@ import polars as pl
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
-from lakeview.predicates.expressions import (
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.tree import (
     And,
-    Bounds,
     Comparison,
     Constant,
     IsIn,
@@ -23,8 +24,7 @@ from lakeview.predicates.expressions import (
     Path,
     StartsWith,
     Unknown,
-    may_match,
-    parse,
+    map_leaves,
     paths,
 )
 from lakeview.views.schema.columns import ELLIPSIS, TEXT_LENGTH, value_text
@@ -210,7 +210,7 @@ def _example(name: str, type_: str, values: pl.Series) -> str | None:
 
 
 def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
-    """For each spared file, whether it could match if nobody had counted its nulls."""
+    """For each skipped file, whether it could match if its nulls were not counted."""
     node = parse(where)
     unique = statistics.unique("_path", keep="first", maintain_order=True)
     keys = pl.DataFrame({"path": unique["_path"]}).with_row_index("place")
@@ -225,22 +225,11 @@ def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFram
         name = names.get(path)
         if name is None or name not in unique.columns:
             return None
-        said = unique[name].alias("bounds").gather(places).struct.unnest()
-        if "min" not in said.columns or said["min"].dtype == pl.Null():
-            return None
-        return Bounds(said["min"], said["max"], said["exact"], unknown, records)
+        recorded = Bounds.of_statistics(unique[name].alias("bounds").gather(places), records)
+        return None if recorded is None else replace(recorded, nulls=unknown)
 
-    return may_match(_certain(node), bounds, spared.height)
-
-
-def _certain(node: Node) -> Node:
-    """A tree in which a test of nulls is nothing that bounds could fail."""
-    match node:
-        case And(left, right) | Or(left, right):
-            return replace(node, left=_certain(left), right=_certain(right))
-        case IsNull():
-            return Unknown()
-    return node
+    without_tests = map_leaves(node, lambda leaf: Unknown() if isinstance(leaf, IsNull) else leaf)
+    return may_match(without_tests, bounds, spared.height)
 
 
 def _text(node: Node) -> str | None:
