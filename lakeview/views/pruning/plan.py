@@ -13,16 +13,11 @@ from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
+from lakeview.predicates.printing import SQLPrinter
 from lakeview.predicates.tree import (
-    And,
-    Comparison,
-    Constant,
     IsIn,
     IsNull,
-    Node,
-    Or,
     Path,
-    StartsWith,
     Unknown,
     map_leaves,
     paths,
@@ -53,7 +48,7 @@ PARTS = pl.Schema(
 """One row a condition of a filter, those joined by AND apart. `judged`: false where the log has nothing to hold against
 it, so that it spares no file; `files` and `bytes` it alone would read, then the files it alone spares, by reason."""
 
-_MOST_VALUES = 5
+_MAX_VALUES = 5
 _POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
 """How polars marks columns and numbers when it writes an expression."""
 
@@ -167,7 +162,7 @@ def can_be_judged(where: pl.Expr) -> bool:
 
 def condition_text(where: pl.Expr) -> str:
     """A condition for people: SQL where the log can judge it, else as polars writes it; long ones are cut."""
-    text = _text(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
+    text = _DISPLAY.print(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
     return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
 
 
@@ -232,26 +227,10 @@ def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFram
     return may_match(without_tests, bounds, spared.height)
 
 
-def _text(node: Node) -> str | None:
-    """A tree as SQL; None where a part of it is unknown."""
-    match node:
-        case And(left, right) | Or(left, right):
-            word = "AND" if isinstance(node, And) else "OR"
-            texts = [_text(left), _text(right)]
-            return None if None in texts else f"({texts[0]} {word} {texts[1]})"
-        case Comparison(path, op, value):
-            return f"{leaf_name(path)} {op} {_value(value[0])}"
-        case IsNull(path, negated):
-            return f"{leaf_name(path)} IS {'NOT ' if negated else ''}NULL"
-        case IsIn(path, values, negated):
-            first = ", ".join(_value(v) for v in values.head(_MOST_VALUES))
-            more = f", {ELLIPSIS} {values.len() - _MOST_VALUES:,} more" if values.len() > _MOST_VALUES else ""
-            return f"{leaf_name(path)} {'NOT ' if negated else ''}IN ({first}{more})"
-        case StartsWith(path, prefix):
-            return f"{leaf_name(path)} LIKE '{prefix}%'"
-        case Constant(value):
-            return "NULL" if value is None else str(value).upper()
-    return None
+def _value_list(leaf: IsIn) -> str:
+    count = leaf.values.len()
+    more = f", {ELLIPSIS} {count - _MAX_VALUES:,} more" if count > _MAX_VALUES else ""
+    return ", ".join(_value(value) for value in leaf.values.head(_MAX_VALUES)) + more
 
 
 def _value(value: object) -> str:
@@ -260,3 +239,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool | int | float):
         return str(value).upper() if isinstance(value, bool) else str(value)
     return f"'{value_text(value)}'"
+
+
+_DISPLAY = SQLPrinter(leaf_name, lambda _, value: _value(value), _value_list, extended=True)
+"""Prints conditions for people: long values and lists are cut."""

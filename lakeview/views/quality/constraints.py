@@ -18,9 +18,9 @@ from lakeview.model.schema import Schema, StructType, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.condition import constraint_expression
 from lakeview.predicates.expressions import parse
+from lakeview.predicates.printing import POLARS
 from lakeview.predicates.proofs import Evidence, proofs
 from lakeview.predicates.tree import (
-    And,
     Comparison,
     IsIn,
     IsNull,
@@ -36,7 +36,6 @@ from lakeview.predicates.tree import (
     map_leaves,
     paths,
 )
-from lakeview.views.data.preview import Condition, where_text
 from lakeview.views.schema.rules import cut_rule
 
 
@@ -194,7 +193,7 @@ def _told(number: int, rule: Rule, found: pl.DataFrame) -> tuple[object, ...]:
     return (
         *(number, rule.kind, rule.name, cut_rule(rule.text), verdict.value, certainty),
         *(found.height, kept, None if verdict is Verdict.UNKNOWN else broken.height, rows, why),
-        _text(complement(rule.node)) if rule.decisive else None,
+        POLARS.print(complement(rule.node)) if rule.decisive else None,
     )
 
 
@@ -305,22 +304,6 @@ def _value(value: pl.Series, type_: str) -> pl.Series | None:
     except (pl.exceptions.PolarsError, ArithmeticError):
         return None
     return value
-
-
-def _text(node: Node) -> str | None:
-    """A tree as a filter; None where a part of it is not known."""
-    match node:
-        case And(left, right) | Or(left, right):
-            parts = [_text(left), _text(right)]
-            return None if None in parts else f"({parts[0]} {type(node).__name__.upper()} {parts[1]})"
-        case Comparison(path, op, value):
-            return where_text([Condition(leaf_name(path), op, value[0])])
-        case IsIn(path, values, negated):
-            found = where_text([Condition(leaf_name(path), "in", values.to_list())])
-            return f"NOT ({found})" if negated else found
-        case IsNull(path, negated):
-            return where_text([Condition(leaf_name(path), "is not null" if negated else "is null")])
-    return None
 
 
 def _evidence(snapshot: Snapshot, statistics: pl.DataFrame, asked: set[Path]) -> dict[Path, Evidence]:
