@@ -6,7 +6,6 @@ windows, stars and parameters never reach polars' SQL reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 import polars as pl
@@ -23,7 +22,7 @@ from lakeview.predicates.forms import (
     check_spark,
     node_name,
 )
-from lakeview.predicates.syntax import DIALECTS, Refusal, parse_statement
+from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
 
 MAX_DEPTH = 60
 """Levels of a condition. A chain of AND or OR is one level, however long."""
@@ -123,7 +122,7 @@ class _Printer:
         # polars does not evaluate NULL AND NULL of no type
         printed = [
             ("CAST(NULL AS BOOLEAN)", 1) if isinstance(term, exp.Null) else self._node(term, depth + 1)
-            for term in _terms(node)
+            for term in chain_terms(node)
         ]
         self._terms += len(printed)
         if self._terms > MAX_TERMS:
@@ -139,16 +138,3 @@ def _balanced(texts: list[str], sign: str) -> str:
         return texts[0]
     middle = len(texts) // 2
     return f"({_balanced(texts[:middle], sign)}{sign}{_balanced(texts[middle:], sign)})"
-
-
-def _terms(chain: exp.Expr) -> Iterator[exp.Expr]:
-    """The terms of a chain of one connector, in order, without recursion."""
-    waiting = [chain]
-    while waiting:
-        node = waiting.pop()
-        while isinstance(node, exp.Paren) and isinstance(node.this, type(chain)):
-            node = node.this
-        if isinstance(node, type(chain)):
-            waiting += [node.expression, node.this]
-        else:
-            yield node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -72,11 +72,24 @@ def parse_statement(
     """
     if len(text) > max_characters:
         raise refusal.of_subject(f"has {len(text):,} characters", f"write at most {max_characters:,}")
+    return parse_tokens(tokenize(text, dialect, refusal), text, dialect, refusal)
+
+
+def tokenize(text: str, dialect: type[Dialect], refusal: Refusal, max_tokens: int = MAX_TOKENS) -> list[Token]:
+    """Returns the tokens of a text. InvalidRequestError where sqlglot would take long, or more stack than there is."""
     try:
-        tokens = dialect().tokenize(text)
-        check_size(tokens, refusal)
-        if issubclass(dialect, Spark) and _has_adjacent_texts(tokens):
-            raise refusal("two texts follow each other, which versions of Spark read differently", "join them")
+        tokens: list[Token] = dialect().tokenize(text)
+    except SqlglotError as error:
+        raise refusal.of_subject(f"cannot be read: {_stop(error)}", _CORRECT) from error
+    _check_size(tokens, refusal, max_tokens)
+    if issubclass(dialect, Spark) and _has_adjacent_texts(tokens):
+        raise refusal("two texts follow each other, which versions of Spark read differently", "join them")
+    return tokens
+
+
+def parse_tokens(tokens: list[Token], text: str, dialect: type[Dialect], refusal: Refusal) -> exp.Expr:
+    """Returns the tree of the one statement or expression in the tokens of a text. Raises as `parse_statement`."""
+    try:
         trees = dialect().parser().parse(tokens, text)
     except SqlglotError as error:
         raise refusal.of_subject(f"cannot be read: {_stop(error)}", _CORRECT) from error
@@ -89,10 +102,22 @@ def parse_statement(
     return trees[0]
 
 
-def check_size(tokens: Sequence[Token], refusal: Refusal) -> None:
-    """Refuses what takes sqlglot long to parse, or more stack than there is."""
-    if len(tokens) > MAX_TOKENS:
-        raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {MAX_TOKENS:,}")
+def chain_terms(chain: exp.Expr) -> Iterator[exp.Expr]:
+    """Yields the terms of a chain of one connector, in order, without recursion."""
+    waiting = [chain]
+    while waiting:
+        node = waiting.pop()
+        while isinstance(node, exp.Paren) and isinstance(node.this, type(chain)):
+            node = node.this
+        if isinstance(node, type(chain)):
+            waiting += [node.expression, node.this]
+        else:
+            yield node
+
+
+def _check_size(tokens: Sequence[Token], refusal: Refusal, max_tokens: int) -> None:
+    if len(tokens) > max_tokens:
+        raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {max_tokens:,}")
     open_types: list[bool] = []  # for each open bracket, whether it stands behind a type's name
     attempts = 0
     postfix = 0

@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import (
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.tree import (
     And,
-    Bounds,
     Comparison,
     Constant,
     IsIn,
@@ -17,8 +18,6 @@ from lakeview.predicates.expressions import (
     Or,
     StartsWith,
     Unknown,
-    may_match,
-    parse,
     paths,
 )
 

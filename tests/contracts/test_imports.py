@@ -20,7 +20,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "httpx": ("lakeview.sharing",),
     "itsdangerous": ("lakeview.sharing.server.signing",),
     "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
-    "sqlglot": ("lakeview.predicates", "lakeview.sharing.server.sql_hints"),
+    "sqlglot": ("lakeview.predicates",),
     "pyspark": ("lakeview.spark", "lakeview.pipeline", "lakeview.demo"),
     "starlette": ("lakeview.sharing.server",),
     "streamlit": ("lakeview.app",),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
-from lakeview.predicates.expressions import And, Comparison, IsIn, Node, Unknown
+from lakeview.predicates.tree import And, Comparison, IsIn, Node, Unknown
 from lakeview.sharing.server import sql_hints
 from lakeview.sharing.server.budget import Budget
 from lakeview.sharing.server.json_hints import json_condition

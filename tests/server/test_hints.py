@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema, StructType
-from lakeview.predicates.expressions import Unknown
+from lakeview.predicates.tree import Unknown
 from lakeview.sharing.server.json_hints import json_condition
 from lakeview.sharing.server.sql_hints import sql_condition
 from tests.builders.actions import metadata, protocol

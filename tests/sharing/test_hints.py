@@ -39,7 +39,7 @@ SQL: dict[str, tuple[pl.Expr | str, list[str]]] = {
     "a name with marks": (C("a b`c") == 1, ["`a b``c` = 1"]),
     "a field of a struct": (C("s").struct.field("t") == 1, ["s.t = 1"]),
     "what holds together": ((C("id") > 3) & (C("n") < 2), ["id > 3", "n < 2"]),
-    "one of two": ((C("id") > 3) | (C("n") < 2), ["(id > 3) OR (n < 2)"]),
+    "one of two": ((C("id") > 3) | (C("n") < 2), ["(id > 3 OR n < 2)"]),
     "SQL": ("id > 3 AND city = 'a'", ["id > 3", "city = 'a'"]),
     "what is not understood beside what is": ((C("id") > 3) & (C("id") % 2 == 0), ["id > 3"]),
     "a text with a quote, which dialects read in two ways": (C("city") == "it's", []),

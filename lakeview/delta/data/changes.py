@@ -14,7 +14,9 @@ from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP,
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Field, Schema
-from lakeview.predicates.expressions import Bounds, Path, may_match, parse
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.tree import Path
 from lakeview.rows.casts import Match
 from lakeview.rows.difference import Without
 from lakeview.rows.lazy import lazy_rows
@@ -112,22 +114,14 @@ class _PlanBounds:
             case (name,) if name in self._partitions:
                 field = self._partitions[name]
                 values = partition_columns(self._files["partition_values"], [field])[0]
-                return _exactly(values, _is_partitioned_by(self._files, field))
+                return Bounds.of_values(values, _is_partitioned_by(self._files, field))
             case ("_commit_version",):
-                return _exactly(self._files["version"])
+                return Bounds.of_values(self._files["version"])
             case ("_commit_timestamp",):
-                return _exactly(self._files["timestamp"].cast(pl.Datetime("us", "UTC")))
+                return Bounds.of_values(self._files["timestamp"].cast(pl.Datetime("us", "UTC")))
             case ("_change_type",):  # a change data file says it row by row
-                return _exactly(self._files["change_type"], self._files["change_type"].is_not_null())
+                return Bounds.of_values(self._files["change_type"], self._files["change_type"].is_not_null())
         return None
-
-
-def _exactly(values: pl.Series, certain: pl.Series | None = None) -> Bounds:
-    """Bounds of a column that has one value in each file; `certain`: true where `values` hold that value."""
-    every = pl.Series([True] * values.len(), dtype=pl.Boolean) if certain is None else certain
-    nulls = values.is_null().cast(pl.Int64).set(~every, None)
-    one = pl.Series([1] * values.len(), dtype=pl.Int64)
-    return Bounds(values.set(~every, None), values.set(~every, None), values.is_not_null() & every, nulls, one)
 
 
 def _read(task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,9 @@ from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.state import TableState
 from lakeview.model.frames import PLAN, sizes
 from lakeview.model.schema import Field, Schema
-from lakeview.predicates.expressions import Bounds, Node, Path, may_match, parse, paths
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.tree import Node, Path, paths
 from lakeview.rows.casts import Match
 from lakeview.rows.tasks import FileTask
 
@@ -41,11 +43,11 @@ class Scan:
         self._root = root
 
     def plan(self, where: pl.Expr) -> pl.DataFrame:
-        """PLAN: for each live file whether the filter reads it, and what spares it."""
+        """PLAN: for each live file whether the filter reads it, and what skips it."""
         node = parse(where)
         adds = self._adds(node)
-        by_partition = may_match(node, _Known(adds, self._partitions, ()).bounds, adds.height)
-        kept = may_match(node, _Known(adds, self._partitions, self._leaves(node)).bounds, adds.height) & by_partition
+        by_partition = may_match(node, _Columns(adds, self._partitions, ()).bounds, adds.height)
+        kept = may_match(node, _Columns(adds, self._partitions, self._leaves(node)).bounds, adds.height) & by_partition
         return pl.DataFrame([adds["path"], adds["size"], kept.alias("kept"), by_partition.alias("by")]).select(
             "path",
             "kept",
@@ -63,7 +65,7 @@ class Scan:
         node = None if where is None else parse(where)
         adds = self._adds(node)
         if node is not None:
-            known = _Known(adds, self._partitions, self._leaves(node))
+            known = _Columns(adds, self._partitions, self._leaves(node))
             adds = adds.filter(may_match(node, known.bounds, adds.height))
         values = partition_columns(adds["partition_values"], self._partitions)
         constants = pl.DataFrame({s.name: s for s in values})  # a list would rename a column without a name
@@ -100,8 +102,8 @@ class Scan:
         return self._replay.adds(columns, reader).with_columns(sizes())
 
 
-class _Known:
-    """What partition values and the statistics of some leaves, if adds have them, say of columns."""
+class _Columns:
+    """Bounds of columns from partition values, and from the statistics of some leaves where adds have them."""
 
     def __init__(self, adds: pl.DataFrame, partitions: Sequence[Field], leaves: Sequence[Leaf]) -> None:
         self._adds = adds
@@ -111,17 +113,8 @@ class _Known:
     def bounds(self, path: Path) -> Bounds | None:
         """Bounds of one column, None when nothing is known of it."""
         if len(path) == 1 and path[0] in self._partitions:
-            values = partition_columns(self._adds["partition_values"], [self._partitions[path[0]]])[0]
-            one = pl.Series([1] * self._adds.height, dtype=pl.Int64)
-            return Bounds(values, values, values.is_not_null(), values.is_null().cast(pl.Int64), one)
+            return Bounds.of_values(partition_columns(self._adds["partition_values"], [self._partitions[path[0]]])[0])
         if path not in self._leaves:
             return None
         statistics = self._adds["statistics"].struct
-        column = statistics.field(self._leaves[path]).struct.unnest()
-        if column["min"].dtype == pl.Null:
-            return None
-        records = statistics.field("records")
-        # of a file that was written with nulls alone every row is null, whichever are deleted
-        counted = column["null_count_exact"] | (column["null_count"] == records)
-        nulls = column["null_count"].set(~counted.fill_null(False), None)
-        return Bounds(column["min"], column["max"], column["exact"], nulls, records)
+        return Bounds.of_statistics(statistics.field(self._leaves[path]), statistics.field("records"))

@@ -7,7 +7,6 @@ Buckets say nothing by bounds: an equality is joined by one of bucket numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,10 +21,11 @@ from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, polars_type
-from lakeview.predicates.expressions import And, Bounds, Comparison, IsIn, Node, Or, Path, may_match, paths
+from lakeview.predicates.bounds import Bounds, may_match, narrowest
+from lakeview.predicates.tree import And, Comparison, IsIn, Leaf, Node, Path, map_leaves, paths
 
 _BUCKET = "\0bucket"
-_MOST_VALUES = 1000
+_MAX_VALUES = 1000
 
 
 class Pruning:
@@ -39,7 +39,7 @@ class Pruning:
             if c.source is not None and c.source.id is not None:
                 self._by_source.setdefault(c.source.id, []).append(c)
         self._columns = {c.key: c for c in columns}
-        self._node = self._with_buckets(node)
+        self._node = map_leaves(node, self._with_bucket)
         self.columns = frozenset(f.id for p in paths(node) if (f := self._fields.get(p)) and f.id is not None)
         """The ids of the columns the filter speaks of: those whose metrics it asks for."""
 
@@ -68,8 +68,8 @@ class Pruning:
         values, metrics = _Values(entries), Metrics(entries)
 
         def known(path: Path) -> Bounds | None:
-            told = self._statistics(path, metrics, entries["records"])
-            return _narrowest([b for b in (self._known(path, [values.of]), told) if b])
+            statistics = self._statistics(path, metrics, entries["records"])
+            return narrowest([b for b in (self._known(path, [values.of]), statistics) if b])
 
         return may_match(self._node, known, entries.height)
 
@@ -85,7 +85,7 @@ class Pruning:
             converted = None if bounds is None else _of_source(column, bounds, field.type)
             if converted is not None:
                 found.append(converted)
-        return _narrowest(found)
+        return narrowest(found)
 
     def _statistics(self, path: Path, metrics: Metrics, records: pl.Series) -> Bounds | None:
         field = self._fields.get(path)
@@ -96,19 +96,16 @@ class Pruning:
         nulls, nans = (counted(metrics, name, field) for name in ("null_value_counts", "nan_value_counts"))
         return Bounds(*bounds, exact, nulls, records, nans)
 
-    def _with_buckets(self, node: Node) -> Node:
-        match node:
-            case And(left, right) | Or(left, right):
-                return replace(node, left=self._with_buckets(left), right=self._with_buckets(right))
-            case Comparison(path, "=", value):
-                return self._bucketed(node, path, value)
-            case IsIn(path, values, False):
-                return self._bucketed(node, path, values)
-        return node
+    def _with_bucket(self, leaf: Leaf) -> Node:
+        """An equality joined by one of bucket numbers."""
+        match leaf:
+            case Comparison(path, "=", values) | IsIn(path, values, False):
+                return self._bucketed(leaf, path, values)
+        return leaf
 
     def _bucketed(self, node: Node, path: Path, values: pl.Series) -> Node:
         field = self._fields.get(path)
-        if field is None or field.id is None or values.len() > _MOST_VALUES:
+        if field is None or field.id is None or values.len() > _MAX_VALUES:
             return node
         for column in self._by_source.get(field.id, []):
             if column.field.transform.name == "bucket":
@@ -157,7 +154,6 @@ class _Values:
             {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
         )
         self._specs = entries["spec_id"]
-        self._one = pl.Series([1] * entries.height, dtype=pl.Int64)
 
     def of(self, column: PartitionColumn) -> Bounds | None:
         """Bounds of one part, None where the files have no partition at all."""
@@ -166,9 +162,7 @@ class _Values:
             return None
         # a null says that the column is null in the whole file, but only where the file's spec has this part
         mine = self._specs.is_in(column.specs)
-        values = values.set(~mine, None)
-        nulls = values.is_null().cast(pl.Int64).set(~mine, None)
-        return Bounds(values, values, values.is_not_null(), nulls, self._one)
+        return Bounds.of_values(values, mine)
 
 
 class _Summaries:
@@ -221,23 +215,3 @@ def _of_source(column: PartitionColumn, bounds: Bounds, type_: DataType) -> Boun
         bounds.nulls,
         bounds.records,
     )
-
-
-def _narrowest(found: Sequence[Bounds]) -> Bounds | None:
-    """Several bounds of one column as one: the highest low, the lowest high, whatever is known of nulls."""
-    if len(found) < 2:
-        return found[0] if found else None
-    frame = pl.DataFrame(
-        {f"low{i}": b.low for i, b in enumerate(found)}
-        | {f"high{i}": b.high for i, b in enumerate(found)}
-        | {f"exact{i}": b.exact for i, b in enumerate(found)}
-    )
-    places = range(len(found))
-    made = frame.select(
-        pl.max_horizontal(f"low{i}" for i in places).alias("low"),
-        pl.min_horizontal(f"high{i}" for i in places).alias("high"),
-        pl.any_horizontal(f"exact{i}" for i in places).fill_null(False).alias("exact"),
-    )
-    first = next((b for b in found if b.nulls.null_count() == 0), found[-1])
-    nans = next((b.nans for b in found if b.nans is not None), None)
-    return Bounds(made["low"], made["high"], made["exact"], first.nulls, first.records, nans)

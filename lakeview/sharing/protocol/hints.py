@@ -8,7 +8,6 @@ back-slashes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 import msgspec
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema, StructType
-from lakeview.predicates.expressions import And, Comparison, IsIn, IsNull, Node, Or, Path
+from lakeview.predicates.printing import SQLPrinter
+from lakeview.predicates.tree import And, Comparison, IsIn, IsNull, Node, Or, Path, conjuncts
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AMBIGUOUS = re.compile(r"['\"\\\x00-\x1f]")
@@ -31,7 +31,7 @@ _JSON_TYPES = {
     "string": "string", "boolean": "bool", "date": "date", "long": "long", "integer": "int", "short": "int",
     "byte": "int",
 }  # fmt: skip
-_MANY = 100
+_MAX_VALUES = 100
 """Values of a membership test that are still sent."""
 
 Json = dict[str, Any]
@@ -39,44 +39,21 @@ Json = dict[str, Any]
 
 def sql_hints(node: Node, schema: Schema) -> list[str]:
     """Conditions that are all true wherever the filter is; fewer than it has, perhaps none."""
-    return [text for part in _parts(node) if (text := _sql(part, schema)) is not None]
+    printer = SQLPrinter(
+        name=lambda path: None if _field(path, schema) is None else _name(path),
+        literal=lambda path, value: _literal(value, _field(path, schema)),
+        value_list=lambda leaf: _value_list(leaf, schema),
+        not_equal="<>",
+    )
+    return [text for part in conjuncts(node) if (text := printer.print(part)) is not None]
 
 
 def json_hint(node: Node, schema: Schema) -> str | None:
     """The same as one JSON tree, None where nothing can be said."""
-    trees = [tree for part in _parts(node) if (tree := _json(part, schema)) is not None]
+    trees = [tree for part in conjuncts(node) if (tree := _json(part, schema)) is not None]
     if not trees:
         return None
     return msgspec.json.encode(trees[0] if len(trees) == 1 else {"op": "and", "children": trees}).decode()
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    """What a filter demands together: of a conjunction any part may be left out."""
-    if isinstance(node, And):
-        yield from _parts(node.left)
-        yield from _parts(node.right)
-    else:
-        yield node
-
-
-def _sql(node: Node, schema: Schema) -> str | None:
-    match node:
-        case And(left, right) | Or(left, right):
-            sides = _sql(left, schema), _sql(right, schema)
-            if sides[0] is None or sides[1] is None:  # of an "and" below an "or" one side would do as well
-                return None
-            return f"({sides[0]}) {'AND' if isinstance(node, And) else 'OR'} ({sides[1]})"
-        case IsNull(path, negated):
-            return None if _field(path, schema) is None else f"{_name(path)} IS {'NOT ' if negated else ''}NULL"
-        case Comparison(path, op, value):
-            text = _literal(value[0], _field(path, schema))
-            return None if text is None else f"{_name(path)} {'<>' if op == '!=' else op} {text}"
-        case IsIn(path, _, negated=False):
-            texts = [_literal(v, _field(path, schema)) for v in _values(node)]
-            if not texts or None in texts:
-                return None
-            return f"{_name(path)} IN ({', '.join(t for t in texts if t is not None)})"
-    return None
 
 
 def _json(node: Node, schema: Schema) -> Json | None:
@@ -124,9 +101,14 @@ def _json_column(path: Path, schema: Schema) -> Json | None:
     return None if known is None or len(path) > 1 else {"op": "column", "name": path[0], "valueType": known}
 
 
+def _value_list(leaf: IsIn, schema: Schema) -> str | None:
+    texts = [] if leaf.negated else [_literal(value, _field(leaf.path, schema)) for value in _values(leaf)]
+    return None if not texts or None in texts else ", ".join(text for text in texts if text is not None)
+
+
 def _values(node: IsIn) -> list[Any]:
     values = node.values.drop_nulls()
-    return values.to_list() if values.len() <= _MANY else []
+    return values.to_list() if values.len() <= _MAX_VALUES else []
 
 
 def _field(path: Path, schema: Schema) -> Field | None:

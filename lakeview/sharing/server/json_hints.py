@@ -1,4 +1,4 @@
-"""jsonPredicateHints, one tree as JSON text, to the tree of `lakeview.predicates.expressions`.
+"""jsonPredicateHints, one tree as JSON text, to the tree of `lakeview.predicates.tree`.
 
 "The server may return all the files if validations fail": a tree with any fault in it says nothing at all.
 """
@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from lakeview.model.schema import DataType, Schema
-from lakeview.predicates.expressions import And, Constant, Node, Or, Path, Unknown
+from lakeview.predicates.tree import MIRRORED, And, Constant, IsNull, Node, Or, Path, Unknown, join, negate
 from lakeview.sharing.server.budget import PARSING_CPU, Budget
-from lakeview.sharing.server.literals import MIRRORED, Columns, comparison, joined, null_test
+from lakeview.sharing.server.literals import Columns
 
 _DEPTH = 100
 _MOST_CHARACTERS = 128 << 10
@@ -46,19 +46,16 @@ def json_condition(text: str | None, schema: Schema, budget: Budget | None = Non
     if len(text) > _MOST_CHARACTERS:
         return Unknown()
     try:
-        return _Reader(Columns(schema), budget or Budget(PARSING_CPU)).node(
-            msgspec.json.decode(text), negated=False, depth=0
-        )
+        return _Reader(Columns(schema, budget or Budget(PARSING_CPU))).node(msgspec.json.decode(text), depth=0)
     except (msgspec.DecodeError, RecursionError, UnicodeError, _FaultyTreeError):
         return Unknown()
 
 
 class _Reader:
-    def __init__(self, columns: Columns, budget: Budget) -> None:
+    def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._budget = budget
 
-    def node(self, tree: Any, *, negated: bool, depth: int) -> Node:
+    def node(self, tree: Any, *, depth: int) -> Node:
         if depth > _DEPTH:
             raise _FaultyTreeError("too deep")
         op, children = _operation(tree)
@@ -66,18 +63,18 @@ class _Reader:
             case "and" | "or":
                 if len(children) < 2:
                     raise _FaultyTreeError(f"{op} of {len(children)}")
-                parts = [self.node(child, negated=negated, depth=depth + 1) for child in children]
-                return joined(And if (op == "and") != negated else Or, parts)
+                parts = [self.node(child, depth=depth + 1) for child in children]
+                return join(And if op == "and" else Or, parts)
             case "not":
-                return self.node(_only(children), negated=not negated, depth=depth + 1)
+                return negate(self.node(_only(children), depth=depth + 1))
             case "isNull":
                 found, _ = self._column(_only(children))
-                return Unknown() if found is None else null_test(found[0], negated=negated)
+                return Unknown() if found is None else IsNull(found[0])
             case str() if op in _COMPARISONS and len(children) == 2:
-                return self._comparison(_COMPARISONS[op], children, negated)
+                return self._comparison(_COMPARISONS[op], children)
         raise _FaultyTreeError(f"no operation {op!r}")
 
-    def _comparison(self, op: str, children: list[Any], negated: bool) -> Node:
+    def _comparison(self, op: str, children: list[Any]) -> Node:
         left, right = children
         if _operation(left)[0] == "literal":
             left, right, op = right, left, MIRRORED[op]
@@ -90,9 +87,9 @@ class _Reader:
         value, type_ = right.get("value"), right.get("valueType")
         if not isinstance(value, str) or not isinstance(type_, str) or type_ not in _HELD_BY:
             raise _FaultyTreeError("a literal has a value as text and a value type")
-        if found is None or type_ != kind or self._budget.is_spent:
+        if found is None or type_ != kind or self._columns.is_spent:
             return Unknown()
-        return comparison(*found, op, value, negated=negated)
+        return self._columns.comparison(*found, op, value)
 
     def _column(self, tree: Any) -> tuple[tuple[Path, DataType] | None, str]:
         """((path, type) or None where nothing can be said, value type)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
@@ -11,12 +11,12 @@ import polars as pl
 
 from lakeview.delta.sharing import typed
 from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.predicates.expressions import And, Comparison, Constant, IsIn, IsNull, Node, Or, Path, Unknown
+from lakeview.predicates.tree import Comparison, Constant, IsIn, Node, Or, Path, Unknown
+from lakeview.sharing.server.budget import Budget
 
 _COMPARED = frozenset(
     {"string", "long", "integer", "short", "byte", "double", "float", "boolean", "date", "timestamp", "timestamp_ntz"}
 )
-_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COLLATIONS = "__COLLATIONS"
 _INTEGERS = {
     "long": (1 << 63, pl.Int64()), "integer": (1 << 31, pl.Int32()), "short": (1 << 15, pl.Int16()),
@@ -28,10 +28,16 @@ _ZONED = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d)$")
 
 
 class Columns:
-    """The columns of a table that filters can speak of. Names are found in any case where only one fits."""
+    """The columns of a table that filters can name, in any case where only one fits, within a budget of time."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, budget: Budget) -> None:
         self._schema = schema
+        self._budget = budget
+
+    @property
+    def is_spent(self) -> bool:
+        """True once the budget is used up."""
+        return self._budget.is_spent
 
     def find(self, parts: tuple[str, ...]) -> tuple[Path, DataType] | None:
         """The path and type of a leaf reached through structs; None if there is none that can be compared."""
@@ -49,11 +55,25 @@ class Columns:
             return None
         return path, found.type
 
+    def comparison(self, path: Path, type_: DataType, op: str, text: str | None) -> Node:
+        """Returns `path op text`: null if that is null, Unknown if the text is no value of the column's type."""
+        if text is None:
+            return Constant(None)
+        value = values_of([text], type_)
+        return Unknown() if value is None else Comparison(path, op, value)
+
+    def membership(self, path: Path, type_: DataType, texts: list[str | None]) -> Node:
+        """Returns a test for a list of values. With a null in the list no row is certainly outside it."""
+        values = values_of([text for text in texts if text is not None], type_)
+        if values is None:
+            return Unknown()
+        return Or(IsIn(path, values), Constant(None)) if None in texts else IsIn(path, values)
+
 
 def values_of(texts: Sequence[str], type_: DataType) -> pl.Series | None:
     """Values of the column's declared type, from texts; None if one of them is none of that type, or not certainly one.
 
-    A moment without a zone means one in the client's, which nobody told us; 32-bit floats are compared as 64-bit ones.
+    A timestamp without a zone is one in the client's zone, which is unknown; 32-bit floats are compared as 64-bit ones.
     """
     match type_:
         case PrimitiveType("string"):
@@ -100,39 +120,3 @@ def _decimal(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return found if found.is_finite() else None
-
-
-def comparison(path: Path, type_: DataType, op: str, text: str | None, *, negated: bool) -> Node:
-    """`path op text`, or its opposite: comparisons with null are never true, their opposites neither."""
-    if text is None:
-        return Constant(None)
-    value = values_of([text], type_)
-    return Unknown() if value is None else Comparison(path, _NEGATED[op] if negated else op, value)
-
-
-def null_test(path: Path, *, negated: bool) -> Node:
-    """Whether a column is null."""
-    return IsNull(path, negated)
-
-
-def membership(path: Path, type_: DataType, texts: list[str | None], *, negated: bool) -> Node:
-    """Whether a column is one of several values. With a null among them no row is outside the list."""
-    if negated and None in texts:
-        return Constant(None)
-    known = [text for text in texts if text is not None]
-    if not known:
-        return Constant(None)
-    values = values_of(known, type_)
-    return Unknown() if values is None else IsIn(path, values, negated)
-
-
-MIRRORED: Mapping[str, str] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""The same comparison with its sides exchanged."""
-
-
-def joined(kind: type[And] | type[Or], parts: Sequence[Node]) -> Node:
-    """Several conditions as one, the tree as flat as can be: it is walked recursively."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    return kind(joined(kind, parts[:middle]), joined(kind, parts[middle:]))

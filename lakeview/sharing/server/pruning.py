@@ -12,7 +12,8 @@ from functools import cached_property
 import polars as pl
 
 from lakeview.model.schema import leaf_name
-from lakeview.predicates.expressions import Bounds, Node, Path, may_match
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.tree import Node, Path
 from lakeview.sharing.server.budget import PRUNING_CPU, PRUNING_WALL, Budget
 
 StatisticsOf = Callable[[list[str]], pl.DataFrame]
@@ -68,21 +69,12 @@ class FileIndex:
 
     def _read(self, path: Path) -> Bounds | None:
         if len(path) == 1 and path[0] in self._partition:
-            values = self._partition[path[0]]
-            one = pl.Series([1], dtype=pl.Int64).new_from_index(0, values.len())
-            return Bounds(values, values, values.is_not_null(), values.is_null().cast(pl.Int64), one)
+            return Bounds.of_values(self._partition[path[0]])
         name = leaf_name(path)
-        found = self._statistics([name])
-        if name not in found.columns or not found["_path"].equals(self.facts["path"]):
+        statistics = self._statistics([name])
+        if name not in statistics.columns or not statistics["_path"].equals(self.facts["path"]):
             return None
-        column = found[name].struct.unnest()
-        if column["min"].dtype == pl.Null:
-            return None
-        records = self.facts["records"]
-        # of a file that was written with nulls alone every row is null, whichever are deleted
-        counted = column["null_count_exact"] | (column["null_count"] == records)
-        nulls = column["null_count"].set(~counted.fill_null(False), None)
-        return Bounds(column["min"], column["max"], column["exact"], nulls, records)
+        return Bounds.of_statistics(statistics[name], self.facts["records"])
 
     def limited(self, kept: pl.Series, limit: int | None) -> pl.Series:
         """Of the files kept, from the first on, those that hold so many rows; files of unknown count hold none."""

@@ -1,16 +1,15 @@
-"""Rows of a preview to a profile of each column; filters to SQL text; the plan of a filter to a sentence."""
+"""A sample of rows to a profile of each column, and the filters of a form to SQL text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
 
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.predicates.printing import polars_literal, polars_name
 from lakeview.views.schema.columns import value_text
 from lakeview.views.units import counted
 
@@ -25,7 +24,7 @@ PROFILE = pl.Schema(
         "max_text": pl.String(),
     }
 )
-"""One row a column of the sample, of these rows only. `distinct` values without null, and `min_text` and
+"""One row a column of the sample (nothing is said of the rest). `distinct` values without null, and `min_text` and
 `max_text`, are null for lists, structs and maps."""
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -71,13 +70,13 @@ def _condition(condition: Condition) -> str:
         case "is null" | "is not null":
             return f"{column} {operator.upper()}"
         case "in" if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            return f"{column} IN ({', '.join(_literal(v) for v in value)})" if value else "FALSE"
+            return f"{column} IN ({', '.join(polars_literal(v) for v in value)})" if value else "FALSE"
         case "contains" | "starts with" if isinstance(value, str):
             # LIKE has no escape in polars' SQL: a text with % in it would match too much
-            text = _literal(value)
+            text = polars_literal(value)
             return f"STRPOS({column}, {text}) > 0" if operator == "contains" else f"STARTS_WITH({column}, {text})"
         case _ if operator in _COMPARISONS and value is not None:
-            return f"{column} {operator} {_literal(value)}"
+            return f"{column} {operator} {polars_literal(value)}"
     raise InvalidRequestError(
         f"{condition.column} {operator} {value!r} is no filter",
         fix=f"use one of {', '.join(OPERATORS)} with a value that fits",
@@ -86,31 +85,9 @@ def _condition(condition: Condition) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A leaf column's name (`a.b`, parts with dots back-quoted) in SQL: every part in back-quotes, for it may be a
-    word of SQL."""
+    """A leaf column's name (`a.b`, parts with dots back-quoted) in SQL."""
     parts = _PART.findall(name)
-    return ".".join(part if part.startswith("`") else f"`{part}`" for part in parts) or "``"
-
-
-def _literal(value: object) -> str:
-    match value:
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int() | float() | Decimal():
-            return str(value)
-        case datetime():
-            if value.tzinfo is None:
-                return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-            return f"TIMESTAMP WITH TIME ZONE '{value.astimezone(UTC).isoformat(sep=' ')}'"
-        case date():
-            return f"DATE '{value.isoformat()}'"
-        case time():
-            return f"TIME '{value.isoformat()}'"
-        case bytes():
-            return f"X'{value.hex()}'"
-        case str():
-            return f"'{value.replace(chr(39), chr(39) * 2)}'"
-    raise InvalidRequestError(f"a {type(value).__name__} cannot be written as SQL", fix="compare with a plain value")
+    return polars_name([part[1:-1].replace("``", "`") if part.startswith("`") else part for part in parts] or [""])
 
 
 def plan_text(plan: pl.DataFrame) -> str:

@@ -11,20 +11,15 @@ import polars as pl
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
-from lakeview.predicates.expressions import (
-    And,
-    Bounds,
-    Comparison,
-    Constant,
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.printing import SQLPrinter
+from lakeview.predicates.tree import (
     IsIn,
     IsNull,
-    Node,
-    Or,
     Path,
-    StartsWith,
     Unknown,
-    may_match,
-    parse,
+    map_leaves,
     paths,
 )
 from lakeview.views.schema.columns import ELLIPSIS, TEXT_LENGTH, value_text
@@ -53,7 +48,7 @@ PARTS = pl.Schema(
 """One row a condition of a filter, those joined by AND apart. `judged`: false where the log has nothing to hold against
 it, so that it spares no file; `files` and `bytes` it alone would read, then the files it alone spares, by reason."""
 
-_MOST_VALUES = 5
+_MAX_VALUES = 5
 _POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
 """How polars marks columns and numbers when it writes an expression."""
 
@@ -167,7 +162,7 @@ def can_be_judged(where: pl.Expr) -> bool:
 
 def condition_text(where: pl.Expr) -> str:
     """A condition for people: SQL where the log can judge it, else as polars writes it; long ones are cut."""
-    text = _text(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
+    text = _DISPLAY.print(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
     return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
 
 
@@ -210,7 +205,7 @@ def _example(name: str, type_: str, values: pl.Series) -> str | None:
 
 
 def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
-    """For each spared file, whether it could match if nobody had counted its nulls."""
+    """For each skipped file, whether it could match if its nulls were not counted."""
     node = parse(where)
     unique = statistics.unique("_path", keep="first", maintain_order=True)
     keys = pl.DataFrame({"path": unique["_path"]}).with_row_index("place")
@@ -225,44 +220,17 @@ def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFram
         name = names.get(path)
         if name is None or name not in unique.columns:
             return None
-        said = unique[name].alias("bounds").gather(places).struct.unnest()
-        if "min" not in said.columns or said["min"].dtype == pl.Null():
-            return None
-        return Bounds(said["min"], said["max"], said["exact"], unknown, records)
+        recorded = Bounds.of_statistics(unique[name].alias("bounds").gather(places), records)
+        return None if recorded is None else replace(recorded, nulls=unknown)
 
-    return may_match(_certain(node), bounds, spared.height)
-
-
-def _certain(node: Node) -> Node:
-    """A tree in which a test of nulls is nothing that bounds could fail."""
-    match node:
-        case And(left, right) | Or(left, right):
-            return replace(node, left=_certain(left), right=_certain(right))
-        case IsNull():
-            return Unknown()
-    return node
+    without_tests = map_leaves(node, lambda leaf: Unknown() if isinstance(leaf, IsNull) else leaf)
+    return may_match(without_tests, bounds, spared.height)
 
 
-def _text(node: Node) -> str | None:
-    """A tree as SQL; None where a part of it is unknown."""
-    match node:
-        case And(left, right) | Or(left, right):
-            word = "AND" if isinstance(node, And) else "OR"
-            texts = [_text(left), _text(right)]
-            return None if None in texts else f"({texts[0]} {word} {texts[1]})"
-        case Comparison(path, op, value):
-            return f"{leaf_name(path)} {op} {_value(value[0])}"
-        case IsNull(path, negated):
-            return f"{leaf_name(path)} IS {'NOT ' if negated else ''}NULL"
-        case IsIn(path, values, negated):
-            first = ", ".join(_value(v) for v in values.head(_MOST_VALUES))
-            more = f", {ELLIPSIS} {values.len() - _MOST_VALUES:,} more" if values.len() > _MOST_VALUES else ""
-            return f"{leaf_name(path)} {'NOT ' if negated else ''}IN ({first}{more})"
-        case StartsWith(path, prefix):
-            return f"{leaf_name(path)} LIKE '{prefix}%'"
-        case Constant(value):
-            return "NULL" if value is None else str(value).upper()
-    return None
+def _value_list(leaf: IsIn) -> str:
+    count = leaf.values.len()
+    more = f", {ELLIPSIS} {count - _MAX_VALUES:,} more" if count > _MAX_VALUES else ""
+    return ", ".join(_value(value) for value in leaf.values.head(_MAX_VALUES)) + more
 
 
 def _value(value: object) -> str:
@@ -271,3 +239,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool | int | float):
         return str(value).upper() if isinstance(value, bool) else str(value)
     return f"'{value_text(value)}'"
+
+
+_DISPLAY = SQLPrinter(leaf_name, lambda _, value: _value(value), _value_list, extended=True)
+"""Prints conditions for people: long values and lists are cut."""

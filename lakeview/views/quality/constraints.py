@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from functools import reduce
 
 import polars as pl
 
@@ -18,22 +17,25 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import Schema, StructType, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.condition import constraint_expression
-from lakeview.predicates.expressions import (
-    And,
-    Bounds,
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.printing import POLARS
+from lakeview.predicates.proofs import Evidence, proofs
+from lakeview.predicates.tree import (
     Comparison,
     IsIn,
     IsNull,
+    Leaf,
     Node,
     Or,
     Path,
     StartsWith,
     Unknown,
-    parse,
+    complement,
+    join,
+    leaves,
+    map_leaves,
     paths,
 )
-from lakeview.views.data.preview import Condition, where_text
-from lakeview.views.quality.proofs import Known, proofs, untrue
 from lakeview.views.schema.rules import cut_rule
 
 
@@ -146,15 +148,15 @@ def kept_rules(
         return KeptRules(pl.DataFrame(schema=KEPT_RULES), pl.DataFrame(schema=BROKEN_FILES), 0)
     files = snapshot.files
     live = files["records"] - files["deleted_records"]
-    known = _known(snapshot, statistics, {path for rule in rules[:most] for path in paths(rule.node)})
+    evidence = _evidence(snapshot, statistics, {path for rule in rules[:most] for path in paths(rule.node)})
     told, broken = [], []
     for number, rule in enumerate(rules[:most]):
-        found = proofs(rule.node, known, live)
+        found = proofs(rule.node, evidence, live)
         if not rule.decisive:
-            found = found.with_columns(broken=pl.lit(0, pl.Int64))
+            found = found.with_columns(violations=pl.lit(0, pl.Int64))
         told.append(_told(number, rule, found))
         columns = files.select("path", "deletion_vector", "partition_text").with_columns(
-            pl.lit(number, pl.Int64).alias("rule_id"), found["broken"].alias("records_broken")
+            pl.lit(number, pl.Int64).alias("rule_id"), found["violations"].alias("records_broken")
         )
         broken.append(columns.filter(pl.col("records_broken") > 0).select(BROKEN_FILES.names()))
     order = pl.col("verdict").replace_strict({v.value: i for i, v in enumerate(Verdict)}, return_dtype=pl.Int64)
@@ -178,7 +180,7 @@ def broken_since(found: KeptRules, lifetimes: pl.DataFrame, timeline: pl.DataFra
 
 
 def _told(number: int, rule: Rule, found: pl.DataFrame) -> tuple[object, ...]:
-    kept, broken = int(found["held"].sum()), found.filter(pl.col("broken") > 0)
+    kept, broken = int(found["satisfied"].sum()), found.filter(pl.col("violations") > 0)
     if broken.height:
         verdict = Verdict.BROKEN
         certainty = "exact" if kept + broken.height == found.height else "bound"
@@ -187,11 +189,11 @@ def _told(number: int, rule: Rule, found: pl.DataFrame) -> tuple[object, ...]:
     else:
         verdict, certainty = Verdict.UNKNOWN, "unknown"
     why = (rule.why or _NO_STATISTICS) if verdict is Verdict.UNKNOWN else None
-    rows = int(broken["broken"].sum()) if broken.height else None
+    rows = int(broken["violations"].sum()) if broken.height else None
     return (
         *(number, rule.kind, rule.name, cut_rule(rule.text), verdict.value, certainty),
         *(found.height, kept, None if verdict is Verdict.UNKNOWN else broken.height, rows, why),
-        _text(untrue(rule.node)) if rule.decisive else None,
+        POLARS.print(complement(rule.node)) if rule.decisive else None,
     )
 
 
@@ -199,7 +201,13 @@ def _stated(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
     for column, kind, name, text in rules.select("column", "kind", "name", "rule").iter_rows():
         if kind in ("check", "invariant"):
             node, refusal = condition(text, schema)
-            yield Rule(kind, name or column or "", text, node, refusal or (_NO_WORD if _has_unknown(node) else None))
+            yield Rule(
+                kind,
+                name or column or "",
+                text,
+                node,
+                refusal or (_NO_WORD if any(isinstance(leaf, Unknown) for leaf in leaves(node)) else None),
+            )
         elif kind == "generated":
             yield Rule(kind, column or "", text, Unknown(), _generated_reason(text))
         elif kind == "length":
@@ -230,8 +238,7 @@ def _required_in(type_: StructType, above: Path, sure: bool) -> Iterator[Rule]:
 def _some_value(path: Path, struct: StructType) -> Node:
     """That a value below a struct is not null: then the struct is not. If all are it may be all the same."""
     below = [(*path, *inner) for inner, _ in Schema(struct.fields).leaves()][:_MOST_LEAVES]
-    first: list[Node] = [IsNull(leaf, negated=True) for leaf in below]
-    return reduce(Or, first) if first else Unknown()
+    return join(Or, [IsNull(leaf, negated=True) for leaf in below]) if below else Unknown()
 
 
 def condition(text: str, schema: Schema) -> tuple[Node, str | None]:
@@ -244,7 +251,8 @@ def condition(text: str, schema: Schema) -> tuple[Node, str | None]:
         node = parse(constraint_expression(text))
     except InvalidRequestError as error:
         return Unknown(), _not_evaluated(error)
-    return _typed(node, {path: str(field.type) for path, field in schema.leaves()}), None
+    types = {path: str(field.type) for path, field in schema.leaves()}
+    return map_leaves(node, lambda leaf: _typed(leaf, types)), None
 
 
 def _generated_reason(text: str) -> str:
@@ -260,28 +268,27 @@ def _not_evaluated(error: InvalidRequestError) -> str:
     return cut_rule(f"not evaluated: {error.message}")
 
 
-def _typed(node: Node, leaves: Mapping[Path, str]) -> Node:
+def _typed(node: Leaf, types: Mapping[Path, str]) -> Node:
+    """The leaf with its column's name as the schema has it, and constants as the column's type compares with them."""
     match node:
-        case And(left, right) | Or(left, right):
-            return replace(node, left=_typed(left, leaves), right=_typed(right, leaves))
         case Comparison(path, _, value):
-            found = _found(path, leaves)
-            fitted = None if found is None else _value(value, leaves[found])
+            found = _found(path, types)
+            fitted = None if found is None else _value(value, types[found])
             return Unknown() if found is None or fitted is None else replace(node, path=found, value=fitted)
         case IsIn(path, values):
-            found = _found(path, leaves)
-            fitted = None if found is None else _value(values, leaves[found])
+            found = _found(path, types)
+            fitted = None if found is None else _value(values, types[found])
             return Unknown() if found is None or fitted is None else replace(node, path=found, values=fitted)
         case IsNull(path) | StartsWith(path):
-            found = _found(path, leaves)
+            found = _found(path, types)
             return Unknown() if found is None else replace(node, path=found)
     return node
 
 
-def _found(path: Path, leaves: Mapping[Path, str]) -> Path | None:
-    if path in leaves:
+def _found(path: Path, types: Mapping[Path, str]) -> Path | None:
+    if path in types:
         return path
-    folded = [leaf for leaf in leaves if tuple(map(str.casefold, leaf)) == tuple(map(str.casefold, path))]
+    folded = [leaf for leaf in types if tuple(map(str.casefold, leaf)) == tuple(map(str.casefold, path))]
     return folded[0] if len(folded) == 1 else None
 
 
@@ -299,30 +306,8 @@ def _value(value: pl.Series, type_: str) -> pl.Series | None:
     return value
 
 
-def _text(node: Node) -> str | None:
-    """A tree as a filter; None where a part of it is not known."""
-    match node:
-        case And(left, right) | Or(left, right):
-            parts = [_text(left), _text(right)]
-            return None if None in parts else f"({parts[0]} {type(node).__name__.upper()} {parts[1]})"
-        case Comparison(path, op, value):
-            return where_text([Condition(leaf_name(path), op, value[0])])
-        case IsIn(path, values, negated):
-            found = where_text([Condition(leaf_name(path), "in", values.to_list())])
-            return f"NOT ({found})" if negated else found
-        case IsNull(path, negated):
-            return where_text([Condition(leaf_name(path), "is not null" if negated else "is null")])
-    return None
-
-
-def _has_unknown(node: Node) -> bool:
-    if isinstance(node, And | Or):
-        return _has_unknown(node.left) or _has_unknown(node.right)
-    return isinstance(node, Unknown)
-
-
-def _known(snapshot: Snapshot, statistics: pl.DataFrame, asked: set[Path]) -> dict[Path, Known]:
-    """What the log knows of these columns, a value a file in the order of `snapshot.files`."""
+def _evidence(snapshot: Snapshot, statistics: pl.DataFrame, asked: set[Path]) -> dict[Path, Evidence]:
+    """Evidence of these columns, a value a file in the order of `snapshot.files`."""
     files = snapshot.files
     keys = statistics.select(path="_path", deletion_vector="_deletion_vector").with_row_index("place")
     keys = keys.unique(["path", "deletion_vector"], keep="first", maintain_order=True)
@@ -334,21 +319,7 @@ def _known(snapshot: Snapshot, statistics: pl.DataFrame, asked: set[Path]) -> di
     for path in asked:
         name = leaf_name(path)
         if name in statistics.columns:
-            found[path] = _of_statistics(statistics[name].gather(places), files["records"])
+            found[path] = Evidence.of_statistics(statistics[name].gather(places), files["records"])
         elif len(path) == 1 and path[0] in snapshot.partition_columns and path[0] in parts.columns:
-            found[path] = _of_partition(parts[path[0]])
+            found[path] = Evidence.of_values(parts[path[0]])
     return found
-
-
-def _of_statistics(said: pl.Series, records: pl.Series) -> Known:
-    told = said.struct.unnest()
-    bounds = Bounds(told["min"], told["max"], told["exact"].fill_null(False), told["null_count"], records.fill_null(-1))
-    return Known(bounds, told["null_count_exact"].fill_null(False))
-
-
-def _of_partition(values: pl.Series) -> Known:
-    """A partition's value is that of all its rows, which are counted as one."""
-    one = pl.Series([1], dtype=pl.Int64).new_from_index(0, values.len())
-    every = pl.Series([True]).new_from_index(0, values.len())
-    nans = values.is_nan().cast(pl.Int64) if values.dtype.is_float() else one - one
-    return Known(Bounds(values, values, every, values.is_null().cast(pl.Int64), one, nans.fill_null(0)), every)

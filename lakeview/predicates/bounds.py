@@ -1,0 +1,154 @@
+"""A tree and the bounds of its columns to the files it can match. Evaluation is three-valued: unknown files match.
+
+Serves data skipping in every format, and the proofs of constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.predicates.tree import And, Comparison, Constant, IsIn, IsNull, Node, Or, Path, StartsWith, Unknown
+
+_MAX_VALUES = 1000
+"""Values of a list that are compared with bounds one by one; a longer list matches every file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the log records of one column, a value a file: all series have one length, null means unknown.
+
+    `low <= every value that is not null <= high`; `exact`: both occur; `nulls` of `records` values are null. NaN lies
+    outside the bounds of floats: `nans` are how many of them there are, None where none is recorded.
+    """
+
+    low: pl.Series
+    high: pl.Series
+    exact: pl.Series
+    nulls: pl.Series
+    records: pl.Series
+    nans: pl.Series | None = None
+
+    @classmethod
+    def of_values(cls, values: pl.Series, recorded: pl.Series | None = None) -> Bounds:
+        """Bounds of a column that has one value in all rows of each file, as a partition column has.
+
+        `recorded`: where that value is known, everywhere if None. Rows are counted as one.
+        """
+        height = values.len()
+        one = pl.Series([1], dtype=pl.Int64).new_from_index(0, height)
+        nulls = values.is_null().cast(pl.Int64)
+        nans = values.is_nan().cast(pl.Int64).fill_null(0) if values.dtype.is_float() else one - 1
+        if recorded is not None:
+            values, nulls, nans = (series.set(~recorded, None) for series in (values, nulls, nans))
+        return cls(values, values, values.is_not_null(), nulls, one, nans)
+
+    @classmethod
+    def of_statistics(cls, column: pl.Series, records: pl.Series) -> Bounds | None:
+        """Bounds of a column of STATISTICS in files of so many rows as written; None for a type without an order."""
+        statistics = column.struct.unnest()
+        if "min" not in statistics.columns or statistics["min"].dtype == pl.Null():
+            return None
+        # of a file that was written with nulls alone every row is null, whichever are deleted
+        counted = statistics["null_count_exact"] | (statistics["null_count"] == records)
+        nulls = statistics["null_count"].set(~counted.fill_null(False), None)
+        return cls(statistics["min"], statistics["max"], statistics["exact"], nulls, records)
+
+
+def narrowest(several: Sequence[Bounds]) -> Bounds | None:
+    """Several bounds of one column as one: the highest low, the lowest high, and the nulls where they are recorded."""
+    if len(several) < 2:
+        return several[0] if several else None
+    frame = pl.DataFrame(
+        {f"low{i}": b.low for i, b in enumerate(several)}
+        | {f"high{i}": b.high for i, b in enumerate(several)}
+        | {f"exact{i}": b.exact for i, b in enumerate(several)}
+    )
+    numbers = range(len(several))
+    merged = frame.select(
+        pl.max_horizontal(f"low{i}" for i in numbers).alias("low"),
+        pl.min_horizontal(f"high{i}" for i in numbers).alias("high"),
+        pl.any_horizontal(f"exact{i}" for i in numbers).fill_null(False).alias("exact"),
+    )
+    first = next((b for b in several if b.nulls.null_count() == 0), several[-1])
+    nans = next((b.nans for b in several if b.nans is not None), None)
+    return Bounds(merged["low"], merged["high"], merged["exact"], first.nulls, first.records, nans)
+
+
+def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) -> pl.Series:
+    """Whether each of `height` files can hold a row for which the filter is true. What is unknown can."""
+    every = pl.Series([True], dtype=pl.Boolean).new_from_index(0, height)
+    match node:
+        case And(left, right):
+            return may_match(left, bounds, height) & may_match(right, bounds, height)
+        case Or(left, right):
+            return may_match(left, bounds, height) | may_match(right, bounds, height)
+        case Constant(value):
+            return every if value else ~every
+        case Unknown():
+            return every
+    known = bounds(node.path)
+    if known is None:
+        return every
+    try:
+        verdict = _leaf(node, known)
+    except (pl.exceptions.PolarsError, TypeError):  # constant and column do not compare: the scan itself will say so
+        return every
+    return verdict.fill_null(True)
+
+
+def _leaf(node: Comparison | IsNull | IsIn | StartsWith, known: Bounds) -> pl.Series:
+    all_null = (known.nulls == known.records).fill_null(False)
+    if isinstance(node, IsNull):
+        return ~all_null if node.negated else known.nulls > 0
+    if isinstance(node, StartsWith):
+        length = len(node.prefix)
+        low, high = known.low.str.head(length), known.high.str.head(length)
+        return (low <= node.prefix) & (high >= node.prefix) & ~all_null
+    if isinstance(node, IsIn):
+        return _membership(node, known) & ~all_null
+    return _compared(node.op, known, node.value) & ~all_null
+
+
+def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
+    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, known.low.len())
+    # NaN is above every number for polars, and statistics leave it out: a maximum says nothing about it
+    floating = known.low.dtype.is_float()
+    if floating and value.dtype.is_float() and value.is_nan().any():
+        return unknown
+    tests: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr], pl.Expr]] = {
+        "=": lambda low, high, v: (low <= v) & (high >= v),
+        "!=": lambda low, high, v: ~((low == v) & (high == v) & pl.col("exact")),
+        "<": lambda low, _, v: low < v,
+        "<=": lambda low, _, v: low <= v,
+        ">": lambda _, high, v: high > v,
+        ">=": lambda _, high, v: high >= v,
+    }
+    frame = pl.DataFrame([known.low.alias("low"), known.high.alias("high"), known.exact.alias("exact")])
+    met = frame.select(tests[op](pl.col("low"), pl.col("high"), pl.lit(value.alias("value"))).alias("m")).to_series()
+    return _unless_nan(met, known) if floating and op in (">", ">=", "!=") else met
+
+
+def _unless_nan(verdict: pl.Series, known: Bounds) -> pl.Series:
+    """A verdict that holds only where no value is NaN: unknown elsewhere."""
+    without = pl.Series([False] * verdict.len(), dtype=pl.Boolean) if known.nans is None else known.nans == 0
+    return verdict.set(~without.fill_null(False), None)
+
+
+def _membership(node: IsIn, known: Bounds) -> pl.Series:
+    values = node.values.drop_nulls()
+    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, known.low.len())
+    if node.widened and not (known.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
+        return unknown
+    if node.negated:
+        # a null in the list is no reason: polars, which filters the rows, passes it over
+        one = (known.low == known.high) & known.exact
+        verdict = ~(one & known.low.is_in(values.implode()))
+        # bounds leave NaN out, and NaN is in no list without it
+        return _unless_nan(verdict, known) if known.low.dtype.is_float() else verdict
+    verdict = pl.Series([False] * known.low.len(), dtype=pl.Boolean)
+    for i in range(min(values.len(), _MAX_VALUES)):
+        verdict = verdict | _compared("=", known, values.slice(i, 1))
+    return verdict if values.len() <= _MAX_VALUES else unknown
