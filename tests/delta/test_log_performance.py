@@ -154,7 +154,7 @@ def test_what_is_known_of_other_files_is_not_put_beside_these(history: DeltaHist
     (place,) = TableLog(storage).checkpoints()
     known = Checkpoint(storage, place).adds(["size"])
     last = LastListing()
-    last.keep(place, known.with_columns(path=pl.col("path") + "-before"))  # as of a file that was written anew
+    last.set(place, known.with_columns(path=pl.col("path") + "-before"))  # as of a file that was written anew
     found = Checkpoint(storage, place, last).adds(["size", "records"])
     assert found.select("path", "size", "records").rows() == [(f"f{i}", i, 1) for i in range(3)]
 

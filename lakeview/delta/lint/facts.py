@@ -136,7 +136,7 @@ class LogFacts:
             by_version = {c.version: c for c in commits}
             for version, modified in zip(versions, times[start : start + _CHUNK], strict=True):
                 row = {"version": version, "modified": modified, "trouble": troubles.get(version)}
-                found.rows.append(row | (_told(by_version[version]) if version in by_version else {}))
+                found.rows.append(row | (_commit_row(by_version[version]) if version in by_version else {}))
             found.events.append(_events(commits, self.storage.root))
             found.protocols += only("protocol", commits)
             found.metadata += only("meta_data", commits)
@@ -319,9 +319,9 @@ def _change_files(commits: Sequence[Commit]) -> Iterator[str]:
             yield from (decode_path(action.path) for action in cdc_actions(commit))
 
 
-def _told(commit: Commit) -> dict[str, Any]:
-    """What COMMITS_READ says of one commit."""
-    infos = [i for i, a in enumerate(commit.actions) if _there(a.commit_info)]
+def _commit_row(commit: Commit) -> dict[str, Any]:
+    """The row of COMMITS_READ of one commit, without its version and time."""
+    infos = [i for i, a in enumerate(commit.actions) if _is_recorded(a.commit_info)]
     body = _object(bytes(commit.actions[infos[0]].commit_info)) if infos else {}
     return {
         "protocols": sum(a.protocol is not None for a in commit.actions),
@@ -330,7 +330,7 @@ def _told(commit: Commit) -> dict[str, Any]:
         "txn_twice": _twice([a.txn.app_id for a in commit.actions if a.txn is not None]),
         "domain_twice": _twice([a.domain_metadata.domain for a in commit.actions if a.domain_metadata is not None]),
         "info_first": infos[:1] == [0],
-        "cdcs": sum(_there(a.cdc) for a in commit.actions),
+        "cdcs": sum(_is_recorded(a.cdc) for a in commit.actions),
         "in_commit": long(body.get("inCommitTimestamp")),
         "read_version": long(body.get("readVersion")),
         "operation": body["operation"] if isinstance(body.get("operation"), str) else None,
@@ -339,7 +339,7 @@ def _told(commit: Commit) -> dict[str, Any]:
     }
 
 
-def _there(raw: msgspec.Raw) -> bool:
+def _is_recorded(raw: msgspec.Raw) -> bool:
     return bytes(raw) not in (b"", b"null")
 
 

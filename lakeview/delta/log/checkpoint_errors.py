@@ -13,15 +13,15 @@ from lakeview.model.errors import CorruptTableError, LakeviewError
 
 
 @contextmanager
-def readable(name: str, beside: str | None = None) -> Iterator[None]:
+def readable(name: str, parent: str | None = None) -> Iterator[None]:
     """Errors of the Parquet and frame libraries over one file of a checkpoint, or a sidecar of one, become ours."""
-    what = f"checkpoint {name}" if beside is None else f"sidecar {name} of checkpoint {beside}"
+    what = f"checkpoint {name}" if parent is None else f"sidecar {name} of checkpoint {parent}"
     try:
         yield
     except FileNotFoundError as error:
         raise CorruptTableError(
-            f"{what} was listed and is gone" if beside is None else f"{what} is missing",
-            fix="refresh: a cleanup may be running" if beside is None else "restore the file from a backup",
+            f"{what} was listed and is gone" if parent is None else f"{what} is missing",
+            fix="refresh: a cleanup may be running" if parent is None else "restore the file from a backup",
             place=name,
             kind="corrupt-checkpoint",
         ) from error

@@ -34,15 +34,15 @@ _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
 class ParquetActions:
     """One file of actions. Nothing is read before it is asked for; the footer is read once.
 
-    `path` below the table's root; `name` for messages, and `beside`: the checkpoint whose sidecar this is.
+    `path` below the table's root; `name` for messages, and `parent`: the checkpoint whose sidecar this is.
     CorruptTableError for what cannot be read.
     """
 
-    def __init__(self, storage: Storage, path: str, name: str, beside: str | None = None) -> None:
+    def __init__(self, storage: Storage, path: str, name: str, parent: str | None = None) -> None:
         self._storage = storage
         self._path = path
         self.name = name
-        self.beside = beside
+        self.parent = parent
         self._footer: pq.FileMetaData | None = None
         self._leaves: dict[str, int] = {}
         self._fields: list[pa.Field] = []
@@ -55,7 +55,7 @@ class ParquetActions:
         `first`: one action of each kind is enough, and nothing is read after it.
         """
         self._known()
-        with readable(self.name, self.beside):
+        with readable(self.name, self.parent):
             self._require_structs(kinds)
         keys = {kind: [key for key in of if f"{kind}.{key}" in self._leaves] for kind, of in kinds.items()}
         actions: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
@@ -90,7 +90,7 @@ class ParquetActions:
         worth keeping, in threads: what it drops is never held. `narrowed`: of a struct among the leaves, only these
         parts.
         """
-        with readable(self.name, self.beside):
+        with readable(self.name, self.parent):
             return self._read(kind, wanted, consume or dict, narrowed or {})
 
     def _read(
@@ -195,7 +195,7 @@ class ParquetActions:
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
         with (
-            readable(self.name, self.beside),
+            readable(self.name, self.parent),
             self._storage.open(self._path) as handle,
             _native(handle) as source,
         ):

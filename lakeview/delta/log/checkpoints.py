@@ -41,21 +41,21 @@ class LastListing:
     history and the lives of files of one version all start from it. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._held: tuple[tuple[str, ...], pl.DataFrame] | None = None
+        self._entry: tuple[tuple[str, ...], pl.DataFrame] | None = None
 
     def of(self, files: CheckpointFiles) -> pl.DataFrame | None:
         """What is known of a checkpoint's adds."""
-        held = self._held
-        return None if held is None or held[0] != files.names else held[1]
+        entry = self._entry
+        return None if entry is None or entry[0] != files.names else entry[1]
 
-    def keep(self, files: CheckpointFiles, listing: pl.DataFrame) -> None:
+    def set(self, files: CheckpointFiles, listing: pl.DataFrame) -> None:
         """Take the place of the one before."""
-        self._held = files.names, listing
+        self._entry = files.names, listing
 
 
 _ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
-_WORTH_KEEPING = frozenset({"size", "modified", "data_change", "partition_values", "records", "tags"})
-"""What a listing of files shows. Statistics are most of a log, and are not held."""
+_CACHED_COLUMNS = frozenset({"size", "modified", "data_change", "partition_values", "records", "tags"})
+"""The columns of a listing of files. Statistics are most of a log, and are not cached."""
 
 
 class Checkpoint:
@@ -113,18 +113,18 @@ class Checkpoint:
             found = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
             known = self._last.of(self.files)
             if known is None or "records" not in known.columns:  # else the documents were read again to count rows
-                self._last.keep(self.files, _beside(known, found.select(*_ALWAYS, "records")))
+                self._last.set(self.files, _extended(known, found.select(*_ALWAYS, "records")))
             return found if "records" in columns else found.drop("records")
-        if not _WORTH_KEEPING.issuperset(columns):
+        if not _CACHED_COLUMNS.issuperset(columns):
             return self._files("add", columns)
         wanted = list(dict.fromkeys([*_ALWAYS, *columns]))
         known = self._last.of(self.files)
         missing = [name for name in wanted if known is None or name not in known.columns]
         if known is None or missing:
-            known = _beside(known, self._files("add", [name for name in missing if name not in _ALWAYS]))
+            known = _extended(known, self._files("add", [name for name in missing if name not in _ALWAYS]))
             if not set(wanted) <= set(known.columns):  # the file was written anew meanwhile
                 known = self._files("add", columns)
-            self._last.keep(self.files, known)
+            self._last.set(self.files, known)
         return known.select(wanted)
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
@@ -181,7 +181,7 @@ class Checkpoint:
         def read(file: ActionsFile) -> pl.DataFrame:
             if isinstance(file, JsonActions):
                 return with_statistics(lambda more: file.files(kind, more), columns, statistics)
-            with readable(file.name, file.beside):
+            with readable(file.name, file.parent):
                 return file_actions_of(file, kind, columns, root, statistics)
 
         if self._storage.remote and len(files) > 2:
@@ -199,7 +199,7 @@ class Checkpoint:
         return ParquetActions(self._storage, place, path.rpartition("/")[2], self._tops[0].name)
 
 
-def _beside(known: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
+def _extended(known: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
     """A listing with further columns of the same files: what counts rows is most of a checkpoint, and is read once."""
     if known is None or not more["path"].equals(known["path"]):
         return more

@@ -31,10 +31,10 @@ def before(log: TableLog, version: int, wanted: set[Identity]) -> dict[Identity,
     """What these files were, live just before a version: found newest first, in as few files of the log as will do.
 
     The cost is the commits back to the newest checkpoint, and that checkpoint's paths, sizes and counts; commits before
-    it only for a file whose rows the checkpoint does not tell.
+    it only for a file whose rows the checkpoint does not count.
     """
     found: dict[Identity, Known] = {}
-    told: dict[Identity, Known] = {}
+    uncounted: dict[Identity, Known] = {}
     bases = {c.version: c for c in log.checkpoints() if c.version < version}
     for places in _backwards(log, version, bases):
         missing = {identity for identity in wanted if identity not in found}
@@ -42,11 +42,11 @@ def before(log: TableLog, version: int, wanted: set[Identity]) -> dict[Identity,
             break
         if isinstance(places, CheckpointFiles):
             here = in_checkpoint(log.checkpoint(places), missing)
-            told |= here
+            uncounted |= here
             found |= {identity: was for identity, was in here.items() if was[1] is not None}
         else:
             found |= _in_commits(log, places, missing)
-    return {**told, **found}
+    return {**uncounted, **found}
 
 
 def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -> Iterator[list[int] | CheckpointFiles]:

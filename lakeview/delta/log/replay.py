@@ -22,11 +22,11 @@ from lakeview.model.snapshot import TableProtocol
 _T = TypeVar("_T")
 _KEY = ["key", "deletion_vector"]
 _PART = 4096
-_HELD = frozenset(
+_RETAINED_COLUMNS = frozenset(
     {"size", "modified", "data_change", "partition_values", "records", "tags", "base_row_id",
      "default_row_commit_version"}
 )  # fmt: skip
-"""Columns worth keeping for the next version: statistics are not, they are most of a log."""
+"""Columns that are cached for the next version: statistics are not, they are most of a log."""
 
 
 class Replay:
@@ -41,7 +41,7 @@ class Replay:
         self._log = log
         self._lock = threading.RLock()
         self._earlier = earlier
-        self._held: list[pl.DataFrame] = []
+        self._listings: list[pl.DataFrame] = []
         self.segment = segment
         self.version = segment.version
         self._checkpoint = None if segment.checkpoint is None else log.checkpoint(segment.checkpoint)
@@ -129,13 +129,13 @@ class Replay:
                 return self._adds(columns, statistics)
         wanted = ["key", "path", "deletion_vector", "deleted_records", *columns]
         with self._lock:
-            for held in self._held:
-                if set(wanted) <= set(held.columns):
-                    return held.select(wanted)
+            for listing in self._listings:
+                if set(wanted) <= set(listing.columns):
+                    return listing.select(wanted)
             found = self._adds(columns)
-            if _HELD.issuperset(columns):
-                self._held = [h for h in self._held if not set(h.columns) <= set(found.columns)] + [found]
-                self._earlier = None  # carried on: a table that is refreshed for weeks holds no chain of states
+            if _RETAINED_COLUMNS.issuperset(columns):
+                self._listings = [h for h in self._listings if not set(h.columns) <= set(found.columns)] + [found]
+                self._earlier = None  # carried on: a table that is refreshed for weeks retains no chain of states
             return found
 
     def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -171,23 +171,23 @@ class Replay:
         return pl.concat([_replaced(old, tail), live], how="diagonal", rechunk=False)
 
     def _carried(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
-        """The state to go on from, and what it holds; None to start from the checkpoint."""
+        """The state to go on from, and its listing; None to start from the checkpoint."""
         earlier = self._earlier
         if earlier is None:
             return None
         wanted = {"key", "path", "deletion_vector", "deleted_records", *columns}
-        held = next((h for h in earlier.held() if wanted <= set(h.columns)), None)
-        return None if held is None else (earlier, held.select([c for c in held.columns if c in wanted]))
+        listing = next((h for h in earlier.listings() if wanted <= set(h.columns)), None)
+        return None if listing is None else (earlier, listing.select([c for c in listing.columns if c in wanted]))
 
-    def held(self) -> list[pl.DataFrame]:
+    def listings(self) -> list[pl.DataFrame]:
         """The listings loaded so far, for a later version to go on from."""
         with self._lock:
-            return list(self._held)
+            return list(self._listings)
 
     @property
     def base(self) -> Replay | None:
         """What a later version should go on from: this state once it has loaded anything, else what it goes on from."""
-        return self if self._held else self._earlier
+        return self if self._listings else self._earlier
 
     def _tail(self, columns: Iterable[str], versions: Sequence[int]) -> pl.DataFrame:
         """The newest action of each file that these commits touch."""
@@ -206,9 +206,9 @@ class Replay:
             kept = _replaced(self._checkpoint.removes(columns), tail)
             return pl.concat([kept.select(wanted), gone])
 
-    # -- what else the log keeps
+    # -- transactions and domains
 
-    def _told(self, kind: str, base: list[_T], pick: Callable[[LogLine], _T | None]) -> list[_T]:
+    def _every(self, kind: str, base: list[_T], pick: Callable[[LogLine], _T | None]) -> list[_T]:
         found = list(base)
         with self._log.whole_lines():
             for version, data in self._log.each_piece(self.segment.commits):
@@ -220,7 +220,7 @@ class Replay:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""
         with self._lock:
             base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
-            txns = self._told("txn", base, lambda line: line.txn)
+            txns = self._every("txn", base, lambda line: line.txn)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))
@@ -229,7 +229,7 @@ class Replay:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""
         with self._lock:
             base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
-            domains = self._told("domainMetadata", base, lambda line: line.domain_metadata)
+            domains = self._every("domainMetadata", base, lambda line: line.domain_metadata)
         rows = {d.domain: d for d in domains}
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"
