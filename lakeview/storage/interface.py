@@ -13,8 +13,10 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import IO, TypeAlias
 
 import polars as pl
@@ -32,6 +34,9 @@ Entry: TypeAlias = tuple[str, int, int | None]
 
 
 FIRST_FOLDERS = 20
+
+READ_AHEAD = 16
+"""Files of a remote store that are read at once, and ahead of the caller."""
 
 
 class Storage(ABC):
@@ -61,9 +66,27 @@ class Storage(ABC):
         found = self.list_from(folder, start).with_columns(pl.col("modified").dt.epoch("ms"))
         return list(found.iter_rows())
 
+    def read_many(self, paths: Iterable[str]) -> Generator[bytes, None, None]:
+        """Several files, in the order given; each as `read`. From a remote store READ_AHEAD are read at once.
+
+        Closing the iterator cancels what was not begun.
+        """
+        if not self.remote:
+            yield from map(self.read, paths)
+            return
+        left = iter(paths)
+        with ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="lakeview-read") as pool:
+            pending = deque(pool.submit(self.read, path) for path in islice(left, READ_AHEAD))
+            try:
+                while pending:
+                    yield pending.popleft().result()
+                    pending.extend(pool.submit(self.read, path) for path in islice(left, 1))
+            finally:
+                pool.shutdown(cancel_futures=True)
+
     def read_all(self, folder: str, names: Sequence[str]) -> list[bytes]:
         """Several files of one folder, in the order named; each as `read`."""
-        return [self.read(f"{folder}/{name}") for name in names]
+        return list(self.read_many(f"{folder}/{name}" for name in names))
 
     @abstractmethod
     def walk(self) -> pl.DataFrame:

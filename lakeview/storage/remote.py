@@ -20,8 +20,8 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.storage.interface import FIRST_FOLDERS, LISTING, Storage, Translated, back_off, listing, refuse_oversized
 
 _ATTEMPTS = 3
-_CONDITIONAL = ("s3", "s3a")
-"""Schemes of stores that create a file only if it is absent: S3 answers 412 to a write with If-None-Match."""
+_S3 = ("s3", "s3a")
+"""Schemes of s3fs, whose stores create a file only if it is absent: S3 answers 412 to a write with If-None-Match."""
 
 _UNTRANSLATED = (("botocore.exceptions", "BotoCoreError"), ("aiohttp", "ClientError"))
 """What libraries below fsspec raise that is no OSError: module, and the class at the root of its errors."""
@@ -40,6 +40,8 @@ class FsspecStorage(Storage):
 
         super().__init__(root, config)
         self._scheme = root.partition("://")[0]
+        # s3fs asks for the size of every file first, to read large ones in parts at once: two requests for one file
+        self._whole = {"max_concurrency": 1} if self._scheme in _S3 else {}
         if self.remote and not root.partition("://")[2]:
             raise InvalidRequestError(
                 f"{root} names a store and no place in it", fix=f"name the place too, such as {root}bucket/table"
@@ -124,7 +126,7 @@ class FsspecStorage(Storage):
 
     def read(self, path: str) -> bytes:
         self.count("read")
-        data: bytes = self._call(path, lambda: self._fs.cat_file(self._path(path)))
+        data: bytes = self._call(path, lambda: self._fs.cat_file(self._path(path), **self._whole))
         refuse_oversized(path, len(data), self.config)
         return data
 
@@ -161,7 +163,7 @@ class FsspecStorage(Storage):
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.count("put")
-        if self._scheme in _CONDITIONAL:
+        if self._scheme in _S3:
             # once only: after a lost reply, the writer looks whether the file that is there is its own
             _translated(path, lambda: self._fs.pipe_file(self._path(path), data, mode="create"))
             return

@@ -14,7 +14,8 @@ import lakeview as lv
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError
 from lakeview.rows.parquet import read_task
-from lakeview.storage import Storage, open_storage
+from lakeview.storage import FsspecStorage, Storage, open_storage
+from lakeview.storage.interface import READ_AHEAD
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.catalogs import RestState, rest_catalog, table
 from tests.builders.history import DeltaHistory
@@ -44,6 +45,52 @@ def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 def store(bucket: Bucket) -> Storage:
     """A folder in it."""
     return open_storage(f"s3://{bucket.name}/t", options=bucket.options)
+
+
+@pytest.fixture
+def calls(store: Storage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The requests that the store sends, by the names that S3 has for them."""
+    assert isinstance(store, FsspecStorage)
+    sent: list[str] = []
+    send = store._fs._call_s3
+
+    async def watched(method: str, *args: Any, **options: Any) -> Any:
+        sent.append(method)
+        return await send(method, *args, **options)
+
+    monkeypatch.setattr(store._fs, "_call_s3", watched)
+    return sent
+
+
+def test_a_whole_file_costs_one_request(store: Storage, calls: list[str]) -> None:
+    store.put("log/a", b"a" * 100_000)
+    calls.clear()
+    assert len(store.read("log/a")) == 100_000
+    assert store.read_range("log/a", 10, 5) == b"aaaaa"
+    assert calls == ["get_object"] * 2
+
+
+def test_many_files_are_read_ahead_in_order_with_one_request_each(store: Storage, calls: list[str]) -> None:
+    names = [f"log/{number:02d}" for number in range(40)]
+    for name in names:
+        store.put(name, name.encode())
+    calls.clear()
+    assert list(store.read_many(names)) == [name.encode() for name in names]
+    assert store.read_all("log", ["03", "01"]) == [b"log/03", b"log/01"]
+    assert calls == ["get_object"] * 42
+    calls.clear()
+    reader = store.read_many(names)
+    assert next(reader) == b"log/00"
+    reader.close()
+    assert len(calls) <= READ_AHEAD
+
+
+def test_a_file_that_is_gone_ends_reading_ahead(store: Storage) -> None:
+    store.put("log/0", b"0")
+    reader = store.read_many(["log/0", "log/1"])
+    assert next(reader) == b"0"
+    with pytest.raises(FileNotFoundError):
+        next(reader)
 
 
 def test_a_file_is_put_read_listed_and_deleted(store: Storage) -> None:
