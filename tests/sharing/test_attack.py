@@ -12,7 +12,7 @@ import pytest
 
 from lakeview.model.errors import AccessDeniedError, LakeviewError, SharingError
 from lakeview.sharing.client.endpoints import SharingClient
-from lakeview.sharing.client.http import Limits
+from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.profile import TableName, parse_profile
 from lakeview.sharing.client.refusals import retry_after
 from lakeview.sharing.client.table import open_shared
