@@ -6,6 +6,7 @@ import gzip
 import json
 import resource
 import zlib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def client(server: SharingServer, limits: Limits | None = None) -> SharingClient
     return SharingClient(profile, limits=limits or Limits(attempts=2, patience=5))
 
 
+@cache
 def bomb(size: int) -> bytes:
     """So many bytes of blank lines, packed a thousand times smaller."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
