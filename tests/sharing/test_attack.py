@@ -6,13 +6,14 @@ import gzip
 import json
 import resource
 import zlib
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from lakeview.model.errors import AccessDeniedError, LakeviewError, SharingError
 from lakeview.sharing.client.endpoints import SharingClient
-from lakeview.sharing.client.http import Limits
+from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.profile import TableName, parse_profile
 from lakeview.sharing.client.refusals import retry_after
 from lakeview.sharing.client.table import open_shared
@@ -30,6 +31,7 @@ def client(server: SharingServer, limits: Limits | None = None) -> SharingClient
     return SharingClient(profile, limits=limits or Limits(attempts=2, patience=5))
 
 
+@cache
 def bomb(size: int) -> bytes:
     """So many bytes of blank lines, packed a thousand times smaller."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)

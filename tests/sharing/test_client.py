@@ -18,7 +18,8 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.sharing.client.endpoints import SHARES, TABLES, SharingClient
-from lakeview.sharing.client.http import Http, Limits, is_loopback, redacted_url
+from lakeview.sharing.client.http import Http, is_loopback, redacted_url
+from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.profile import TableName, parse_profile
 from lakeview.sharing.client.state import head_of
 from lakeview.sharing.protocol.messages import QueryRequest

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from lakeview.delta.log.actions import AddFile, Metadata, Protocol
+from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
-    Capabilities,
     EndStreamAction,
     FileFormat,
     FileLine,
@@ -19,7 +19,6 @@ from lakeview.sharing.protocol.messages import (
     QueryRequest,
     encode_line,
     moment_text,
-    parse_capabilities,
     parse_line,
     table_path,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
@@ -15,22 +16,23 @@ from lakeview.delta.sharing import CLIENT_FEATURES
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import LakeviewError, SharingError
 from lakeview.sharing.client.answers import Answer, read_answer, require_url_access
-from lakeview.sharing.client.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials, Secret, Token
-from lakeview.sharing.client.http import Http, Limits, check_endpoint
+from lakeview.sharing.client.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials
+from lakeview.sharing.client.http import Http, check_endpoint
+from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.profile import BASIC, OAUTH, Profile, TableName
 from lakeview.sharing.client.refusals import RetryLaterError, failure
+from lakeview.sharing.client.token_endpoint import request_token
+from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     JSON,
     VERSION_HEADER,
-    Capabilities,
     QueryRequest,
     ResponseFormat,
     SchemaPage,
     SharePage,
     TablePage,
     moment_text,
-    parse_capabilities,
     path_of,
     table_path,
 )
@@ -59,8 +61,6 @@ CAPABILITIES = Capabilities(
     end_stream=True,
 )
 """What is asked for: both formats, and the reader features that concern files (a share has no checkpoints)."""
-
-_MAX_PAGES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,10 @@ class SharingClient:
         """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
 
         def page(token: str | None) -> Answer:
-            body = msgspec.json.encode(request if token is None else replace_token(request, token))
+            body = msgspec.json.encode(request if token is None else msgspec.structs.replace(request, page_token=token))
             return self._lines(_Call("POST", _path(table, "query"), f"table {table}", json=body, capabilities=True))
 
-        return _all_pages(page)
+        return _all_pages(page, self.http.limits.pages)
 
     def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
         """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
@@ -172,7 +172,7 @@ class SharingClient:
                 _Call("GET", _path(table, "changes"), f"changes of table {table}", parameters, capabilities=True)
             )
 
-        return _all_pages(page)
+        return _all_pages(page, self.http.limits.pages)
 
     # -- inside
 
@@ -201,7 +201,7 @@ class SharingClient:
             token = page.next_page_token
             if not token:  # "may be an empty string or missing when there are no additional results"
                 return found
-            _check_token(token, seen)
+            _check_token(token, seen, self.http.limits.pages)
 
     def _body(self, response: httpx.Response, kind: type[P]) -> P:
         try:
@@ -270,50 +270,10 @@ class SharingClient:
         if profile.kind == BASIC:
             return BasicLogin(profile.user, profile.secret)
         if profile.kind == OAUTH:
-            return ClientCredentials(profile.user, profile.secret, self._ask_token)
+            return ClientCredentials(
+                profile.user, profile.secret, partial(request_token, self.http, profile, self.clock)
+            )
         return BearerToken(profile.secret)
-
-    def _ask_token(self, credentials: ClientCredentials) -> Token:
-        """OAuth 2.0, Client Credentials Grant (RFC 6749, 4.4)."""
-        url = self.profile.token_endpoint
-        form = {"grant_type": "client_credentials"} | ({"scope": self.profile.scope} if self.profile.scope else {})
-        headers = {
-            "Authorization": BasicLogin(credentials.client_id, credentials.client_secret).header(self.clock()),
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Accept": "application/json",
-        }
-
-        def attempt() -> Token:
-            with self.http.stream("POST", url, headers=headers, content=urlencode(form).encode()) as response:
-                body = self.http.body(response, self.http.limits.body)
-                if not response.is_success:
-                    told = credentials.client_secret.hidden_in(body.decode(errors="replace")).encode()
-                    raise failure(response, told, "a token")
-                return _token(body)
-
-        return self.http.with_retries(attempt, url)
-
-
-class _TokenBody(msgspec.Struct, frozen=True):
-    access_token: str
-    expires_in: float | str = 3600.0
-
-
-def _token(body: bytes) -> Token:
-    try:
-        found = msgspec.json.decode(body, type=_TokenBody)
-        return Token(Secret(found.access_token), max(0.0, float(found.expires_in)))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
-        # without its cause: the cause may quote the token
-        raise SharingError(
-            "the token endpoint gave no token that can be read", fix="check tokenEndpoint in the profile",
-            kind="bad-body",
-        ) from None  # fmt: skip
-
-
-def replace_token(request: QueryRequest, token: str) -> QueryRequest:
-    """The request for the next page: the same, with the page's token."""
-    return msgspec.structs.replace(request, page_token=token)
 
 
 def _path(table: TableName, tail: str) -> str:
@@ -331,11 +291,11 @@ def _version_of(response: httpx.Response) -> int:
     return int(text)
 
 
-def _all_pages(page: Callable[[str | None], Answer]) -> Answer:
+def _all_pages(page: Callable[[str | None], Answer], most: int) -> Answer:
     answer = page(None)
     seen: set[str] = set()
     while answer.end is not None and answer.end.next_page_token:
-        _check_token(answer.end.next_page_token, seen)
+        _check_token(answer.end.next_page_token, seen, most)
         found = page(answer.end.next_page_token)
         known = [t for t in (answer.end.min_url_expiration_timestamp,) if t is not None]
         answer = answer.followed_by(found)
@@ -345,8 +305,8 @@ def _all_pages(page: Callable[[str | None], Answer]) -> Answer:
     return answer
 
 
-def _check_token(token: str, seen: set[str]) -> None:
-    if token in seen or len(seen) >= _MAX_PAGES:
+def _check_token(token: str, seen: set[str], most: int) -> None:
+    if token in seen or len(seen) >= most:
         raise SharingError(
             "the server gave the token of a page that was read already: its list has no end",
             fix="ask whoever runs the server",

@@ -9,12 +9,12 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from lakeview.model.config import VERSION
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, SharingError, StoreUnavailableError
+from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.refusals import RetryLaterError, without_control
 from lakeview.storage import back_off
 
@@ -28,37 +28,13 @@ _UNPACKED = 1 << 20
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How long and how much. Times in seconds, sizes in bytes.
-
-    `connect`, `idle`: to open a connection, and between two pieces of an answer; `whole`: for one answer; `patience`:
-    for all attempts of a call together; `attempts`: at most so many; `body`: a JSON answer; `line`, `lines`, `stream`:
-    one line, their number, and an answer of lines together.
-    `plain_http`: whether http is allowed beyond loopback; `private`: whether URLs that a server hands out may lead into
-    private address ranges (not where several users share one process: they would reach its network).
-    """
-
-    connect: float = 10.0
-    idle: float = 60.0
-    whole: float = 900.0
-    patience: float = 60.0
-    attempts: int = 8
-    body: int = 16 << 20
-    line: int = 32 << 20
-    lines: int = 20_000_000
-    stream: int = 4 << 30
-    plain_http: bool = False
-    private: bool = True
-
-
 class Http:
     """One pool of connections. Safe to use from several threads; credentials are given with each call."""
 
-    def __init__(self, limits: Limits = Limits()) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         import httpx
 
-        self.limits = limits
+        self.limits = limits = limits or Limits()
         timeout = httpx.Timeout(limits.idle, connect=limits.connect)
         # where private addresses are refused no proxy is asked: it would resolve names in our place
         self._client = httpx.Client(
@@ -161,30 +137,35 @@ class Http:
 
     def lines(self, response: httpx.Response) -> Iterator[bytes]:
         """The lines of a body, ends and blank ones left out. SharingError beyond the limits."""
-        held: list[bytes] = []
+        partial: list[bytes] = []
         length = count = 0
         for piece in self.pieces(response, self.limits.stream):
-            *whole, rest = piece.split(b"\n")
-            for part in whole:
-                held.append(part)
-                line = b"".join(held).strip()
-                held, length = [], 0
-                if len(line) > self.limits.line:
-                    raise _long_line(self.limits.line)
-                if line:
-                    count += 1
-                    yield line
+            *ended, rest = piece.split(b"\n")
+            if ended:
+                ended[0] = b"".join([*partial, ended[0]])
+                partial, length = [], 0
+            for line in filter(None, map(bytes.strip, ended)):  # blank lines cost nothing: a server may send millions
+                self._check_line(len(line))
+                count += 1
                 if count > self.limits.lines:
                     raise SharingError(
                         f"the server sent more than {self.limits.lines:,} lines", kind="answer-too-large",
                         fix="ask for fewer files with a filter",
                     )  # fmt: skip
-            held.append(rest)
+                yield line
+            partial.append(rest)
             length += len(rest)
-            if length > self.limits.line:
-                raise _long_line(self.limits.line)
-        if line := b"".join(held).strip():
+            self._check_line(length)
+        if line := b"".join(partial).strip():
             yield line
+
+    def _check_line(self, length: int) -> None:
+        if length > self.limits.line:
+            raise SharingError(
+                f"the server sent a line of more than {self.limits.line:,} bytes",
+                fix="ask whoever runs the server",
+                kind="answer-too-large",
+            )
 
     def close(self) -> None:
         """Close every connection."""
@@ -287,14 +268,6 @@ def _private(host: str, what: str) -> AccessDeniedError:
 
 def _reason(error: Exception) -> str:
     return without_control(str(error)) or type(error).__name__
-
-
-def _long_line(most: int) -> SharingError:
-    return SharingError(
-        f"the server sent a line of more than {most:,} bytes",
-        fix="ask whoever runs the server",
-        kind="answer-too-large",
-    )
 
 
 def check_endpoint(http: Http, url: str) -> None:

@@ -17,6 +17,7 @@ from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.sharing.client.credentials import Secret
+from lakeview.sharing.client.limits import PROFILE_BYTES
 from lakeview.storage import open_storage
 
 VERSIONS = (1, 2)
@@ -27,7 +28,6 @@ _TYPES = {BEARER: BEARER, BASIC: BASIC, OAUTH: OAUTH, "persistent_oauth2.0": OAU
 """The types of credentials that a profile of version 2 names, and the older word for one of them."""
 
 _SOON = timedelta(days=7)
-_LARGEST = 1 << 20
 _ADDRESS = re.compile(r"(?P<profile>.+)#(?P<share>[^./#]+)\.(?P<schema>[^./#]+)\.(?P<table>[^./#]+)", re.DOTALL)
 
 
@@ -134,7 +134,7 @@ def read_profile(address: str | os.PathLike[str], *, config: Config | None = Non
     folder, _, name = place.rpartition("/")
     storage = open_storage(folder or "/", options=options, config=config)
     try:
-        data = storage.read_range(name, 0, _LARGEST)
+        data = storage.read_range(name, 0, PROFILE_BYTES)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotATableError(
             f"there is no profile at {place}",

@@ -6,6 +6,7 @@ import io
 import re
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import IO, TYPE_CHECKING, NoReturn
 
 import polars as pl
@@ -22,6 +23,7 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.client.blocks import BLOCK, Blocks
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, redacted_url, redirect_target
+from lakeview.sharing.client.range_file import RangeFile
 from lakeview.sharing.client.refusals import RetryLaterError, failure
 from lakeview.storage.interface import LISTING, Storage
 
@@ -34,8 +36,6 @@ _TOTAL = re.compile(r"bytes (?P<first>\d+)-\d+/(?P<total>\d+)")
 _NEAR = 60_000
 _WHOLE = 64 << 20
 """A store that sends no ranges has to send whole files: up to this size they are taken."""
-_AHEAD = 8
-"""Blocks read ahead of one that is read in order, at most."""
 _REFUSED = (400, 401, 403)
 """What stores answer to a URL that is no longer good: S3 and Azure 403, Google 400."""
 _MOVED = (301, 302, 303, 307, 308)
@@ -91,7 +91,7 @@ class SignedFiles(Storage):
         known = self._url_of(path)
         if known.size is None:
             raise UnsupportedTableError(f"the size of {path} is not known", fix="read the table whole", place=path)
-        return io.BufferedReader(_RangeFile(self, path, known.size), 64 << 10)
+        return io.BufferedReader(RangeFile(partial(self.part, path), known.size), 64 << 10)
 
     def read(self, path: str) -> bytes:
         with self.open(path) as file:
@@ -278,40 +278,3 @@ def _check_range(header: str, known: SignedUrl, path: str, start: int) -> None:
             place=path,
             kind="corrupt-data-file",
         )
-
-
-class _RangeFile(io.RawIOBase):
-    """One file, read where it is asked for. What is read in order is read ahead, further each time."""
-
-    def __init__(self, files: SignedFiles, path: str, size: int) -> None:
-        self._files = files
-        self._path = path
-        self._size = size
-        self._at = 0
-        self._next = -1
-        self._ahead = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed's own buffer type
-        wanted = min(len(buffer), self._size - self._at)
-        if wanted <= 0:
-            return 0
-        self._ahead = min(_AHEAD, 2 * self._ahead + 1) if self._at == self._next else 0
-        data = self._files.part(self._path, self._at, wanted, self._ahead)
-        buffer[: len(data)] = data
-        self._at += len(data)
-        self._next = self._at
-        return len(data)

@@ -28,7 +28,7 @@ from lakeview.sharing.client.blocks import block_cache
 from lakeview.sharing.client.changes import SharedChanges, check_range, shared_changes
 from lakeview.sharing.client.earliest_version import SharedPast
 from lakeview.sharing.client.endpoints import SharingClient
-from lakeview.sharing.client.http import Limits
+from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.portable_tasks import portable_task, reach
 from lakeview.sharing.client.profile import Profile, TableName, parse_address, read_profile
 from lakeview.sharing.client.state import SharedState, head_of

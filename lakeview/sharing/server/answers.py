@@ -9,10 +9,10 @@ from typing import TypeVar
 import msgspec
 from starlette.responses import Response
 
+from lakeview.sharing.protocol.capabilities import Capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     FILE_ID_HASH_HEADER,
-    Capabilities,
     EndStreamAction,
     QueryRequest,
     ResponseFormat,

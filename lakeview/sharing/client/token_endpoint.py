@@ -1,0 +1,52 @@
+"""The token endpoint of a profile with client credentials."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import msgspec
+
+from lakeview.model.clock import Clock
+from lakeview.model.errors import SharingError
+from lakeview.sharing.client.credentials import BasicLogin, ClientCredentials, Secret, Token
+from lakeview.sharing.client.http import Http
+from lakeview.sharing.client.profile import Profile
+from lakeview.sharing.client.refusals import failure
+
+
+def request_token(http: Http, profile: Profile, clock: Clock, credentials: ClientCredentials) -> Token:
+    """A new token: OAuth 2.0, Client Credentials Grant (RFC 6749, 4.4). Errors as `SharingClient`."""
+    url = profile.token_endpoint
+    form = {"grant_type": "client_credentials"} | ({"scope": profile.scope} if profile.scope else {})
+    headers = {
+        "Authorization": BasicLogin(credentials.client_id, credentials.client_secret).header(clock()),
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Accept": "application/json",
+    }
+
+    def attempt() -> Token:
+        with http.stream("POST", url, headers=headers, content=urlencode(form).encode()) as response:
+            body = http.body(response, http.limits.body)
+            if not response.is_success:
+                hidden = credentials.client_secret.hidden_in(body.decode(errors="replace")).encode()
+                raise failure(response, hidden, "a token")
+            return _token(body)
+
+    return http.with_retries(attempt, url)
+
+
+class _TokenBody(msgspec.Struct, frozen=True):
+    access_token: str
+    expires_in: float | str = 3600.0
+
+
+def _token(body: bytes) -> Token:
+    try:
+        found = msgspec.json.decode(body, type=_TokenBody)
+        return Token(Secret(found.access_token), max(0.0, float(found.expires_in)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        # without its cause: the cause may quote the token
+        raise SharingError(
+            "the token endpoint gave no token that can be read", fix="check tokenEndpoint in the profile",
+            kind="bad-body",
+        ) from None  # fmt: skip
