@@ -10,18 +10,12 @@ import polars as pl
 from lakeview import views
 from lakeview.app import cache
 from lakeview.app.session import Opened
-from lakeview.inspection.frames import SchemaVersion
-from lakeview.inspection.inspection import ColumnAnswers, Inspection
+from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 
 SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, "last 7 days": 7}
 """What the timeline can be narrowed to, in days before the last commit."""
-
-
-def timeline(now: Opened) -> pl.DataFrame:
-    """TIMELINE, oldest first."""
-    return now.look.timeline()
 
 
 def timeline_of(address: str, latest: int, ref: str | None) -> pl.DataFrame:
@@ -40,11 +34,6 @@ def aside(now: Opened) -> str | None:
     return next(iter(found["note"]), None)
 
 
-def arrivals(now: Opened) -> pl.DataFrame:
-    """PARTITION_ARRIVALS of the version shown."""
-    return now.look.arrivals()
-
-
 def schemas_up_to(now: Opened) -> pl.DataFrame:
     """SCHEMAS up to the version shown, oldest first: by the order of versions, whose numbers may be random."""
     newest_first = now.versions["version"]
@@ -52,24 +41,9 @@ def schemas_up_to(now: Opened) -> pl.DataFrame:
     return now.schemas if place is None else now.schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
 
 
-def schema_versions(now: Opened) -> list[SchemaVersion]:
-    """Every schema the table had, oldest first, as far as those versions can still be read."""
-    return now.look.schema_versions()
-
-
-def events(now: Opened) -> pl.DataFrame:
-    """EVENTS: the few commits worth naming."""
-    return now.look.events()
-
-
 def versions(now: Opened) -> pl.DataFrame:
     """VERSIONS of the line of versions that is shown, newest first; their readability is not examined."""
     return now.look.on_branch(now.versions)
-
-
-def ribbon(now: Opened) -> pl.DataFrame:
-    """RIBBON of the line of versions that is shown."""
-    return now.look.readability()
 
 
 def checkpoints(now: Opened) -> pl.DataFrame:
@@ -95,41 +69,6 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
     return frame
 
 
-def findings(now: Opened) -> list[Finding]:
-    """The findings about the version shown, worst first."""
-    return now.look.findings()
-
-
-def present_findings(now: Opened) -> list[Finding]:
-    """Those of `findings` that do not need the readability of every version."""
-    return now.look.present_findings()
-
-
 def layout_findings(now: Opened, page: str) -> list[Finding]:
     """The findings about the layout of files that this page shows best."""
     return [finding for finding in now.look.present_findings() if finding.page == page]
-
-
-def told_by_statistics(now: Opened) -> ColumnAnswers:
-    """What the statistics of all columns show of the version shown."""
-    return now.look.columns()
-
-
-def few_files(now: Opened) -> bool:
-    """True if the statistics of all files are read to show the table at a glance."""
-    return now.look.is_small
-
-
-def schema_tree(now: Opened) -> pl.DataFrame:
-    """SCHEMA_TREE of the version shown."""
-    return now.look.columns().tree
-
-
-def null_shares(now: Opened) -> pl.DataFrame:
-    """NULL_SHARES of the version shown."""
-    return now.look.columns().shares
-
-
-def cadence(now: Opened) -> views.timeline.readability.Cadence:
-    """When the last commit came, and how often commits usually come."""
-    return now.look.cadence()

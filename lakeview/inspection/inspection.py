@@ -305,7 +305,8 @@ class Inspection:
 
     def findings(self) -> list[Finding]:
         """The findings about this version, worst first."""
-        return views.health.findings.worst_first([*self.past_findings(), *self.present_findings()])
+        present = self.present_findings()  # an error of the version itself is raised before one of its past
+        return views.health.findings.worst_first([*self.past_findings(), *present])
 
     def past_findings(self) -> list[Finding]:
         """Those of `findings` that need the readability of every version."""

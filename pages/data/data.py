@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, downloads, errors, session
+from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.data import changes, panels, profile, sql
 from lakeview.app.query import budget
@@ -31,7 +31,7 @@ if preview.open:
                 profile.distributions(spread)
 
     with preview, errors.shown(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
-        shares = answers.null_shares(now)
+        shares = now.look.columns().shares
         downloads.offer("null shares", shares)
         if shares["null_share"].is_null().all():
             nothing("No null share is known.", "There are no files, or their writer left statistics out.", "files")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeview import views
-from lakeview.app import answers, downloads, errors, session
+from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.health import engines, panels
 from lakeview.model.errors import LakeviewError
@@ -19,13 +19,13 @@ with errors.shown(here="health", caught=failed):
         else:
             panels.simulator(now, found)
             downloads.offer("cleanup by days retained", views.retention.simulation.retention_curve(found))
-    told = answers.findings(now)
+    told = now.look.findings()
     with card("Findings", panels.findings_note(told), key="findings"):
         panels.findings(told)
     with card(f"Who can read {views.units.format_version(now.version)}", engines.note(), key="engines-card"):
         downloads.offer("engines", engines.matrix(now))
     with card("Cost of history, by commit", panels.history_note(found), key="cost"):
-        downloads.offer("cost of history", panels.history_cost(found, answers.timeline(now)))
+        downloads.offer("cost of history", panels.history_cost(found, now.look.timeline()))
 
 # the doctor works on tables that do not open
 with (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, commits, errors
+from lakeview.app import commits, errors
 from lakeview.app.components import card, dark, stack
 from lakeview.app.start import panels
 
@@ -16,10 +16,10 @@ shown = None
 with errors.shown(here="start"):
     shown = panels.demo_table()
     if shown is not None:
-        line, ribbon = answers.timeline(shown), answers.ribbon(shown)
+        line, ribbon = shown.look.timeline(), shown.look.readability()
         with card("demo / flights", panels.opening_note(line), key="opening"):
             pictures = charts.timeline.timeline_charts(
-                line, answers.events(shown), ribbon, dark=dark(), measure=None, pick=False
+                line, shown.look.events(), ribbon, dark=dark(), measure=None, pick=False
             )
             commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
             stack(pictures, key="opening")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from lakeview import charts, views
-from lakeview.app import answers, commits, downloads, errors, session
+from lakeview.app import commits, downloads, errors, session
 from lakeview.app.components import card, dark, finding_lines, grid, link, nothing, stack
 from lakeview.app.overview import panels
 from lakeview.model.errors import LakeviewError
 
 now = session.current()
-timeline = answers.timeline(now)
+timeline = now.look.timeline()
 downloads.offer("timeline", timeline)
 
 failed: list[LakeviewError] = []
 
 with errors.shown(here="overview", caught=failed):
-    findings = answers.findings(now)
+    findings = now.look.findings()
     with card(views.health.findings.verdict(findings), "from the log alone", key="verdict"):
         finding_lines(findings, here="overview")
     panels.tiles(now, timeline)
@@ -24,9 +24,9 @@ with card(views.overview.span_title(timeline), views.overview.span_note(timeline
     if timeline.is_empty():
         nothing("No commits.", "Their log files were removed by cleanup, or are not shared.")
     else:
-        ribbon = answers.ribbon(now)
+        ribbon = now.look.readability()
         pictures = charts.timeline.timeline_charts(
-            timeline, answers.events(now), ribbon, dark=dark(), small=True, version=now.version, pick=False
+            timeline, now.look.events(), ribbon, dark=dark(), small=True, version=now.version, pick=False
         )
         commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
         stack(pictures, key="past")

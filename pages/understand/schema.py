@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, downloads, errors, metadata_panels, session
+from lakeview.app import downloads, errors, metadata_panels, session
 from lakeview.app.components import card, nothing
 from lakeview.app.schema import panels
 from lakeview.app.widget_state import held
@@ -46,8 +46,8 @@ if difference.open:
 
 if history.open:
     with history, errors.shown(here="schema"):
-        schemas = answers.schema_versions(now)
-        timeline = answers.timeline(now)
+        schemas = now.look.schema_versions()
+        timeline = now.look.timeline()
         changes = views.schema.column_history.blame(views.schema.column_history.column_history(schemas), timeline)
         lifetimes = views.schema.column_history.column_lives(schemas)
         downloads.offer("column history", changes)

@@ -11,7 +11,7 @@ from lakeview.app.timeline import lifetimes
 from lakeview.app.widget_state import held
 
 now = session.current()
-timeline = answers.timeline(now)
+timeline = now.look.timeline()
 names = commits.tabs(now)
 tabs = dict(zip(names, st.tabs(names, key=held("tab", names[0], names), on_change="rerun"), strict=True))
 
@@ -30,11 +30,11 @@ if tabs["Commits"].open:
                     nothing("No commit matches these filters.", "Choose more operations, another writer or more time.")
             else:
                 chosen = commits.chosen(now, shown)
-                ribbon = answers.ribbon(now)
+                ribbon = now.look.readability()
                 with card(key="timeline-card"):
                     panels = charts.timeline.timeline_charts(
                         shown,
-                        answers.events(now),
+                        now.look.events(),
                         ribbon,
                         dark=dark(),
                         measure=measure,

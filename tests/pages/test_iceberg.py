@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.app import answers, cache
+from lakeview.app import cache
 from lakeview.app.session import Opened, look_at
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
@@ -149,7 +149,7 @@ def test_a_version_of_another_branch_says_where_it_lies(branched: str) -> None:
 
 
 def test_readability_is_that_of_the_line_told(branched: str) -> None:
-    main, audit = (answers.ribbon(look_at(branched, ref=ref)) for ref in (None, "audit"))
+    main, audit = (look_at(branched, ref=ref).look.readability() for ref in (None, "audit"))
     assert main["version"].to_list() == [FIRST_ID + n for n in (1, 3, 4)]
     assert audit["version"].to_list() == [FIRST_ID + n for n in (1, 2)]
 
@@ -166,13 +166,13 @@ def test_a_clean_up_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path
     assert told[0][0].startswith(
         "The next clean-up ends v1001: versions of all 2 branches and tags are kept for 5 days"
     )
-    assert answers.ribbon(look_at(history.address, ref="audit"))["state"].to_list() == ["risk", "kept"]
+    assert look_at(history.address, ref="audit").look.readability()["state"].to_list() == ["risk", "kept"]
     retained = [m.value for m in open_page("overview", history.address, ref="audit").metric if "Retained" in m.label]
     assert retained == [views.units.format_bytes((tmp_path / "t/data/a").stat().st_size)]  # of main, which is empty now
 
 
 def upkeep_of(now: Opened) -> list[str]:
-    return [f"{f.claim}: {f.evidence}" for f in answers.findings(now) if "clean-up" in f.claim]
+    return [f"{f.claim}: {f.evidence}" for f in now.look.findings() if "clean-up" in f.claim]
 
 
 def test_the_course_of_clustering_is_that_of_the_line_told(branched: str) -> None:

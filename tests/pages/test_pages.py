@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from lakeview.app import answers, session
+from lakeview.app import session
 from lakeview.model.errors import CorruptTableError, StoreUnavailableError
 from lakeview.storage.local import LocalStorage
 from tests.builders.actions import add
@@ -94,7 +94,7 @@ def test_a_broken_version_is_told_before_a_folder_that_cannot_be_listed(
 
     monkeypatch.setattr(LocalStorage, "names", away)
     with pytest.raises(CorruptTableError, match="commit 00000000000000000006"):
-        answers.findings(session.look_at(str(root)))
+        session.look_at(str(root)).look.findings()
 
 
 @pytest.mark.parametrize("page", TABLE_PAGES)

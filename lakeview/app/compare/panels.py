@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, display_rows, selection
+from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.memo import kept
 from lakeview.app.query import budget, runner
@@ -38,7 +38,7 @@ def chosen(now: Opened) -> Pair | None:
 
 def offers(now: Opened) -> None:
     """Bases worth choosing, to press: a link to the page one is on would not come into the address bar."""
-    choices = views.compare.versions.base_choices(answers.timeline(now), now.version)
+    choices = views.compare.versions.base_choices(now.look.timeline(), now.version)
     if not choices:
         shown = views.units.format_version(now.version)
         if now.snapshot.timestamp is None:
@@ -47,7 +47,7 @@ def offers(now: Opened) -> None:
             nothing(f"{shown} has no version before it.", "Choose a later version above.", "timeline")
         return
     st.markdown("**Compare with** &ensp; :small[:gray[or choose any version above]]")
-    timeline = answers.timeline(now)
+    timeline = now.look.timeline()
     timestamps = dict(zip(timeline["version"], timeline["timestamp"], strict=True))
     for choice in choices:
         when = views.units.format_moment(timestamps.get(choice.version))
@@ -63,7 +63,7 @@ def offers(now: Opened) -> None:
 
 def sentence(now: Opened, pair: Pair) -> None:
     """One sentence that can be copied into a ticket, and where its figures come from."""
-    text = views.compare.versions.sentence(pair.before, pair.after, answers.timeline(now))
+    text = views.compare.versions.sentence(pair.before, pair.after, now.look.timeline())
     st.code(text, language=None, wrap_lines=True)
     known = None not in (pair.before.num_records, pair.after.num_records)
     rows = "and rows" if known else "; rows are unknown, some files have no row count"

@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, cache, columns, display_rows
+from lakeview.app import cache, columns, display_rows
 from lakeview.app.components import frame
 from lakeview.app.data.panels import LIMITS
 from lakeview.app.memo import kept
@@ -34,7 +34,7 @@ def request(now: Opened) -> Request | None:
 
 
 def _start(now: Opened, span: str) -> int | None:
-    timeline = answers.timeline(now)
+    timeline = now.look.timeline()
     if span == SINCE_BASE:
         return None if now.base is None else views.data.changes.first_after(timeline, now.base, now.version)
     return views.data.changes.first_of_last(timeline, now.version, SPANS[span])

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, cache, columns
+from lakeview.app import cache, columns
 from lakeview.app.components import escape, frame, grid, tile
 from lakeview.app.file_layout import layout_of
 from lakeview.app.memo import kept
@@ -216,7 +216,7 @@ def choose(path: str | None) -> None:
 def _default_column(now: Opened, names: list[str]) -> int:
     """The first column that is no partition column: those have no statistics. None of very many files: their statistics
     are read on demand."""
-    if not answers.few_files(now):
+    if not now.look.is_small:
         return 0
     keys = set(now.snapshot.partition_columns)
     return next((i for i, name in enumerate(names, start=1) if name not in keys), 0)

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import streamlit as st
 
-from lakeview.app import answers, downloads, errors, selection, session, widget_state
+from lakeview.app import downloads, errors, selection, session, widget_state
 from lakeview.app.components import dark, nothing, title
 from lakeview.app.frame import header, sidebar
 from lakeview.app.frame.logo import icon_svg, logo_svg
@@ -21,8 +21,8 @@ SIDEBAR_WIDTH = 212
 
 
 _FIRST: Mapping[str, Callable[[Opened], object]] = {
-    **dict.fromkeys(("overview", "timeline", "health"), answers.ribbon),
-    **dict.fromkeys(("schema", "pruning", "data"), answers.told_by_statistics),
+    **dict.fromkeys(("overview", "timeline", "health"), lambda now: now.look.readability()),
+    **dict.fromkeys(("schema", "pruning", "data"), lambda now: now.look.columns()),
     "quality": loads,
 }
 """What takes longest on a page and is read first, because other parts of the page then need no read of their own.

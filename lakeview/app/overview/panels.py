@@ -80,7 +80,7 @@ def _files_tile(now: Opened, progress: views.overview.Progress, files: views.fil
 
 
 def _last_commit_tile(now: Opened, progress: views.overview.Progress) -> None:
-    cadence = answers.cadence(now)
+    cadence = now.look.cadence()
     is_empty = cadence.age is None and not now.look.retention_simulation().undated
     tile(
         "Last commit",
@@ -114,9 +114,9 @@ def schema_note(now: Opened) -> str:
 
 def schema_glance(now: Opened) -> None:
     """Top-level columns with type, null share and the version that added them, from the log."""
-    few = answers.few_files(now)
-    tree = answers.schema_tree(now) if few else views.schema.columns.schema_tree(now.snapshot.schema)
-    lifetimes = views.schema.column_history.column_lives(answers.schema_versions(now))
+    few = now.look.is_small
+    tree = now.look.columns().tree if few else views.schema.columns.schema_tree(now.snapshot.schema)
+    lifetimes = views.schema.column_history.column_lives(now.look.schema_versions())
     frame(
         views.schema.tree.column_glance(tree, lifetimes, is_read=few),
         {
@@ -151,10 +151,8 @@ def identity(now: Opened) -> None:
 
 
 def _is_finding(now: Opened, page: str) -> bool:
-    return any(
-        finding.page == page and finding.severity in ("broken", "attention") for finding in answers.findings(now)
-    )
+    return any(finding.page == page and finding.severity in ("broken", "attention") for finding in now.look.findings())
 
 
 def _has_finding(now: Opened, finding_id: str) -> bool:
-    return any(f.id == finding_id and f.severity in ("broken", "attention") for f in answers.findings(now))
+    return any(f.id == finding_id and f.severity in ("broken", "attention") for f in now.look.findings())

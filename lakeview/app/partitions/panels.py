@@ -48,7 +48,7 @@ def tiles(now: Opened, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -
             beside=skew.most_files,
             help="The partition with the most files, against the median.",
         )
-        _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, answers.arrivals(now), cache.now()))
+        _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, now.look.arrivals(), cache.now()))
 
 
 def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
@@ -72,7 +72,7 @@ def picture(now: Opened, sizes: pl.DataFrame) -> None:
     snapshot = now.snapshot
     in_time = views.partitions.layout.time_partitions(snapshot, sizes)
     kind = views.partitions.keys.partition_kind(snapshot)
-    arrivals = answers.arrivals(now)
+    arrivals = now.look.arrivals()
     if in_time is not None:
         steps = in_time[1]
         if _is_map(now, sizes):

@@ -20,12 +20,12 @@ COLUMN = "column"
 
 def clustering(now: Opened) -> pl.DataFrame:
     """CLUSTERING of the version shown, the columns that skip most files first."""
-    return answers.told_by_statistics(now).clustering
+    return now.look.columns().clustering
 
 
 def examples(now: Opened) -> list[str]:
     """A few filters worth trying at the version shown."""
-    return list(answers.told_by_statistics(now).examples)
+    return list(now.look.columns().examples)
 
 
 def picked_column(clustering: pl.DataFrame) -> str | None:
@@ -79,7 +79,7 @@ def column_table(clustering: pl.DataFrame) -> None:
 
 def depth_picture(now: Opened, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
-    statistics = answers.told_by_statistics(now)
+    statistics = now.look.columns()
     is_first = column == next(iter(statistics.clustering["column"]))
     depths = statistics.depths if is_first else _profile(now.address, now.version, column)
     downloads.offer(f"depth of {column}", depths)
@@ -104,7 +104,7 @@ def _profile(address: str, version: int, column: str) -> pl.DataFrame:
 
 def history(now: Opened, column: str) -> None:
     """How well the files were clustered by the column at each version; of very many files on demand."""
-    if answers.few_files(now):
+    if now.look.is_small:
         _history_picture(now, column)
         return
     label = f"Clustering of {escape(column)} at earlier versions: reads the statistics of every file"

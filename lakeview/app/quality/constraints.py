@@ -6,7 +6,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, columns, selection
+from lakeview.app import columns, selection
 from lakeview.app.components import MAX_ROWS, escape, frame, link
 from lakeview.app.session import Opened
 
@@ -65,7 +65,7 @@ def find_links(rules: pl.DataFrame) -> None:
 
 def violations(now: Opened, rules: views.quality.constraints.KeptRules) -> pl.DataFrame:
     """BROKEN_SINCE: the files that violate a constraint, and the commits that wrote them."""
-    return views.quality.constraints.broken_since(rules, now.lifetimes, answers.timeline(now))
+    return views.quality.constraints.broken_since(rules, now.lifetimes, now.look.timeline())
 
 
 def violations_table(rows: pl.DataFrame) -> None:

@@ -41,8 +41,8 @@ def _states(address: str, latest: int, ref: str | None, names: tuple[str, ...]) 
 def findings(now: Opened, loads: Loads) -> list[Finding]:
     """The table's own rules that are violated, anomalous loads, and whether new data is on time."""
     rules = views.health.findings.rule_findings(now.look.constraints())
-    own = views.quality.anomalies.quality_findings(loads.changes, answers.timeline(now))
-    return [*rules, *own, *views.quality.anomalies.freshness(answers.present_findings(now))]
+    own = views.quality.anomalies.quality_findings(loads.changes, now.look.timeline())
+    return [*rules, *own, *views.quality.anomalies.freshness(now.look.present_findings())]
 
 
 def alerts(findings: list[Finding]) -> None:
@@ -80,7 +80,7 @@ def _partial(loads: Loads) -> str:
 
 def load_trends(now: Opened, loads: Loads, column: str) -> None:
     """Four panels: nulls, rows, the maximum, and the delay of the events (or the time between loads)."""
-    timeline = answers.timeline(now)
+    timeline = now.look.timeline()
     changes = loads.changes
     grid = st.grid("auto", min_column_width=400)
     with grid, card(stretch=True):

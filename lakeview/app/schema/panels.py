@@ -32,7 +32,7 @@ def tree(now: Opened) -> pl.DataFrame:
     rules = views.schema.rules.column_rules(now.snapshot.rules)
     versions = views.timeline.branches.line(now.history, now.version)
     distinct = views.files.manifests.distinct_values(now.statistics_files, versions)
-    return views.schema.tree.column_tree(answers.schema_tree(now), rules, distinct)
+    return views.schema.tree.column_tree(now.look.columns().tree, rules, distinct)
 
 
 def constraints(now: Opened) -> pl.DataFrame:

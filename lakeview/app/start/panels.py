@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, columns, errors, selection, session, tables
+from lakeview.app import columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
 from lakeview.app.pages import PAGES
 from lakeview.app.session import Opened
@@ -107,7 +107,7 @@ def _open_root_table() -> None:
 
 def questions(shown: Opened) -> None:
     """Five questions, each a link into the demo at the place that answers it."""
-    line = answers.timeline(shown)
+    line = shown.look.timeline()
     bad = line.filter("suspicious")["version"].to_list()
     asked: list[tuple[str, str, Mapping[str, str]]] = [
         ("Which load went wrong, and who repaired it?", "timeline", {"commit": str(bad[0])} if bad else {}),
@@ -163,9 +163,9 @@ def _unread(offer: tables.Offer) -> dict[str, str]:
 def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
     try:
         now = session.look_at(offer.name)
-        found = answers.findings(now)
+        found = now.look.findings()
         snapshot = now.snapshot
-        rhythm = answers.cadence(now)
+        rhythm = now.look.cadence()
     except LakeviewError as error:
         return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {errors.told(error.message)}"}
     return {
