@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,6 +19,7 @@ from lakeview.delta.log import checkpoint_parquet
 from lakeview.delta.log.checkpoints import Checkpoint, LastListing
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import NotATableError
 from lakeview.storage import open_storage
 from tests.builders.actions import add, info, metadata, protocol
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
@@ -227,3 +229,16 @@ def test_a_time_is_the_same_whether_or_not_the_log_was_listed_whole(history: Del
     early = table.snapshot().timestamp
     assert early == datetime(2026, 12, 1, tzinfo=UTC)
     assert table.history()["timestamp"][0] == early
+
+
+def test_a_hint_that_may_not_be_read_is_none(history: DeltaHistory, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text('{"version": 9}')
+    Path(copied(history).address, "_delta_log/_last_checkpoint").unlink()
+    Path(history.address, "_delta_log/_last_checkpoint").symlink_to(outside)
+    assert not TableLog(open_storage(history.address)).is_partial
+    log = tmp_path / "file" / "_delta_log"
+    log.parent.mkdir()
+    log.write_bytes(b"in the way")
+    with pytest.raises(NotATableError, match="holds neither commits nor a complete checkpoint"):
+        TableLog(open_storage(str(log.parent)))

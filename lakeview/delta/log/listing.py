@@ -17,6 +17,7 @@ from lakeview.delta.log.log_segment import (
     no_log,
 )
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, LogFile, log_files, log_frame
+from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from lakeview.model.frames import LOG_FILES
 from lakeview.storage import Storage
 
@@ -72,8 +73,8 @@ class LogListing:
     def _read_hint(self) -> bytes | None:
         try:
             return self.storage.read(LAST_CHECKPOINT)
-        except FileNotFoundError:
-            return None
+        except (FileNotFoundError, NotADirectoryError, AccessDeniedError, UnsupportedTableError):
+            return None  # absent, or a link out of the table, or too large: it is a hint only
 
     def _list(self, start: int) -> list[LogFile]:
         return log_files(self.storage.entries_from(LOG_FOLDER, f"{start:020d}" if start else ""))
