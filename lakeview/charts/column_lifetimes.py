@@ -10,21 +10,21 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
 from lakeview.views.units import format_moment, format_version
 
-MOST_COLUMNS = 60
-LONGEST = 26
-ROW = 16
-SHAPES = {"born": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
+_MOST_COLUMNS = 60
+_LONGEST = 26
+_ROW = 16
+_SHAPES = {"born": "circle", "dropped": "cross", "renamed": "triangle-up", "type": "diamond"}
 
 
 def column_lanes(
     lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *, dark: bool = False, width: Width = "container"
 ) -> list[AnyChart]:
-    """One picture. At most MOST_COLUMNS, those that changed or ended first; [] without a column of a known time."""
+    """One picture. At most _MOST_COLUMNS, those that changed or ended first; [] without a column of a known time."""
     known = lives.with_row_index("lane").drop_nulls("born_timestamp")
     if known.is_empty():
         return []
     eventful = pl.col("changes") + pl.col("dropped").is_not_null().cast(pl.Int64)
-    shown = known.sort(eventful, descending=True, maintain_order=True).head(MOST_COLUMNS).sort("lane")
+    shown = known.sort(eventful, descending=True, maintain_order=True).head(_MOST_COLUMNS).sort("lane")
     p = palette(dark)
     # as column_lives counts them: a column dropped and born again has two lives
     events = history.with_columns(lane=((pl.col("change") == "born").cum_sum() - 1).cast(pl.UInt32))
@@ -64,7 +64,7 @@ def column_lanes(
             tooltip=[alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP],
         )
     )
-    return [finished(layered(bars, points), p, height=ROW * len(order), width=width)]
+    return [finished(layered(bars, points), p, height=_ROW * len(order), width=width)]
 
 
 _TOOLTIP = (
@@ -83,7 +83,7 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
         "change",
         pl.col("before", "after").fill_null(""),
         color=pl.col("change").replace_strict(colours, default=p.violet, return_dtype=pl.String),
-        shape=pl.col("change").replace_strict(SHAPES, default="square", return_dtype=pl.String),
+        shape=pl.col("change").replace_strict(_SHAPES, default="square", return_dtype=pl.String),
         version=pl.Series([format_version(v) for v in events["version"]], dtype=pl.String),
         committed=pl.Series([format_moment(m) for m in events["timestamp"]], dtype=pl.String),
         writer=writer.fill_null("unknown"),
@@ -91,7 +91,7 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
 
 
 def _labels(names: list[str]) -> list[str]:
-    return [n if len(n) <= LONGEST else n[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for n in names]
+    return [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for n in names]
 
 
 def _quoted(name: str) -> str:

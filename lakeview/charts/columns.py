@@ -8,21 +8,21 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
 from lakeview.views.units import format_moment, format_percent, format_version
 
-MOST_COLUMNS = 40
-NAMED_VERSIONS = 6
+_MOST_COLUMNS = 40
+_NAMED_VERSIONS = 6
 
 
 def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """One chart to be stacked: blank where a column did not exist, a cross where its share is far from usual, its sign
     where it is a bound or of some files only, a dot where it is unknown.
 
-    The first MOST_COLUMNS columns, those with a cross before the others; [] without rows.
+    The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows.
     """
     if shares.is_empty():
         return []
     p = palette(dark)
     crossed = shares.group_by("column", maintain_order=True).agg(pl.col("unusual").any())
-    kept = crossed.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(MOST_COLUMNS)
+    kept = crossed.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(_MOST_COLUMNS)
     columns = kept.sort("place")["column"].to_list()
     shown = shares.filter(pl.col("column").is_in(columns))
     versions = shown.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
@@ -42,7 +42,7 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
             "mark": shown["mark"].fill_null(""),
         }
     )
-    every = max(1, -(-len(labels) // NAMED_VERSIONS))
+    every = max(1, -(-len(labels) // _NAMED_VERSIONS))
     named = [v for i, v in enumerate(labels) if i % every == 0]
     x = alt.X(
         "version:N",

@@ -8,21 +8,21 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
 from lakeview.views.units import format_bytes, format_change, format_percent
 
-MOST_PARTITIONS = 40
-MOST_COLUMNS = 30
-LEAST_COLUMNS = 12
-ROW = 18
-ARROW = "\N{RIGHTWARDS ARROW}"
+_MOST_PARTITIONS = 40
+_MOST_COLUMNS = 30
+_LEAST_COLUMNS = 12
+_ROW = 18
+_ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """One bar a side and partition, added right and removed left on a log scale; the MOST_PARTITIONS with the largest
+    """One bar a side and partition, added right and removed left on a log scale; the _MOST_PARTITIONS with the largest
     difference, in their order. [] without rows."""
     if diff.is_empty():
         return []
     p = palette(dark)
     size = pl.max_horizontal("files_added", "files_removed")
-    kept = diff.with_row_index("place").sort(-size, "place").head(MOST_PARTITIONS).sort("place")
+    kept = diff.with_row_index("place").sort(-size, "place").head(_MOST_PARTITIONS).sort("place")
     names = kept["partition_text"].to_list()
     both = pl.concat(
         [
@@ -64,15 +64,15 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
         base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="told:N"),
         base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="told:N"),
     ]
-    return [finished(layered(*layers), p, height=ROW * len(names), width=width)]
+    return [finished(layered(*layers), p, height=_ROW * len(names), width=width)]
 
 
 def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """One dumbbell a column: ring before, dot after, null share in percent; only what moved is labelled, a new column
-    says so. What moved and a few others, at most MOST_COLUMNS, largest shift first; [] where no share is known."""
+    says so. What moved and a few others, at most _MOST_COLUMNS, largest shift first; [] where no share is known."""
     known = shift.filter(pl.col("after").is_not_null() | pl.col("before").is_not_null())
     moved = known.filter(pl.col("change").is_in(["new", "shifted"])).height
-    known = known.head(min(MOST_COLUMNS, max(LEAST_COLUMNS, moved)))
+    known = known.head(min(_MOST_COLUMNS, max(_LEAST_COLUMNS, moved)))
     if known.is_empty():
         return []
     p = palette(dark)
@@ -88,7 +88,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
     )
     labels = pl.Series(
         [
-            f"new, {now}" if change == "new" else f"{was} {ARROW} {now}" if change == "shifted" else ""
+            f"new, {now}" if change == "new" else f"{was} {_ARROW} {now}" if change == "shifted" else ""
             for change, was, now in rows.select("change", "was", "now").iter_rows()
         ],
         dtype=pl.String,
@@ -123,7 +123,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False, width: Width = "cont
         at = alt.X("left:Q" if left else "right:Q", title=None, scale=scale)
         words = base.transform_filter(test).mark_text(align="right" if left else "left", dx=-9 if left else 9)
         layers.append(words.encode(x=at, y=y, text="label:N", color=alt.value(p.text)))
-    return [finished(layered(*layers), p, height=ROW * rows.height, title=None, width=width)]
+    return [finished(layered(*layers), p, height=_ROW * rows.height, title=None, width=width)]
 
 
 def _shares(rows: pl.DataFrame, side: str) -> list[str]:

@@ -9,14 +9,14 @@ from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered,
 from lakeview.views.sums import total_of
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
-MOST_BARS = 12
+_MOST_BARS = 12
 
 
 def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
     """The dearest commits, one bar each, maintenance in gray; the others together in the last."""
     p = palette(dark)
-    top = cost.head(MOST_BARS)
-    rest = cost.slice(MOST_BARS)
+    top = cost.head(_MOST_BARS)
+    rest = cost.slice(_MOST_BARS)
     largest = top["bytes"].max()
     unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Bytes only old versions need")
     rows = pl.DataFrame(

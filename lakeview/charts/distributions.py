@@ -10,8 +10,8 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette
 from lakeview.views.units import format_count, format_percent
 
-HEIGHT = 110
-LABEL_CHARACTERS = 18
+_HEIGHT = 110
+_LABEL_CHARACTERS = 18
 
 
 def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> AnyChart:
@@ -22,15 +22,15 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
         said=pl.Series([format_count(n, exact=True) for n in rows["count"]], dtype=pl.String),
         part=pl.Series([format_percent(s) for s in rows["share"]], dtype=pl.String),
         color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
-        short=pl.when(pl.col("label").str.len_chars() > LABEL_CHARACTERS)
-        .then(pl.col("label").str.head(LABEL_CHARACTERS - 1) + pl.lit("\N{HORIZONTAL ELLIPSIS}"))
+        short=pl.when(pl.col("label").str.len_chars() > _LABEL_CHARACTERS)
+        .then(pl.col("label").str.head(_LABEL_CHARACTERS - 1) + pl.lit("\N{HORIZONTAL ELLIPSIS}"))
         .otherwise("label"),
     )
     bins = shown.filter(pl.col("kind") == "bin")
     title = alt.TitleParams(_title(rows), frame="bounds", dx=0, limit=260)
     if bins.height:
-        return finished(_histogram(bins, p), p, height=HEIGHT, title=title, width=width)
-    return finished(_bars(shown, p), p, height=max(HEIGHT, 18 * shown.height), title=title, width=width)
+        return finished(_histogram(bins, p), p, height=_HEIGHT, title=title, width=width)
+    return finished(_bars(shown, p), p, height=max(_HEIGHT, 18 * shown.height), title=title, width=width)
 
 
 def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
@@ -46,7 +46,7 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
     labels = [
         alt.Chart(end)
         .mark_text(align=side, baseline="top", dy=5, dx=shift)
-        .encode(x=x, y=alt.value(HEIGHT), text="short:N")
+        .encode(x=x, y=alt.value(_HEIGHT), text="short:N")
         for end, side, shift in sides
     ]
     return layered(

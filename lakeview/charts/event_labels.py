@@ -9,15 +9,15 @@ import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, time_axis
 
-ROWS = 3
-ROW_HEIGHT = 13
-LETTER = 6.2
+_ROWS = 3
+_ROW_HEIGHT = 13
+_LETTER = 6.2
 """The width of a letter in pixels at 11 px."""
 
-NARROW = 600
+_NARROW = 600
 """The names must not overlap on a plot of this width; on wider ones they stand wider apart."""
 
-LONGEST = 28
+_LONGEST = 28
 
 
 def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
@@ -60,21 +60,21 @@ def event_labels(
         for left in (True, False)
     ]
     chart = layered(*layers)
-    return finished(chart, p, height=ROW_HEIGHT * used, width=width)
+    return finished(chart, p, height=_ROW_HEIGHT * used, width=width)
 
 
 def _placed(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:
     """`timestamp, label, color, row, left`: each name in the first row where it is free of the others."""
     span = (domain[1] - domain[0]).total_seconds()
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(_ROWS)]
     places: list[tuple[int | None, bool]] = []
     labels = [
-        text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for text in named["label"]
+        text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for text in named["label"]
     ]
     for moment, label in zip(named["timestamp"], labels, strict=True):
-        at = (moment - domain[0]).total_seconds() / span * NARROW
-        left = at < NARROW / 2
-        reach = len(label) * LETTER + 8
+        at = (moment - domain[0]).total_seconds() / span * _NARROW
+        left = at < _NARROW / 2
+        reach = len(label) * _LETTER + 8
         start, end = (at, at + reach) if left else (at - reach, at)
         overlaps = [sum(a < end and start < b for a, b in row) for row in taken]
         row = overlaps.index(min(overlaps))

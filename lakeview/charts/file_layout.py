@@ -8,20 +8,20 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
 from lakeview.views.units import format_bytes, format_percent
 
-MOST_COLUMNS = 30
-ROW_HEIGHT = 18
-LABEL_WIDTH = 150
+_MOST_COLUMNS = 30
+_ROW_HEIGHT = 18
+_LABEL_WIDTH = 150
 
 
 def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Bytes by column, compressed as a bar and before compression as a pale one behind it; [] without columns.
 
-    The MOST_COLUMNS largest; the title says so.
+    The _MOST_COLUMNS largest; the title says so.
     """
     if chunks.is_empty():
         return []
     p = palette(dark)
-    shown = chunks.head(MOST_COLUMNS)
+    shown = chunks.head(_MOST_COLUMNS)
     largest = shown.select(pl.max_horizontal("compressed", "uncompressed").max()).item()
     divisor, title = byte_unit(float(largest), "Bytes by column")
     rows = pl.DataFrame(
@@ -36,7 +36,7 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             "encodings": shown["encodings"],
         }
     )
-    axis = alt.Axis(title=None, labelLimit=LABEL_WIDTH - 10, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH)
+    axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
     y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=shown["column"].to_list()))
     scale = alt.Scale(domain=[0, max(float(rows["end"].max() or 0), 1e-9) * 1.16], nice=False)  # type: ignore[arg-type]  # numbers alone
     x_axis = alt.Axis(title=None, format="~s", grid=True, tickCount=5, domain=False)
@@ -55,12 +55,12 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         ),
         base.mark_text(align="left", dx=5).encode(x=alt.X("end:Q", scale=scale), y=y, text="said:N"),
     ]
-    more = f"; the {MOST_COLUMNS} largest of {chunks.height:,}" if chunks.height > MOST_COLUMNS else ""
+    more = f"; the {_MOST_COLUMNS} largest of {chunks.height:,}" if chunks.height > _MOST_COLUMNS else ""
     return [
         finished(
             layered(*layers),
             p,
-            height=ROW_HEIGHT * shown.height,
+            height=_ROW_HEIGHT * shown.height,
             title=f"{title}; pale: before compression{more}",
             width=width,
         )

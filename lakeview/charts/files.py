@@ -11,10 +11,10 @@ from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, byte_unit, c
 from lakeview.views.files.sizes import TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_percent
 
-NAMED_SHARE = 0.02
+_NAMED_SHARE = 0.02
 """Bars of at least this share of the longest carry their figure; small files always do."""
 
-HEADROOM = 1.2
+_HEADROOM = 1.2
 
 
 def size_histogram(
@@ -49,11 +49,11 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
     )
     x = alt.X("label:N", sort=None, axis=axis, scale=alt.Scale(domain=bins["label"].to_list()))
     top = _largest(rows["value"]) or 1.0
-    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * HEADROOM], nice=False))
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False))
     tooltip = [alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP]
     base = alt.Chart(rows)
     click = alt.selection_point(name=PICKED, fields=["label"], on="click", empty=False)
-    named = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= NAMED_SHARE * top) | pl.col("small")))
+    named = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= _NAMED_SHARE * top) | pl.col("small")))
     band = alt.Chart(rows.filter("target"))
     layers: list[AnyChart] = [
         band.mark_rect(color=p.band).encode(x=x),

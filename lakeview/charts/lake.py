@@ -11,7 +11,7 @@ from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered,
 from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
 
-MOST_BARS = 24
+_MOST_BARS = 24
 _GLYPHS = {
     LakeState.BROKEN: "\N{MULTIPLICATION X} ",
     LakeState.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} ",
@@ -25,7 +25,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
     does."""
     p = palette(dark)
     known = tables.drop_nulls("bytes")
-    top = known.sort("bytes", descending=True).head(MOST_BARS)
+    top = known.sort("bytes", descending=True).head(_MOST_BARS)
     if top.is_empty():
         return []
     largest = top["bytes"].max()
@@ -55,7 +55,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
     tooltip = [alt.Tooltip(f"{n}:N", title=n) for n in ("table", "rows", "files", "age", "verdict")]
     tooltip.insert(1, alt.Tooltip("said:N", title="live bytes"))
     base = alt.Chart(rows)
-    more = f", the largest {MOST_BARS} of {known.height:,}" if known.height > MOST_BARS else ""
+    more = f", the largest {_MOST_BARS} of {known.height:,}" if known.height > _MOST_BARS else ""
     return [
         finished(
             layered(

@@ -20,7 +20,7 @@ from lakeview.charts.theme import (
 )
 from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
 
-HEIGHT = 260
+_HEIGHT = 260
 _ENDS = {"maintenance": "replaced by maintenance", "change": "removed by a change", "append": "removed by a load"}
 
 
@@ -51,7 +51,7 @@ def life_bands(
             tooltip=[alt.Tooltip(f"{name}:N", title=said) for name, said in _TOOLTIP],
         )
     )
-    return [finished(layered(bands), p, height=HEIGHT, title=title, width=width)]
+    return [finished(layered(bands), p, height=_HEIGHT, title=title, width=width)]
 
 
 _TOOLTIP = (

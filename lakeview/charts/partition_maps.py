@@ -22,16 +22,16 @@ from lakeview.charts.theme import (
 )
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
-MOST_YEARS = 5
-CELL = 13
-MOST_ROWS_HIGH = 520
-LABEL_WIDTH = 110
+_MOST_YEARS = 5
+_CELL = 13
+_MOST_ROWS_HIGH = 520
+_LABEL_WIDTH = 110
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NAMED_WIDTH, _NAMED_HEIGHT = 0.16, 0.06
 
 
 def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross. The last MOST_YEARS.
+    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross. The last _MOST_YEARS.
 
     `days`: TIME_PARTITIONS whose grain is the day; [] without any.
     """
@@ -44,7 +44,7 @@ def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width =
         # counted from the Monday on or before the first of January
         week=(pl.col("start").dt.ordinal_day() - 2 + pl.date(pl.col("start").dt.year(), 1, 1).dt.weekday()) // 7,
     )
-    years = told["year"].unique().sort().tail(MOST_YEARS).to_list()
+    years = told["year"].unique().sort().tail(_MOST_YEARS).to_list()
     top = float(_number(days["bytes"].max()))
     earlier = told["year"].n_unique() - len(years)
     more = f"; {earlier} earlier years are in the table" if earlier else ""
@@ -78,7 +78,7 @@ def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Widt
         alt.Chart(rows.filter("missing")).mark_text(text="✕", color=p.orange_text).encode(x=x, y=y, tooltip=_TOOLTIP),
         alt.Chart(rows).mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     ]
-    return finished(layered(*layers), p, height=7 * CELL, title=title, width=width)
+    return finished(layered(*layers), p, height=7 * _CELL, title=title, width=width)
 
 
 def partition_heatmap(
@@ -92,7 +92,7 @@ def partition_heatmap(
     down = cells["y"].unique(maintain_order=True).to_list()
     rows = _said(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
     x_axis = alt.Axis(title=None, labelLimit=80, labelOverlap="greedy", labelAngle=0)
-    y_axis = alt.Axis(title=None, labelLimit=LABEL_WIDTH - 10, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH)
+    y_axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
     x = alt.X("x:N", sort=None, axis=x_axis, scale=alt.Scale(domain=across, paddingInner=0.06))
     y = alt.Y("y:N", sort=None, axis=y_axis, scale=alt.Scale(domain=down, paddingInner=0.06))
     color = alt.Color("value:Q", scale=alt.Scale(range=list(p.sequential[2:]), domainMin=0))
@@ -102,8 +102,8 @@ def partition_heatmap(
         base.mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
         base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     )
-    height = min(max(len(down), 2) * 20, MOST_ROWS_HIGH)
-    title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes", dx=-LABEL_WIDTH)
+    height = min(max(len(down), 2) * 20, _MOST_ROWS_HIGH)
+    title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; deeper is more bytes", dx=-_LABEL_WIDTH)
     return [finished(chart, p, height=height, title=title, width=width)]
 
 
@@ -153,8 +153,8 @@ def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width 
         return []
     p = palette(dark)
     divisor, title = byte_unit(float(_number(shown["bytes"].max())), "Bytes")
-    if shown.height > MOST_COMMITS:  # the last commit of each span: what the partition then held is what shows
-        shown = shown.gather_every(-(-shown.height // MOST_COMMITS))
+    if shown.height > _MOST_COMMITS:  # the last commit of each span: what the partition then held is what shows
+        shown = shown.gather_every(-(-shown.height // _MOST_COMMITS))
     rows = shown.select("timestamp", "files").with_columns(
         size=shown["bytes"] / divisor,
         label=pl.Series([format_version(v) for v in shown["version"]], dtype=pl.String),
@@ -172,7 +172,7 @@ def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width 
     ]
 
 
-MOST_COMMITS = 1_000
+_MOST_COMMITS = 1_000
 
 
 def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *, width: Width) -> AnyChart:

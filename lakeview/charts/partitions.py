@@ -12,11 +12,11 @@ from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, count_uni
 from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
 
-MOST_BARS = 200
-MOST_WRITTEN_FIGURES = 24
-MOST_LINES = 60
-OUTLIER_TIMES = 10.0
-MIB = 1 << 20
+_MOST_BARS = 200
+_MOST_WRITTEN_FIGURES = 24
+_MOST_LINES = 60
+_OUTLIER_TIMES = 10.0
+_MIB = 1 << 20
 _KEYS = "(^|/)[^=/]*="
 
 
@@ -25,8 +25,8 @@ def partition_bars(
 ) -> list[AnyChart]:
     """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
 
-    Of more than MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says so.
-    What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a
+    Of more than _MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says
+    so. What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a
     cross, and those with many times the files of the others.
     """
     if sizes.is_empty():
@@ -34,15 +34,15 @@ def partition_bars(
     p = palette(dark)
     there = sizes.filter(pl.col("files") > 0)
     shown = sizes
-    if sizes.height > MOST_BARS:
+    if sizes.height > _MOST_BARS:
         placed = sizes.with_row_index("place")
-        missing = placed.filter(pl.col("files") == 0).head(MOST_BARS // 2)
-        largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(MOST_BARS - missing.height)
+        missing = placed.filter(pl.col("files") == 0).head(_MOST_BARS // 2)
+        largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(_MOST_BARS - missing.height)
         shown = pl.concat([largest, missing]).sort("place").drop("place")
     rows = _told(shown, arrivals, p, of=there)
     gone = shown.height - shown.filter(pl.col("files") > 0).height
     missed = f" and {gone} missing" if gone else ""
-    more = f"; the {shown.height - gone} largest{missed} of {sizes.height:,}" if sizes.height > MOST_BARS else ""
+    more = f"; the {shown.height - gone} largest{missed} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
     x, labelled = (_axis(shown["partition_text"], labels=last) for last in (False, True))
     measure = "bytes" if shown["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
@@ -51,7 +51,7 @@ def partition_bars(
     median = _number(there[measure].median()) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
-        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
+        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / _MIB).drop_nulls("value"), x, p, width),
         _file_counts(rows.with_columns(value=shown["files"]), labelled, p, width),
     ]
 
@@ -59,12 +59,12 @@ def partition_bars(
 def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Which partition was written when: a cell a span of time, deeper is more rows; unknown rows are gray.
 
-    The last MOST_LINES partitions; three loads that stand out are named. [] without writes.
+    The last _MOST_LINES partitions; three loads that stand out are named. [] without writes.
     """
     if writes.is_empty():
         return []
     p = palette(dark)
-    order = writes["partition_text"].unique(maintain_order=True).tail(MOST_LINES)
+    order = writes["partition_text"].unique(maintain_order=True).tail(_MOST_LINES)
     shown = writes.filter(pl.col("partition_text").is_in(order.to_list()))
     ends = (shown["timestamp"].sort().to_list()[0], shown["until"].sort().to_list()[-1])
     names = _short(order)
@@ -143,7 +143,7 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> Any
         scale=alt.Scale(type="log", nice=False, padding=8),
         axis=alt.Axis(format="~g", tickCount=3),
     )
-    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / MIB], "high": [TARGET_HIGH / MIB]})).mark_rect(color=p.band)
+    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / _MIB], "high": [TARGET_HIGH / _MIB]})).mark_rect(color=p.band)
     dots = alt.Chart(rows).mark_point(filled=True, opacity=1, size=40)
     layers = layered(
         band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
@@ -154,7 +154,7 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> Any
 
 def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyChart:
     """The figures themselves while they fit, bars where they do not."""
-    if rows.height <= MOST_WRITTEN_FIGURES:
+    if rows.height <= _MOST_WRITTEN_FIGURES:
         axis = alt.Axis(title=None, labelOpacity=0, grid=False, domain=False)
         words: alt.Chart = (
             alt.Chart(rows.with_columns(line=pl.lit(0)))
@@ -187,7 +187,7 @@ def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
         late = arrivals.filter("late").select("partition_text", "note")
     words = shown.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
     words = words.set(shown["files"] == 0, "✕")
-    many = shown["files"] >= OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
+    many = shown["files"] >= _OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
     attention = many & (shown["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {

@@ -12,11 +12,11 @@ import polars as pl
 from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
-WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
-MOST_COLUMNS = 60
-ROW_HEIGHT = 18
-LABEL_WIDTH = 150
-MOST_LABELS = 6
+_WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
+_MOST_COLUMNS = 60
+_ROW_HEIGHT = 18
+_LABEL_WIDTH = 150
+_MOST_LABELS = 6
 _NAMED_SHARE = 0.07
 
 
@@ -45,9 +45,9 @@ def clustering_bars(
 ) -> list[AnyChart]:
     """How many files hold any one value of a column, a bar a column: those by range blue, those without a range orange.
 
-    The first MOST_COLUMNS, in the order given; a click picks a column. [] where no column has ranges.
+    The first _MOST_COLUMNS, in the order given; a click picks a column. [] where no column has ranges.
     """
-    shown = clustering.filter(pl.col("reads").is_not_null()).head(MOST_COLUMNS)
+    shown = clustering.filter(pl.col("reads").is_not_null()).head(_MOST_COLUMNS)
     if shown.is_empty():
         return []
     p = palette(dark)
@@ -66,7 +66,7 @@ def clustering_bars(
         weight=pl.when(pl.col("column") == (picked or "")).then(1.0).otherwise(0.72),
     )
     domain = shown["column"].to_list()
-    axis = alt.Axis(title=None, labelLimit=LABEL_WIDTH - 10, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH)
+    axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
     y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=domain))
     percent = alt.Axis(
         title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value * 100 + ' %'", grid=True, domain=False
@@ -87,7 +87,7 @@ def clustering_bars(
         base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="told:N"),
         base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip).add_params(click),
     ]
-    return [finished(layered(*layers), p, height=ROW_HEIGHT * shown.height, width=width)]
+    return [finished(layered(*layers), p, height=_ROW_HEIGHT * shown.height, width=width)]
 
 
 def depth_chart(
@@ -98,7 +98,7 @@ def depth_chart(
         return []
     p = palette(dark)
     texts = profile["value_text"].to_list()
-    step = max(1, -(-len(texts) // MOST_LABELS))
+    step = max(1, -(-len(texts) // _MOST_LABELS))
     labels = {str(i): _short(text) for i, text in enumerate(texts) if i % step == 0}
     axis = alt.Axis(
         title=None,
@@ -175,7 +175,7 @@ def _line(
 
 def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Width) -> AnyChart:
     whole = pl.col(measure).sum().over("version").clip(1)
-    order = pl.col("reason").replace_strict({r: i for i, r in enumerate(WORDS)}, return_dtype=pl.Int64)
+    order = pl.col("reason").replace_strict({r: i for i, r in enumerate(_WORDS)}, return_dtype=pl.Int64)
     ends = (pl.col(measure).cum_sum().over("version")) / whole
     colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.gone}
     told = rows.sort("version", order, maintain_order=True).with_columns(
@@ -183,7 +183,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
     )
     say = format_bytes if measure == "bytes" else lambda n: format_count(n, exact=True)
     told = told.with_columns(
-        word=pl.col("reason").replace_strict(WORDS, return_dtype=pl.String),
+        word=pl.col("reason").replace_strict(_WORDS, return_dtype=pl.String),
         color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
         said=pl.Series([say(n) for n in told[measure]], dtype=pl.String),
         percent=pl.Series([format_percent(s) for s in told["share"]], dtype=pl.String),

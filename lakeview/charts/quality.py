@@ -23,10 +23,10 @@ from lakeview.views.units import format_count, format_moment, format_percent, fo
 TrendKind = Literal["share", "count", "number", "days"]
 
 MOST_POINTS = 600
-MOST_LABELS = 3
-FEW_LOADS = 12
+_MOST_LABELS = 3
+_FEW_LOADS = 12
 """So many loads at most have a dot each: of one alone there is no line."""
-SYMLOG_TIMES = 8.0
+_SYMLOG_TIMES = 8.0
 """One load this many times beyond all the others would flatten them: the scale is then logarithmic."""
 
 
@@ -54,7 +54,7 @@ def load_trend_chart(
     out = rows.filter("outside")
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
-    named = out.sort("value", descending=True).head(MOST_LABELS)
+    named = out.sort("value", descending=True).head(_MOST_LABELS)
     tooltip = [
         alt.Tooltip(f"{name}:N", title=heading)
         for name, heading in (
@@ -66,7 +66,7 @@ def load_trend_chart(
         .mark_area(color=p.band, interpolate="step-after")
         .encode(x=x, y=alt.Y("band_low:Q", title=None, scale=scale, axis=axis), y2="band_high:Q"),
         alt.Chart(rows).mark_line(color=p.blue, strokeWidth=1.4, interpolate="step-after").encode(x=x, y=y),
-        alt.Chart(rows.head(rows.height if rows.height <= FEW_LOADS else 0))
+        alt.Chart(rows.head(rows.height if rows.height <= _FEW_LOADS else 0))
         .mark_point(filled=True, size=26, color=p.blue, opacity=1)
         .encode(x=x, y=y),
         alt.Chart(out).mark_point(shape="cross", filled=True, size=70, color=p.red, opacity=1).encode(x=x, y=y),
@@ -148,7 +148,7 @@ def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
 def _flattened(rows: pl.DataFrame) -> bool:
     inside = _largest(rows.filter(~pl.col("outside"))["value"])
     most = _largest(rows["value"])
-    return inside is not None and most is not None and inside > 0 and most > SYMLOG_TIMES * inside
+    return inside is not None and most is not None and inside > 0 and most > _SYMLOG_TIMES * inside
 
 
 def _largest(values: pl.Series) -> float | None:

@@ -8,7 +8,7 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, finished, layered, palette
 from lakeview.views.units import format_bytes, format_count
 
-HEADROOM = 1.25
+_HEADROOM = 1.25
 
 
 def retention_curves(
@@ -62,7 +62,7 @@ def _curve(
     y = alt.Y(
         "value:Q",
         axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
-        scale=alt.Scale(domain=[0, top * HEADROOM], nice=False),
+        scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False),
     )
     tooltip = [alt.Tooltip("kept:N", title="keeps"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
     line = alt.Chart(rows)

@@ -11,15 +11,15 @@ from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, n
 from lakeview.views.timeline.readability import readability_runs, runs_text
 from lakeview.views.units import format_moment, format_range
 
-HEIGHTS = {"gone": 0.22, "risk": 0.55, "kept": 1.0, "broken": 1.0}
-GLYPHS = {
+_HEIGHTS = {"gone": 0.22, "risk": 0.55, "kept": 1.0, "broken": 1.0}
+_GLYPHS = {
     "gone": "\N{LOWER ONE QUARTER BLOCK}",
     "risk": "\N{LOWER FIVE EIGHTHS BLOCK}",
     "kept": "\N{FULL BLOCK}",
     "broken": "\N{MULTIPLICATION X}",
 }
-MOST_CELLS = 400
-NARROW = 0.005
+_MOST_CELLS = 400
+_NARROW = 0.005
 """A cell of less than this share of the width has no gap beside it."""
 
 
@@ -65,17 +65,17 @@ _WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
     colours = {"gone": p.gone, "risk": p.orange, "kept": p.blue, "broken": p.red}
     first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
-    narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * NARROW
+    narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * _NARROW
     cells = ribbon.with_columns(pl.col("until").fill_null(last)).with_row_index("row")
     # more versions than pixels: one cell for neighbours of the same state
-    together = pl.lit(value=True) if cells.height > MOST_CELLS else narrow
+    together = pl.lit(value=True) if cells.height > _MOST_CELLS else narrow
     alike = pl.struct("state", together.alias("together")).rle_id().cast(pl.Int64)
     firsts, lasts = pl.col("version", "timestamp", "state", "reason").first(), pl.col("until", "version").last()
     run = pl.when(together).then(alike).otherwise(-1 - pl.col("row").cast(pl.Int64)).alias("run")
     cells = (
         cells.group_by(run, maintain_order=True).agg(firsts, lasts.name.suffix("_last")).rename({"until_last": "until"})
     )
-    cells = cells.filter((pl.col("until") > first) & (pl.col("timestamp") < last)).tail(MOST_CELLS)
+    cells = cells.filter((pl.col("until") > first) & (pl.col("timestamp") < last)).tail(_MOST_CELLS)
     shown = cells.with_columns(pl.col("timestamp").clip(first, last), pl.col("until").clip(first, last))
     return pl.DataFrame(
         {
@@ -83,10 +83,10 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
             "until": shown["until"],
             "middle": shown["timestamp"] + (shown["until"] - shown["timestamp"]) / 2,
             "state": shown["state"],
-            "height": shown["state"].replace_strict(HEIGHTS, default=1.0, return_dtype=pl.Float64),
+            "height": shown["state"].replace_strict(_HEIGHTS, default=1.0, return_dtype=pl.Float64),
             "color": shown["state"].replace_strict(colours, default=p.gray, return_dtype=pl.String),
             # a cell of a few pixels is all gap if it has one
-            "gap": (shown["until"] - shown["timestamp"] > (domain[1] - domain[0]) * NARROW).cast(pl.Int8),
+            "gap": (shown["until"] - shown["timestamp"] > (domain[1] - domain[0]) * _NARROW).cast(pl.Int8),
             "word": shown["state"].replace_strict(_WORDS, default="unknown", return_dtype=pl.String),
             "versions": [format_range(a, b) for a, b in cells.select("version", "version_last").iter_rows()],
             "committed": [format_moment(m) for m in cells["timestamp"]],
@@ -97,6 +97,6 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
 
 def _key(ribbon: pl.DataFrame) -> str:
     runs = readability_runs(ribbon)
-    texts = [(state, runs_text(runs, state)) for state in HEIGHTS]
-    said = "   ".join(f"{GLYPHS[state]} {state} {text}" for state, text in texts if text is not None)
+    texts = [(state, runs_text(runs, state)) for state in _HEIGHTS]
+    said = "   ".join(f"{_GLYPHS[state]} {state} {text}" for state, text in texts if text is not None)
     return f"Can it still be read?   {said}"

@@ -7,21 +7,21 @@ import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, finished, layered, palette
 
-MOST_ROWS = 60
-ARROW = "\N{RIGHTWARDS ARROW}"
-GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
-COLUMNS = (("what", 0.0), ("column", 0.14), ("told", 0.4), ("breaks", 0.7))
+_MOST_ROWS = 60
+_ARROW = "\N{RIGHTWARDS ARROW}"
+_GLYPHS = {"added": "+", "dropped": "\N{MINUS SIGN}", "same": "="}
+_COLUMNS = (("what", 0.0), ("column", 0.14), ("told", 0.4), ("breaks", 0.7))
 """Where each text begins, as a share of the width."""
 
-LENGTHS = {"column": 32, "told": 40, "breaks": 44}
+_LENGTHS = {"column": 32, "told": 40, "breaks": 44}
 
 
 def schema_diff_chart(
     diff: pl.DataFrame, *, title: str | None = None, dark: bool = False, width: int = 900
 ) -> AnyChart:
-    """One line a change, at most MOST_ROWS; a schema without changes says so."""
+    """One line a change, at most _MOST_ROWS; a schema without changes says so."""
     p = palette(dark)
-    rows = _lines(diff.head(MOST_ROWS), p)
+    rows = _lines(diff.head(_MOST_ROWS), p)
     y = alt.Y("line:O", axis=None, scale=alt.Scale(domain=list(range(max(rows.height, 1)))))
     layers: list[AnyChart] = [
         alt.Chart(rows)
@@ -33,7 +33,7 @@ def schema_diff_chart(
             color=alt.Color("color:N" if name == "what" else "ink:N", scale=None),
             tooltip=[alt.Tooltip(f"{n}:N") for n in ("change", "column", "before", "after", "breaks")],
         )
-        for name, share in COLUMNS
+        for name, share in _COLUMNS
     ]
     heading = None if title is None else alt.TitleParams(title, dx=0)
     return finished(layered(*layers), p, height=20 * max(rows.height, 1), title=heading, width=width)
@@ -53,7 +53,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
             "before": diff["before"].fill_null(""),
             "after": diff["after"].fill_null(""),
             "breaks": [_cut(f"breaks {b}" if b else "", "breaks") for b in diff["breaks"]],
-            "what": [f"{GLYPHS.get(c, '~')} {c}" for c in change],
+            "what": [f"{_GLYPHS.get(c, '~')} {c}" for c in change],
             "told": [_cut(text, "told") for text in told],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),
             "ink": change.replace_strict({"same": p.muted}, default=p.text, return_dtype=pl.String),
@@ -63,10 +63,10 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
 
 def _told(before: str | None, after: str | None) -> str:
     if before and after and before != after:
-        return f"{before} {ARROW} {after}"
+        return f"{before} {_ARROW} {after}"
     return after or before or ""
 
 
 def _cut(text: str, name: str) -> str:
-    longest = LENGTHS[name]
+    longest = _LENGTHS[name]
     return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"

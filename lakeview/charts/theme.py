@@ -19,16 +19,16 @@ AnyChart = alt.Chart | alt.LayerChart
 StackedChart = alt.VConcatChart
 Width = int | Literal["container"]
 
-FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
-Y_EXTENT = 54
+_FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", sans-serif'
+_Y_EXTENT = 54
 _TIME_TICKS = 8
 """About so many labels on a time axis: a year still has its twelve, and a month has weeks, also on half a page."""
 _FINER = timedelta(seconds=2)
 """Of the ticks within one second Vega draws one, so there are no more ticks than seconds; of a span below this each
 label, most often a single one, says all of its moment."""
 
-TITLE_HEIGHT = 24
-AXIS_HEIGHT = 22
+_TITLE_HEIGHT = 24
+_AXIS_HEIGHT = 22
 PICKED = "picked"
 BRUSHED = "brushed"
 
@@ -143,12 +143,12 @@ def config(p: Palette) -> dict[str, Any]:
     """The Vega-Lite configuration: no frame, no ticks, quiet grid, titles at the left edge, no legends."""
     return {
         "background": "transparent",
-        "font": FONT,
+        "font": _FONT,
         "view": {"stroke": None},
         "title": {
             "anchor": "start",
             "frame": "group",
-            "dx": -Y_EXTENT,
+            "dx": -_Y_EXTENT,
             "offset": 6,
             "fontSize": 12,
             "fontWeight": 600,
@@ -166,9 +166,9 @@ def config(p: Palette) -> dict[str, Any]:
             "domainColor": p.axis,
             "domainWidth": 1,
         },
-        "axisY": {"domain": False, "minExtent": Y_EXTENT, "maxExtent": Y_EXTENT, "tickCount": 3},
+        "axisY": {"domain": False, "minExtent": _Y_EXTENT, "maxExtent": _Y_EXTENT, "tickCount": 3},
         "axisX": {"grid": False},
-        "text": {"fontSize": 11, "color": p.muted, "font": FONT},
+        "text": {"fontSize": 11, "color": p.muted, "font": _FONT},
         "legend": {"disable": True},
         "scale": {"bandPaddingInner": 0.08, "bandPaddingOuter": 0.04},
     }

@@ -28,8 +28,8 @@ from lakeview.charts.theme import (
 from lakeview.views.timeline.downsampling import flow_sums, lane_marks, state_points
 from lakeview.views.units import format_bytes, format_count, format_moment
 
-MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
-SHAPES = {
+_MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
+_SHAPES = {
     "append": "circle",
     "change": "diamond",
     "schema": "triangle-up",
@@ -38,9 +38,9 @@ SHAPES = {
     "aside": "triangle-down",
     "unusual": "cross",
 }
-CHECKPOINT = "checkpt."
-MOST_CHECKPOINTS = 200
-SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
+_CHECKPOINT = "checkpt."
+_MOST_CHECKPOINTS = 200
+_SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
 
 def timeline_charts(
@@ -71,7 +71,7 @@ def timeline_charts(
     p = palette(dark)
     domain = time_domain(timeline["timestamp"])
     shared = _Shared(p, domain, width, _marks(timeline, events, version, domain, p), pick)
-    lead = MEASURES.get(measure or "rows", "records")
+    lead = _MEASURES.get(measure or "rows", "records")
     second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
     plots: list[_Panel] = [_state(timeline, lead, 66 if lead == "records" else 52), _state(timeline, second, 52)]
     if not small:
@@ -145,15 +145,15 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
     rows = marked(marks, told(marks), p)
     if checkpoints is not None:
         known = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
-        places = lane_marks(known, MOST_CHECKPOINTS)
+        places = lane_marks(known, _MOST_CHECKPOINTS)
         squares = told(places).with_columns(
-            lane=pl.lit(CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
+            lane=pl.lit(_CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
             operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False),
         )  # fmt: skip
         rows = pl.concat([rows, squares.select(rows.columns)])
     there = set(rows["lane"].to_list())
     lanes = [
-        name for name in (*SHAPES, CHECKPOINT) if name in there or name in ("append", "change", "schema", "maint.")
+        name for name in (*_SHAPES, _CHECKPOINT) if name in there or name in ("append", "change", "schema", "maint.")
     ]
     return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
 
@@ -174,8 +174,8 @@ def marked(marks: pl.DataFrame, said: pl.DataFrame, p: Palette) -> pl.DataFrame:
         .when("taken_back")  # somebody took it back: it was wrong
         .then(pl.lit(p.red))
         .otherwise(pl.lit(p.orange)),
-        shape=pl.col("lane").replace_strict(SHAPES, default="circle", return_dtype=pl.String),
-    ).with_columns(size=pl.col("shape").replace_strict(SIZES, default=34, return_dtype=pl.Int64))
+        shape=pl.col("lane").replace_strict(_SHAPES, default="circle", return_dtype=pl.String),
+    ).with_columns(size=pl.col("shape").replace_strict(_SIZES, default=34, return_dtype=pl.Int64))
 
 
 def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:

@@ -8,8 +8,8 @@ import polars as pl
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette, time_axis, time_domain
 from lakeview.charts.timeline import marked, told
 
-LONGEST = 26
-ROW = 22
+_LONGEST = 26
+_ROW = 22
 
 
 def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
@@ -46,8 +46,8 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in said],
         )
     )
-    return [finished(layered(points), p, height=ROW * len(names), width=width)]
+    return [finished(layered(points), p, height=_ROW * len(names), width=width)]
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"

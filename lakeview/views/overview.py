@@ -12,7 +12,7 @@ from lakeview.views.files.sizes import FileFacts
 from lakeview.views.timeline.commits import on_branch, up_to
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_version
 
-SAMPLES = 48
+_SAMPLES = 48
 """Points of a sparkline."""
 
 _NUMBERS = ("Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
@@ -52,15 +52,15 @@ def progress(timeline: pl.DataFrame, version: int, base: int | None) -> Progress
 
 
 def samples(timeline: pl.DataFrame, column: str) -> list[float] | None:
-    """A state at SAMPLES equal times between the first and the last commit; None without two known states at different
+    """A state at _SAMPLES equal times between the first and the last commit; None without two known states at different
     times."""
     states = timeline.select("timestamp", column).drop_nulls().sort("timestamp")
     first, last = states["timestamp"].min(), states["timestamp"].max()
     if states.height < 2 or not isinstance(first, datetime) or not isinstance(last, datetime) or first == last:
         return None
-    step = (last - first) / (SAMPLES - 1)
+    step = (last - first) / (_SAMPLES - 1)
     times = pl.DataFrame(
-        {"timestamp": [first + step * i for i in range(SAMPLES)]}, schema=states.select("timestamp").schema
+        {"timestamp": [first + step * i for i in range(_SAMPLES)]}, schema=states.select("timestamp").schema
     )
     joined = times.join_asof(states, on="timestamp", strategy="backward")[column].fill_null(strategy="backward")
     return [float(value) for value in joined]
@@ -68,7 +68,7 @@ def samples(timeline: pl.DataFrame, column: str) -> list[float] | None:
 
 def commit_gaps(timeline: pl.DataFrame) -> list[float] | None:
     """Seconds between the latest commits, oldest first; None with fewer than two gaps."""
-    gaps = timeline["timestamp"].drop_nulls().sort().diff().drop_nulls().tail(SAMPLES // 3).dt.total_seconds()
+    gaps = timeline["timestamp"].drop_nulls().sort().diff().drop_nulls().tail(_SAMPLES // 3).dt.total_seconds()
     return [float(gap) for gap in gaps] if gaps.len() > 1 else None
 
 

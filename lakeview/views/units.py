@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 UNKNOWN = "unknown"
-NO_VERSION = -1
-MANY_DIGITS = 12
-FOR_EVER_MS = 100 * 365 * 86_400_000
+_NO_VERSION = -1
+_MANY_DIGITS = 12
+_FOR_EVER_MS = 100 * 365 * 86_400_000
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 MINUS = "\N{MINUS SIGN}"
 EN_DASH = "\N{EN DASH}"
 
-COUNT_UNITS = ("", "k", "M", "G", "T", "P")
+_COUNT_UNITS = ("", "k", "M", "G", "T", "P")
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -28,7 +28,7 @@ def format_count(value: float | None, *, exact: bool = False) -> str:
         return UNKNOWN
     if exact or abs(value) < 10_000:
         return _signed(value, f"{abs(round(value)):,}")
-    return _signed(value, _three_figures(abs(value), COUNT_UNITS, 1000.0))
+    return _signed(value, _three_figures(abs(value), _COUNT_UNITS, 1000.0))
 
 
 def format_bytes(value: float | None) -> str:
@@ -71,7 +71,7 @@ def format_age(age: timedelta | None) -> str:
 
 def format_age_ms(milliseconds: int) -> str:
     """An age as recorded in milliseconds; one that no calendar has is for ever."""
-    return format_age(timedelta(milliseconds=milliseconds)) if milliseconds < FOR_EVER_MS else "ever"
+    return format_age(timedelta(milliseconds=milliseconds)) if milliseconds < _FOR_EVER_MS else "ever"
 
 
 def format_moment(moment: datetime | None, *, seconds: bool = False) -> str:
@@ -95,19 +95,19 @@ def format_version(version: int | None) -> str:
     """
     if version is None:
         return UNKNOWN
-    if version == NO_VERSION:
+    if version == _NO_VERSION:
         return "no version"
     text = str(version)
-    return f"v{text}" if len(text) < MANY_DIGITS else f"{text[:5]}{ELLIPSIS}{text[-5:]}"
+    return f"v{text}" if len(text) < _MANY_DIGITS else f"{text[:5]}{ELLIPSIS}{text[-5:]}"
 
 
 def version_label(column: str) -> pl.Expr:
     """A column of versions as `format_version` writes them; null stays null."""
     text = pl.col(column).cast(pl.String)
     return (
-        pl.when(pl.col(column) == NO_VERSION)
+        pl.when(pl.col(column) == _NO_VERSION)
         .then(pl.lit("no version"))
-        .when(text.str.len_chars() < MANY_DIGITS)
+        .when(text.str.len_chars() < _MANY_DIGITS)
         .then(pl.lit("v") + text)
         .otherwise(text.str.head(5) + pl.lit(ELLIPSIS) + text.str.tail(5))
         .alias(column)

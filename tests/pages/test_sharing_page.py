@@ -194,7 +194,7 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
     overview = open_page("overview", table)
     figures = {m.label: m.value for m in overview.metric}
     assert (figures["Rows"], figures["Retained bytes"], figures["Last commit"]) == ("12", "unknown", "unknown")
-    assert "last change not told" in text(overview)
+    assert "last change unknown" in text(overview)
     assert "History costs" not in text(overview)
     health = open_page("health", table)
     assert "What the past costs is not told" in text(health)

@@ -232,11 +232,6 @@ def test_runs_of_nothing_are_none() -> None:
     )
 
 
-def test_versions_behind() -> None:
-    versions = flights().versions()
-    assert [views.timeline.readability.versions_behind(versions, v) for v in (67, 50, 999)] == [0, 17, 0]
-
-
 def test_cadence_is_late_only_against_its_own_rhythm() -> None:
     story = usual_loads(Story(), 10)
     last = story.now - timedelta(hours=1)

@@ -33,9 +33,9 @@ unknown."""
 SETTINGS_DIFF = pl.Schema({"name": pl.String(), "change": pl.String(), "before": pl.String(), "after": pl.String()})
 """One row a property, protocol version or table feature: added, dropped, changed or same, changes first."""
 
-UNPARTITIONED = "all files"
+_UNPARTITIONED = "all files"
 
-BEFORE_DAY = timedelta(days=1)
+_BEFORE_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _files(snapshot: Snapshot) -> pl.DataFrame:
         "deletion_vector",
         "size",
         live=live_records(),
-        partition_text=pl.col("partition_text").fill_null(UNPARTITIONED),
+        partition_text=pl.col("partition_text").fill_null(_UNPARTITIONED),
     )
 
 
@@ -217,8 +217,8 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
     offer("the version before", earlier)
     moment = timeline["timestamp"][place]
     if isinstance(moment, datetime):
-        offer("a day before", earlier.filter(pl.col("timestamp") <= moment - BEFORE_DAY))
-        offer("a week before", earlier.filter(pl.col("timestamp") <= moment - 7 * BEFORE_DAY))
+        offer("a day before", earlier.filter(pl.col("timestamp") <= moment - _BEFORE_DAY))
+        offer("a week before", earlier.filter(pl.col("timestamp") <= moment - 7 * _BEFORE_DAY))
     for label, marked in (
         ("before the last schema change", "schema_changed"),
         ("before the last odd load", "suspicious"),

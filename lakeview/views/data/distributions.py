@@ -26,9 +26,9 @@ DISTRIBUTIONS = pl.Schema(
 to the next one's), value (one value, most frequent first), others (all further values), nan, null. `share` of the
 sample's rows, one of all; `condition`: SQL text that keeps these rows, null where one condition cannot say it."""
 
-BINS = 20
-TOP = 10
-FEW = 10
+_BINS = 20
+_TOP = 10
+_FEW = 10
 """Whole numbers of so few values are told value by value."""
 
 
@@ -65,7 +65,7 @@ def _is_measured(known: pl.Series) -> bool:
     if known.dtype.is_float():
         return bool(known.is_finite().all()) and known.n_unique() > 1
     if known.dtype.is_integer() or isinstance(known.dtype, pl.Date | pl.Datetime | pl.Decimal):
-        return known.n_unique() > FEW
+        return known.n_unique() > _FEW
     return False
 
 
@@ -88,27 +88,27 @@ def _bins(name: str, known: pl.Series) -> list[tuple[str, str, int, str | None]]
 def _edges(low: Any, high: Any) -> list[Any]:
     """Where bins begin: equal steps from the smallest value; whole numbers and days step by whole ones."""
     if isinstance(low, datetime):
-        step = max((high - low) / BINS, timedelta(microseconds=1))
-        return [low + step * i for i in range(BINS) if low + step * i <= high]
+        step = max((high - low) / _BINS, timedelta(microseconds=1))
+        return [low + step * i for i in range(_BINS) if low + step * i <= high]
     if isinstance(low, date):
-        days = max(math.ceil(((high - low).days + 1) / BINS), 1)
+        days = max(math.ceil(((high - low).days + 1) / _BINS), 1)
         return [low + timedelta(days=i) for i in range(0, (high - low).days + 1, days)]
     if isinstance(low, int):
-        width = max(-(-(high - low + 1) // BINS), 1)
+        width = max(-(-(high - low + 1) // _BINS), 1)
         return list(range(low, high + 1, width))
     # weighed ends: the span of two large numbers may be infinite
-    return sorted({low / BINS * (BINS - i) + high / BINS * i for i in range(1, BINS)} - {high} | {low})
+    return sorted({low / _BINS * (_BINS - i) + high / _BINS * i for i in range(1, _BINS)} - {high} | {low})
 
 
 def _values(name: str, known: pl.Series) -> list[tuple[str, str, int, str | None]]:
     counts = known.value_counts(sort=True, name="count")
     counts = counts.sort("count", "values", descending=[True, False])
     rows = []
-    for value, count in counts.head(TOP).iter_rows():
+    for value, count in counts.head(_TOP).iter_rows():
         rows.append(("value", value_text(value) or "", count, _equal(name, value)))
-    rest = int(counts["count"][TOP:].sum())
+    rest = int(counts["count"][_TOP:].sum())
     if rest:
-        rows.append(("others", counted(counts.height - TOP, "other"), rest, None))
+        rows.append(("others", counted(counts.height - _TOP, "other"), rest, None))
     return rows
 
 

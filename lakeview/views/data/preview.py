@@ -28,8 +28,8 @@ PROFILE = pl.Schema(
 """One row a column of the sample, of these rows only. `distinct` values without null, and `min_text` and
 `max_text`, are null for lists, structs and maps."""
 
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-OPERATORS = (*COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+OPERATORS = (*_COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
 
 
 _PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
@@ -76,7 +76,7 @@ def _condition(condition: Condition) -> str:
             # LIKE has no escape in polars' SQL: a text with % in it would match too much
             text = _literal(value)
             return f"STRPOS({column}, {text}) > 0" if operator == "contains" else f"STARTS_WITH({column}, {text})"
-        case _ if operator in COMPARISONS and value is not None:
+        case _ if operator in _COMPARISONS and value is not None:
             return f"{column} {operator} {_literal(value)}"
     raise InvalidRequestError(
         f"{condition.column} {operator} {value!r} is no filter",

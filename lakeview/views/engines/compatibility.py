@@ -37,7 +37,7 @@ metadata file, as in NEEDS; `because`: all of them in words. `sources`: who says
 source of the blame first, joined by lines; all of the engine's where no source was needed. `checked`: when the oldest
 of them was read."""
 
-Asked = Mapping[str, object]
+_Asked = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _Verdict:
     """One side's answer, the needs it is owed to, and the sources that were followed."""
 
     answer: str
-    blamed: tuple[Asked, ...]
+    blamed: tuple[_Asked, ...]
     told: tuple[Told, ...]
 
 
@@ -117,7 +117,7 @@ def turned_on(*, brief: bool = False) -> pl.Expr:
     )
 
 
-def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
+def _row(engine: Engine, asked: Sequence[_Asked]) -> dict[str, object]:
     spared = [n for n in asked if n["used"] or not engine.spares_unused]
     read = _side(engine, "read", [n for n in spared if n["reading"]])
     write = _side(engine, "write", spared)
@@ -134,7 +134,7 @@ def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
         parts.append(engine.note)
     worse = write if write.answer == "no" and read.answer != "no" else read
     blamed = worse.blamed or write.blamed
-    first: Asked = blamed[0] if blamed else {}
+    first: _Asked = blamed[0] if blamed else {}
     told = list(dict.fromkeys((*worse.told, *read.told, *write.told))) or list(engine.told)
     return {
         "engine": engine.name,
@@ -149,7 +149,7 @@ def _row(engine: Engine, asked: Sequence[Asked]) -> dict[str, object]:
     }
 
 
-def _side(engine: Engine, side: Side, asked: Sequence[Asked]) -> _Verdict:
+def _side(engine: Engine, side: Side, asked: Sequence[_Asked]) -> _Verdict:
     found = [(need, *engine.verdict(side, str(need["feature"]))) for need in asked]
     refused = tuple(need for need, can, _ in found if can is False)
     if refused:

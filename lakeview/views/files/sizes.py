@@ -52,9 +52,9 @@ FILE_PAGE = pl.Schema(
 """One row a file. `added`: the version that added it, null unknown; the last three of one chosen column, null without
 statistics."""
 
-LOWEST_BIN = 16  # 64 KiB
-HIGHEST_BIN = 33  # 8 GiB and more
-TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
+_LOWEST_BIN = 16  # 64 KiB
+_HIGHEST_BIN = 33  # 8 GiB and more
+_TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class FileFacts:
 def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     """FILE_SIZES of FILES; the bins always reach the target sizes, so that the distance to them shows."""
     # log2 is exact for powers of two up to 2**53, so that a file of 64 MiB opens its bin
-    place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(LOWEST_BIN - 1, HIGHEST_BIN).alias("place")
+    place = pl.col("size").clip(1).log(2).floor().cast(pl.Int64).clip(_LOWEST_BIN - 1, _HIGHEST_BIN).alias("place")
     found = files.drop_nulls("size").group_by(place).agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     highest = found["place"].max()
-    top = max(TARGET_BIN, highest if isinstance(highest, int) else 0)
+    top = max(_TARGET_BIN, highest if isinstance(highest, int) else 0)
     rows = []
-    for p in range(LOWEST_BIN - 1, top + 1):
-        low, high = 0 if p < LOWEST_BIN else 1 << p, 1 << (p + 1)
-        last = p == HIGHEST_BIN
+    for p in range(_LOWEST_BIN - 1, top + 1):
+        low, high = 0 if p < _LOWEST_BIN else 1 << p, 1 << (p + 1)
+        last = p == _HIGHEST_BIN
         label = (
             f"<{_size(high)}" if low == 0 else f"\N{GREATER-THAN OR EQUAL TO}{_size(low)}" if last else _span(low, high)
         )

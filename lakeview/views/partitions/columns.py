@@ -24,13 +24,13 @@ PARTITION_COLUMN = pl.Schema(
 """One row a partition, in order. `records` live, null when a file does not tell; the others as in SCHEMA_TREE;
 `unusual`: a null share far from the median of the partitions."""
 
-MOST_PARTITIONS = 1_000
+_MOST_PARTITIONS = 1_000
 UNUSUAL_SHARE = 0.05
 UNUSUAL_SPREADS = 6.0
 
 
 def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) -> pl.DataFrame:
-    """PARTITION_COLUMN of a leaf column named as in STATISTICS; the MOST_PARTITIONS with the most rows, empty for a
+    """PARTITION_COLUMN of a leaf column named as in STATISTICS; the _MOST_PARTITIONS with the most rows, empty for a
     table without partitions."""
     files = snapshot.files
     known = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
@@ -42,7 +42,7 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
     bounds = statistics[column]
     rows = []
     parts = ordered.partition_by("partition_text", maintain_order=True)
-    largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:MOST_PARTITIONS]
+    largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:_MOST_PARTITIONS]
     chosen = {part["partition_text"][0] for part in largest}
     for part in parts:
         name = part["partition_text"][0]

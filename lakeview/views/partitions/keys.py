@@ -16,12 +16,12 @@ import polars as pl
 from lakeview.model.snapshot import Snapshot
 
 Grain = Literal["year", "month", "day", "hour"]
-Kind = Literal["none", "time", "one", "pair", "many"]
+_Kind = Literal["none", "time", "one", "pair", "many"]
 
-KEYED = "key_{}"
+_KEYED = "key_{}"
 """The columns of `partition_keys`: the user's names may be any."""
 
-MOST_STEPS = 4_000
+_MOST_STEPS = 4_000
 """A sequence of more steps than this is told as single partitions, without its gaps."""
 
 _FORMATS: tuple[tuple[Grain, str, str], ...] = (
@@ -68,15 +68,15 @@ class TimeKey:
         return found
 
     def steps(self, first: datetime, last: datetime) -> pl.Series:
-        """Every step from one moment to another, both included; none where they would be more than MOST_STEPS."""
-        if (last - first) / _ROUGHLY[self.grain] > MOST_STEPS:
+        """Every step from one moment to another, both included; none where they would be more than _MOST_STEPS."""
+        if (last - first) / _ROUGHLY[self.grain] > _MOST_STEPS:
             return pl.Series([], dtype=pl.Datetime("us"))
         return pl.datetime_range(first, last, _STEPS[self.grain], eager=True, time_unit="us")
 
 
 def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
     """One column of text a key (`key_0`, `key_1`, ...) from partition texts; null where a text has not these keys."""
-    columns = [KEYED.format(i) for i in range(len(names))]
+    columns = [_KEYED.format(i) for i in range(len(names))]
     if not names:
         return pl.DataFrame(height=texts.len())
     parts = [f"{pl.escape_regex(name)}=(?P<{column}>.*{'' if i == len(names) - 1 else '?'})"
@@ -84,7 +84,7 @@ def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
     return texts.str.extract_groups(f"(?s)^{'/'.join(parts)}$").struct.unnest().select(columns)
 
 
-def partition_kind(snapshot: Snapshot) -> Kind:
+def partition_kind(snapshot: Snapshot) -> _Kind:
     """What picture its partitions make: none, one key of time, one other key, a pair of keys, or many."""
     names = snapshot.partition_columns
     if not names:
@@ -138,12 +138,12 @@ def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
 
 def whole_sequence(texts: pl.Series) -> list[str]:
     """Every text from the first to the last of a sequence, missing ones included, in order; none where the texts are no
-    sequence, where more than half of it is missing (then it is none), and where it has more than MOST_STEPS."""
+    sequence, where more than half of it is missing (then it is none), and where it has more than _MOST_STEPS."""
     found = sequence(texts)
     if found is None:
         return []
     numbers, text = found
     first, last = numbers[0], numbers[-1]
-    if last - first + 1 > min(2 * len(numbers), MOST_STEPS):
+    if last - first + 1 > min(2 * len(numbers), _MOST_STEPS):
         return []
     return [text(number) for number in range(first, last + 1)]

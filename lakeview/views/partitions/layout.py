@@ -57,7 +57,7 @@ PARTITION_RECTS = pl.Schema(
 first key (`group`). Small ones are one rectangle together: `partitions` of them, and no `partition_text`."""
 
 MOST_ACROSS, MOST_DOWN = 60, 60
-MOST_RECTS = 1_200
+_MOST_RECTS = 1_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,20 +202,20 @@ def partition_rects(snapshot: Snapshot, sizes: pl.DataFrame, ratio: float = 2.5)
 
 
 def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
-    """The MOST_RECTS largest, and for each group one for the others."""
+    """The _MOST_RECTS largest, and for each group one for the others."""
     ordered = leaves.sort("bytes", descending=True)
-    small = ordered.slice(MOST_RECTS)
+    small = ordered.slice(_MOST_RECTS)
     if small.is_empty():
         return ordered
     # of very many groups the small ones are one group together
-    kept = set(ordered.head(MOST_RECTS)["group"].to_list())
+    kept = set(ordered.head(_MOST_RECTS)["group"].to_list())
     others = (
         small.with_columns(group=pl.when(pl.col("group").is_in(list(kept))).then("group").otherwise(pl.lit("other")))
         .group_by("group")
         .agg(pl.col("files", "bytes", "partitions").sum())
         .with_columns(label=formatted("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
     )
-    return pl.concat([ordered.head(MOST_RECTS), others.select(ordered.columns)])
+    return pl.concat([ordered.head(_MOST_RECTS), others.select(ordered.columns)])
 
 
 def _rows(items: pl.DataFrame, ratio: float) -> pl.DataFrame:

@@ -85,13 +85,13 @@ Bytes and records are null where a file does not tell, and from there on."""
 LATE_TIMES = 1.5
 """A partition is late when it came after a later one by this many usual steps between partitions."""
 
-SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
-SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
-MOST_SPANS = 28
-MOST_MISSING = 1000
+_SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
+_SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
+_MOST_SPANS = 28
+_MOST_MISSING = 1000
 
 
-OUT_OF_ORDER_SHARE = 0.25
+_OUT_OF_ORDER_SHARE = 0.25
 """Where more partitions than this share come after later ones, they are no sequence in time, and none is late."""
 
 
@@ -165,7 +165,7 @@ def missing_partitions(snapshot: Snapshot) -> list[str]:
     """Partitions that are missing between two that are there, of one key of numbers, buckets, years, ... or hours.
 
     Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
-    sequence is: then it is none. At most MOST_MISSING.
+    sequence is: then it is none. At most _MOST_MISSING.
     """
     if len(snapshot.partition_columns) != 1 or snapshot.files.is_empty():
         return []
@@ -173,7 +173,7 @@ def missing_partitions(snapshot: Snapshot) -> list[str]:
     texts = partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0)
     there = set(texts.drop_nulls())
     gone = [text for text in whole_sequence(texts) if text not in there]
-    return [f"{name}={text}" for text in gone[:MOST_MISSING]]
+    return [f"{name}={text}" for text in gone[:_MOST_MISSING]]
 
 
 def partition_writes(
@@ -239,7 +239,7 @@ def partition_arrivals(
     steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
     usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
     late = (pl.col("lag") > usual * LATE_TIMES).fill_null(False)
-    in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
+    in_time = late.sum() <= _OUT_OF_ORDER_SHARE * pl.len()
     return (
         ordered.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)
@@ -314,10 +314,10 @@ def _median(values: pl.Series) -> float:
 
 def _span(moments: pl.Series) -> str:
     first, last = moments.sort().to_list()[0], moments.sort().to_list()[-1]
-    for span, length in zip(SPANS, SPAN_LENGTHS, strict=True):
-        if (last - first) / length <= MOST_SPANS:
+    for span, length in zip(_SPANS, _SPAN_LENGTHS, strict=True):
+        if (last - first) / length <= _MOST_SPANS:
             return span
-    return SPANS[-1]
+    return _SPANS[-1]
 
 
 def partition_history(

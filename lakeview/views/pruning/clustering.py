@@ -56,12 +56,12 @@ CLUSTERING_COURSE = pl.Schema(
 )
 """One row a version measured, oldest first; the figures as in CLUSTERING."""
 
-MOST_PLACES = 240
-MOST_MEASURED = 100_000
-"""With more files than this, MOST_PLACES places are measured, evenly spread: `depth` and `most` are then of those."""
+_MOST_PLACES = 240
+_MOST_MEASURED = 100_000
+"""With more files than this, _MOST_PLACES places are measured, evenly spread: `depth` and `most` are then of those."""
 
-MOST_VERSIONS = 40
-MOST_RANGES = 6_000_000
+_MOST_VERSIONS = 40
+_MOST_RANGES = 6_000_000
 """The most files, summed over the versions measured, that are compared: a few seconds."""
 
 
@@ -101,7 +101,7 @@ def coverage_note(clustering: pl.DataFrame) -> str:
 
 
 def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) -> pl.DataFrame:
-    """DEPTHS of one column of STATISTICS, at MOST_PLACES of the places where its ranges begin and end."""
+    """DEPTHS of one column of STATISTICS, at _MOST_PLACES of the places where its ranges begin and end."""
     if column not in statistics.columns:
         return pl.DataFrame(schema=DEPTHS)
     said = _told(statistics[column])
@@ -116,7 +116,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
         {"code": pl.concat([codes["low"], codes["high"]]), "row": pl.int_range(values.len(), eager=True)}
     )
     ordered = places.unique("code", keep="first").sort("code")
-    chosen = ordered[spread_evenly(range(ordered.height), MOST_PLACES)]
+    chosen = ordered[spread_evenly(range(ordered.height), _MOST_PLACES)]
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
     depth = _depth_at(ends, chosen["code"])
     texts = pl.Series([value_text(v) for v in values.gather(chosen["row"]).to_list()], dtype=pl.String)
@@ -133,7 +133,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
 def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: str) -> pl.DataFrame:
     """CLUSTERING_COURSE of a column from LIFETIMES with its `statistics`, and COMMITS or TIMELINE, oldest first.
 
-    Of many versions some are looked at, evenly spread, the first and last among them: MOST_VERSIONS, fewer where so
+    Of many versions some are looked at, evenly spread, the first and last among them: _MOST_VERSIONS, fewer where so
     many files are live that it would take long. The numbers of versions may be in any order: the rows' order counts.
     """
     if "statistics" not in lifetimes.columns or commits.is_empty() or lifetimes.is_empty():
@@ -172,7 +172,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
 
 def _versions(lives: pl.DataFrame, versions: int) -> int:
     """How many versions to look at; at least a few."""
-    return min(versions, max(4, min(MOST_VERSIONS, MOST_RANGES // max(1, lives.height))))
+    return min(versions, max(4, min(_MOST_VERSIONS, _MOST_RANGES // max(1, lives.height))))
 
 
 def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, float | None, float | None]:
@@ -249,7 +249,7 @@ def _depth(codes: pl.DataFrame) -> _Depth:
     if codes.is_empty():
         return _Depth(None, None)
     # places of a million files, evenly spread in the order of the values, tell the mean to a few parts in a million
-    step = -(-codes.height // MOST_MEASURED)
+    step = -(-codes.height // _MOST_MEASURED)
     ordered = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
     places = pl.concat([ordered["low"].gather_every(step), ordered["high"].gather_every(step, (step - 1) // 2)])
     at = _depth_at(ordered, places)

@@ -13,7 +13,7 @@ from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
 from lakeview.views.timeline.readability import LATE, ON_TIME
 from lakeview.views.units import counted, format_count, format_moment, format_percent, format_version
 
-MOST_COLUMNS_NAMED = 3
+_MOST_COLUMNS_NAMED = 3
 
 
 def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Finding]:
@@ -115,8 +115,8 @@ def _ranges(rows: pl.DataFrame) -> str:
 
 
 def _listed(columns: list[str]) -> str:
-    named = ", ".join(columns[:MOST_COLUMNS_NAMED])
-    more = len(columns) - MOST_COLUMNS_NAMED
+    named = ", ".join(columns[:_MOST_COLUMNS_NAMED])
+    more = len(columns) - _MOST_COLUMNS_NAMED
     return f"{named} and {more} more" if more > 0 else named
 
 

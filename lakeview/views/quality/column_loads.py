@@ -59,14 +59,14 @@ LOAD_LANES = ("append", "change", "schema")
 SUDDEN_SHARE = 0.1
 """A null share is sudden this far above the greatest usual one ..."""
 
-SUDDEN_SHARE_OF_NONE = 0.01
+_SUDDEN_SHARE_OF_NONE = 0.01
 """... and this far where nulls were not usual at all."""
 
 SUDDEN_WIDTHS = 5.0
 """A value is suddenly far outside by this many times the usual width of the range."""
 
-UNUSUAL_SHARE = 0.05
-UNUSUAL_SPREADS = 6.0
+_UNUSUAL_SHARE = 0.05
+_UNUSUAL_SPREADS = 6.0
 """A null share is unusual this far from the median, and this many median absolute deviations."""
 
 
@@ -181,15 +181,15 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         width=around(high - low, "median").over("column"),
     ).with_columns(distance=(pl.col("null_share") - pl.col("usual")).abs())
     spread = around(pl.when(stays & pl.col("exact")).then("distance"), "median").over("column").fill_null(0.0)
-    floor = pl.when(pl.col("usual_most") > 0).then(SUDDEN_SHARE).otherwise(SUDDEN_SHARE_OF_NONE)
+    floor = pl.when(pl.col("usual_most") > 0).then(SUDDEN_SHARE).otherwise(_SUDDEN_SHARE_OF_NONE)
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
     outside = pl.max_horizontal(pl.col("high") - pl.col("usual_high"), pl.col("usual_low") - pl.col("low"))
     return (
         compared.with_columns(
             unusual=pl.col("exact")
-            & (pl.col("distance") > UNUSUAL_SHARE)
-            & (pl.col("distance") > UNUSUAL_SPREADS * spread),
+            & (pl.col("distance") > _UNUSUAL_SHARE)
+            & (pl.col("distance") > _UNUSUAL_SPREADS * spread),
             sudden=pl.col("exact") & (pl.col("null_share") - pl.col("usual_most") > floor),
             sudden_range=(width > 0) & (outside > SUDDEN_WIDTHS * width),
         )

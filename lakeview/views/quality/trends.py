@@ -23,12 +23,12 @@ LOAD_TREND = pl.Schema(
 """One row a load, oldest first. `value` null where unknown, `mark` "" exact, "≤" or "≥" a bound, "≈" of some files;
 the band is the median of the loads around ± 3 median absolute deviations, null where too few tell."""
 
-BAND_SPREADS = 3.0
-DAY_MS = 86_400_000
+_BAND_SPREADS = 3.0
+_DAY_MS = 86_400_000
 
-HISTORY_DAYS = 365.0
-HISTORY_LOADS = 20.0
-HISTORY_DAYS_ALWAYS = 3_650.0
+_HISTORY_DAYS = 365.0
+_HISTORY_LOADS = 20.0
+_HISTORY_DAYS_ALWAYS = 3_650.0
 """Events are history, not news, that lie further back than a year and than twenty loads take; or ten years."""
 
 
@@ -102,7 +102,7 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
 
     Corrections come late by their nature: only appends fall out.
     """
-    lag = (pl.col("timestamp").dt.epoch("ms") - pl.col("newest").dt.epoch("ms")) / DAY_MS
+    lag = (pl.col("timestamp").dt.epoch("ms") - pl.col("newest").dt.epoch("ms")) / _DAY_MS
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
     rows = rows.with_columns(value=lag, mark=mark, stays=pl.col("taken_back_by").is_null())
@@ -114,11 +114,11 @@ def usual_of_history(lags: pl.DataFrame) -> float | None:
     of 2026 brings rows of 2013 says nothing of its freshness. None where the loads bring what has just happened.
     """
     usual = lags["value"].median()
-    gap = (lags["timestamp"].diff().dt.total_milliseconds() / DAY_MS).median()
+    gap = (lags["timestamp"].diff().dt.total_milliseconds() / _DAY_MS).median()
     if not isinstance(usual, float):
         return None
     cadence = gap if isinstance(gap, float) else 0.0
-    return usual if usual > min(max(HISTORY_LOADS * cadence, HISTORY_DAYS), HISTORY_DAYS_ALWAYS) else None
+    return usual if usual > min(max(_HISTORY_LOADS * cadence, _HISTORY_DAYS), _HISTORY_DAYS_ALWAYS) else None
 
 
 def beyond(trend: pl.DataFrame, usual: float) -> pl.DataFrame:
@@ -129,7 +129,7 @@ def beyond(trend: pl.DataFrame, usual: float) -> pl.DataFrame:
 def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     """LOAD_TREND of the days between a load and the one before, from TIMELINE."""
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change"))
-    gap = pl.col("timestamp").diff().dt.total_milliseconds() / DAY_MS
+    gap = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     rows = loads.with_columns(value=gap, mark=pl.lit(""), stays=pl.lit(value=True))
     return _finished(_banded(_far_out(rows, least=5 / 24)), "far")
 
@@ -147,7 +147,7 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
     told = rows.with_columns(usual=around(kept, "median")).with_columns(
         distance=(pl.col("value") - pl.col("usual")).abs()
     )
-    spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
+    spread = _BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
     banded = told.with_columns(band_low=pl.col("usual") - spread, band_high=pl.col("usual") + spread)
     # what was never below zero is not usual there
     low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")

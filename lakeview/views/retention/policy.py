@@ -11,23 +11,23 @@ import polars as pl
 
 from lakeview.model.intervals import LONGEST, interval
 
-Rule = Literal["removed files", "old versions"]
+_Rule = Literal["removed files", "old versions"]
 
 FILES_KEPT = "delta.deletedFileRetentionDuration"
-LOG_KEPT = "delta.logRetentionDuration"
-VERSION_AGE = "history.expire.max-snapshot-age-ms"
-VERSIONS_KEPT = "history.expire.min-snapshots-to-keep"
-REF_AGE = "history.expire.max-ref-age-ms"
+_LOG_KEPT = "delta.logRetentionDuration"
+_VERSION_AGE = "history.expire.max-snapshot-age-ms"
+_VERSIONS_KEPT = "history.expire.min-snapshots-to-keep"
+_REF_AGE = "history.expire.max-ref-age-ms"
 
-DEFAULT_FILES_KEPT = timedelta(days=7)
+_DEFAULT_FILES_KEPT = timedelta(days=7)
 """Without the property engines keep removed files for a week (Delta Lake, Table properties)."""
 
 SHORTEST_KEPT = timedelta(days=7)
 """Removed files that are kept for less may be missed by a long query or a slow writer (Delta Lake, VACUUM)."""
 
-DEFAULT_LOG_KEPT = timedelta(days=30)
+_DEFAULT_LOG_KEPT = timedelta(days=30)
 
-DEFAULT_VERSION_AGE = timedelta(days=5)
+_DEFAULT_VERSION_AGE = timedelta(days=5)
 """Without the property engines expire snapshots of more than five days (Iceberg, Table properties)."""
 
 
@@ -42,7 +42,7 @@ class RetentionPolicy:
     versions are not cleaned up apart from files.
     """
 
-    rule: Rule
+    rule: _Rule
     keep: timedelta
     declared: str | None
     versions_kept: int = 0
@@ -56,19 +56,19 @@ def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = 
     A value that cannot be understood counts as not set, as engines refuse it: the doctor names it.
     """
     if refs is None or refs.is_empty():
-        keep, log = interval(properties.get(FILES_KEPT)), interval(properties.get(LOG_KEPT))
+        keep, log = interval(properties.get(FILES_KEPT)), interval(properties.get(_LOG_KEPT))
         declared = None if keep is None else FILES_KEPT
         return RetentionPolicy(
-            "removed files", DEFAULT_FILES_KEPT if keep is None else keep, declared, log_kept=log or DEFAULT_LOG_KEPT
+            "removed files", _DEFAULT_FILES_KEPT if keep is None else keep, declared, log_kept=log or _DEFAULT_LOG_KEPT
         )
-    age = _milliseconds(properties.get(VERSION_AGE))
-    least = _whole(properties.get(VERSIONS_KEPT))
+    age = _milliseconds(properties.get(_VERSION_AGE))
+    least = _whole(properties.get(_VERSIONS_KEPT))
     return RetentionPolicy(
         "old versions",
-        DEFAULT_VERSION_AGE if age is None else age,
-        None if age is None else VERSION_AGE,
+        _DEFAULT_VERSION_AGE if age is None else age,
+        None if age is None else _VERSION_AGE,
         versions_kept=1 if least is None else max(least, 1),
-        ref_age=_milliseconds(properties.get(REF_AGE)),
+        ref_age=_milliseconds(properties.get(_REF_AGE)),
     )
 
 

@@ -34,8 +34,8 @@ CURVE = pl.Schema({"days": pl.Float64(), "bytes": pl.Int64(), "files": pl.Int64(
 """One row a step, by retention in days: what a clean-up takes that spares everything up to this age. Between two steps
 it takes as much as at the first of them."""
 
-MOST_STEPS = 400
-DAY_MS = 86_400_000
+_MOST_STEPS = 400
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def retention_ribbon(found: Retention, keep: timedelta) -> pl.DataFrame:
 def retention_curve(found: Retention) -> pl.DataFrame:
     """CURVE: every retention at which a clean-up takes something else, from none at all to one that takes nothing.
 
-    With more steps than MOST_STEPS the ones between are left out; what the steps told say is exact.
+    With more steps than _MOST_STEPS the ones between are left out; what the steps told say is exact.
     """
     files = found.files.group_by("needs_ms").agg(bytes=pl.col("size").sum(), files=pl.len().cast(pl.Int64))
     versions = found.versions.drop_nulls("needs_ms").group_by("needs_ms").agg(versions=pl.len().cast(pl.Int64))
@@ -202,9 +202,9 @@ def retention_curve(found: Retention) -> pl.DataFrame:
     steps = pl.concat([zero, taken], how="diagonal").sort("needs_ms").fill_null(0)
     # at a retention of `needs_ms` everything that needs more goes
     left = [(pl.col(n).sum() - pl.col(n).cum_sum()).alias(n) for n in ("bytes", "files", "versions")]
-    steps = steps.select((pl.col("needs_ms") / DAY_MS).alias("days"), *left)
-    if steps.height > MOST_STEPS:
-        steps = steps.gather_every(-(-steps.height // MOST_STEPS)).extend(steps.tail(1))
+    steps = steps.select((pl.col("needs_ms") / _DAY_MS).alias("days"), *left)
+    if steps.height > _MOST_STEPS:
+        steps = steps.gather_every(-(-steps.height // _MOST_STEPS)).extend(steps.tail(1))
     return steps.select(CURVE.names()).cast(CURVE).unique("days", keep="last", maintain_order=True)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.views.schema.diff import SCHEMA_DIFF
 
 SAFE, WRITERS, SOME, ALL = "safe", "breaks writers", "breaks some readers", "breaks readers"
-CLASSES = (ALL, SOME, WRITERS, SAFE)
+_CLASSES = (ALL, SOME, WRITERS, SAFE)
 """The classes of changes, worst first."""
 
 BREAKING = pl.Schema({**SCHEMA_DIFF, "class": pl.String(), "rule": pl.String()})
@@ -52,13 +52,13 @@ def breaking(diff: pl.DataFrame) -> pl.DataFrame:
 def breaking_verdict(diff: pl.DataFrame) -> str:
     """One line: how many changes of which class, worst first; nothing changed where there are none."""
     counts = dict(breaking(diff)["class"].value_counts().iter_rows())
-    parts = [f"{counts[name]:,} {_VERBS[name][counts[name] > 1]}" for name in CLASSES if name in counts]
+    parts = [f"{counts[name]:,} {_VERBS[name][counts[name] > 1]}" for name in _CLASSES if name in counts]
     return ", ".join(parts) or "nothing changed"
 
 
 def rules(breaking: pl.DataFrame) -> list[tuple[str, str]]:
     """Each class and rule of BREAKING once, worst class first."""
-    by_class = {name: breaking.filter(pl.col("class") == name)["rule"].unique(maintain_order=True) for name in CLASSES}
+    by_class = {name: breaking.filter(pl.col("class") == name)["rule"].unique(maintain_order=True) for name in _CLASSES}
     return [(name, rule) for name, rules in by_class.items() for rule in rules]
 
 

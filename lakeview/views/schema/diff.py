@@ -39,14 +39,14 @@ SCHEMA_DIFF = pl.Schema(
 """One row a change. `column`: its path now (a dropped one's last); `change`: added, dropped, renamed, moved, type,
 nullability, comment, default, metadata, or same; `id`: the field id, if any; `breaks`: what fails because of it."""
 
-DEFAULT_KEYS = ("CURRENT_DEFAULT", "write-default", "initial-default")
+_DEFAULT_KEYS = ("CURRENT_DEFAULT", "write-default", "initial-default")
 """Where a field's metadata records a default value."""
 
-UNSHOWN_KEYS = frozenset({"comment", *DEFAULT_KEYS})
-UNSHOWN_PREFIXES = ("delta.columnMapping.", "parquet.field.", "PARQUET:")
+_UNSHOWN_KEYS = frozenset({"comment", *_DEFAULT_KEYS})
+_UNSHOWN_PREFIXES = ("delta.columnMapping.", "parquet.field.", "PARQUET:")
 """Metadata that has rows of its own, or is the identity the fields were matched by."""
 
-WIDER = {
+_WIDER = {
     "byte": {"short", "integer", "long", "float", "double"},
     "short": {"integer", "long", "float", "double"},
     "integer": {"long", "double"},
@@ -238,7 +238,7 @@ def _shape(type_: DataType) -> str:
 
 def _breaks_type(a: DataType, b: DataType) -> str:
     match a, b:
-        case PrimitiveType(before), PrimitiveType(after) if after in WIDER.get(before, ()):
+        case PrimitiveType(before), PrimitiveType(after) if after in _WIDER.get(before, ()):
             return "readers that fix the type"
         case DecimalType(p, s), DecimalType(q, t) if t >= s and q - t >= p - s:
             return "readers that fix the type"
@@ -255,7 +255,7 @@ def _nullability(f: Field) -> str:
 
 
 def _default(f: Field) -> str | None:
-    for key in DEFAULT_KEYS:
+    for key in _DEFAULT_KEYS:
         if key in f.metadata:
             value: Any = f.metadata[key]
             return value if isinstance(value, str) else json.dumps(value, default=str)
@@ -263,7 +263,7 @@ def _default(f: Field) -> str | None:
 
 
 def _shown_metadata(f: Field) -> dict[str, Any]:
-    return {k: v for k, v in f.metadata.items() if k not in UNSHOWN_KEYS and not k.startswith(UNSHOWN_PREFIXES)}
+    return {k: v for k, v in f.metadata.items() if k not in _UNSHOWN_KEYS and not k.startswith(_UNSHOWN_PREFIXES)}
 
 
 def _entry(key: str, metadata: dict[str, Any]) -> str | None:

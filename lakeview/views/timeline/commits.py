@@ -41,9 +41,9 @@ TIMELINE = pl.Schema(
 `files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
 
-LANES = ("append", "change", "schema", "maintenance", "other", "aside")
+_LANES = ("append", "change", "schema", "maintenance", "other", "aside")
 
-OPERATION_LANES = {
+_OPERATION_LANES = {
     "WRITE": "append",
     "APPEND": "append",
     "STREAMING UPDATE": "append",
@@ -162,7 +162,7 @@ def _lane() -> pl.Expr:
     first = pl.col("position") == pl.col("position").min()
     added, removed = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
     touched = (added > 0) | (removed > 0)
-    named = pl.col("operation").str.to_uppercase().replace_strict(OPERATION_LANES, default="other")
+    named = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
     return (
         pl.when(pl.col("schema_changed") & ~first)
         .then(pl.lit("schema"))

@@ -8,8 +8,8 @@ import polars as pl
 
 from lakeview.views.timeline.commits import TIMELINE
 
-MOST_POINTS = 480
-MOST_FLOWS = 320
+_MOST_POINTS = 480
+_MOST_FLOWS = 320
 MOST_MARKS = 480
 """So many rows a panel, which is one for two or three pixels: with their tooltips all panels stay below 5,000 marks."""
 
@@ -19,7 +19,7 @@ THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
 _FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
 
 
-def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS) -> pl.DataFrame:
+def state_points(timeline: pl.DataFrame, measure: str, limit: int = _MOST_POINTS) -> pl.DataFrame:
     """THINNED: of each span of time the first and last commit and those with the least and most of a measure."""
     if timeline.height <= limit:
         return _whole(timeline)
@@ -42,7 +42,7 @@ def state_points(timeline: pl.DataFrame, measure: str, limit: int = MOST_POINTS)
     return _whole(timeline[rows])
 
 
-def flow_sums(timeline: pl.DataFrame, limit: int = MOST_FLOWS) -> pl.DataFrame:
+def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
     """THINNED: what was added and removed in each span of time, told at its last commit; null where none tells.
 
     Maintenance writes rows again: among other commits it adds and removes none. A span is of its lane if it is alone.

@@ -24,7 +24,7 @@ EVENTS = pl.Schema(
 )
 """One row an event, oldest first: `label` a few words, `lane` that of the commit."""
 
-ARROW = "\N{RIGHTWARDS ARROW}"
+_ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = None, *, limit: int = 8) -> pl.DataFrame:
@@ -82,9 +82,9 @@ def _in_words(change: Change) -> str:
         case "dropped":
             return f"\N{MINUS SIGN} {name}"
         case "renamed":
-            return f"{change.before} {ARROW} {change.after}"
+            return f"{change.before} {_ARROW} {change.after}"
         case "type":
-            return f"{name} {change.before} {ARROW} {change.after}"
+            return f"{name} {change.before} {_ARROW} {change.after}"
         case "nullability":
             return f"{name} {change.after}"
         case _:

@@ -21,10 +21,10 @@ UNUSUAL_TIMES = 3.0
 UNUSUAL_SPREADS = 6.0
 """... if it is also this many median absolute deviations away."""
 
-TAKEN_BACK_SHARE = 0.9
+_TAKEN_BACK_SHARE = 0.9
 """A load is taken back when a later commit removes this share of its bytes, and little else."""
 
-TAKEN_BACK_ROUTINE = 0.2
+_TAKEN_BACK_ROUTINE = 0.2
 """Where more loads than this share are taken back, replacing loads is how the table works."""
 
 
@@ -33,7 +33,7 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
     loads = _with_usual(ordered)
     back = _taken_back(ordered, lifetimes)
     marked = ordered.join(loads, on="row", how="left").join(back, on="row", how="left", maintain_order="left")
-    routine = pl.col("taken_back_by").is_not_null().sum() > TAKEN_BACK_ROUTINE * (pl.col("lane") == "append").sum()
+    routine = pl.col("taken_back_by").is_not_null().sum() > _TAKEN_BACK_ROUTINE * (pl.col("lane") == "append").sum()
     unusual = pl.col("times").is_not_null()
     taken = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
     return (
@@ -102,8 +102,8 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
         .join(dropped, on="removed")
         .join(before, on="change_row")
         .filter(
-            (pl.col("both") >= TAKEN_BACK_SHARE * pl.col("load_bytes"))
-            & (pl.col("both") >= TAKEN_BACK_SHARE * pl.col("removed_bytes"))
+            (pl.col("both") >= _TAKEN_BACK_SHARE * pl.col("load_bytes"))
+            & (pl.col("both") >= _TAKEN_BACK_SHARE * pl.col("removed_bytes"))
             & (pl.col("files_before") > pl.col("both_files"))
         )
         .select("row", pl.col("removed").alias("taken_back_by"), "taken_back_at")

@@ -22,16 +22,16 @@ RUNS = pl.Schema(
 )
 """One row a run of versions in the same state, oldest first; `label` is `v0` to `v12` with an en dash."""
 
-USUAL_GAPS = 20
+_USUAL_GAPS = 20
 """How many of the latest gaps between loads say what is usual."""
 
-ONE_LOAD = timedelta(minutes=1)
+_ONE_LOAD = timedelta(minutes=1)
 """Commits of a job that makes many lie closer than this; what is usual is then told from one job to the next."""
 
-SHORTEST_RHYTHM = timedelta(hours=1)
+_SHORTEST_RHYTHM = timedelta(hours=1)
 """Commits that all lie within less than this are a beginning and no rhythm: that none came since says nothing."""
 
-LATE_TIMES = 2.0
+_LATE_TIMES = 2.0
 """A table is late when nothing came for this many times the usual gap, and for longer than nearly all gaps before."""
 
 ON_TIME = "The last commit is on time"
@@ -84,12 +84,6 @@ def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:
     return shown if len(labels) <= limit else f"{shown} and {len(labels) - limit} more"
 
 
-def versions_behind(versions: pl.DataFrame, version: int) -> int:
-    """How many versions came after this one, by VERSIONS (newest first); 0 for the latest and for one not listed."""
-    place = versions["version"].index_of(version)
-    return place or 0
-
-
 @dataclass(frozen=True, slots=True)
 class Cadence:
     """How often a table is written. `usual` is the median of the latest gaps between loads, those commits that changed
@@ -109,18 +103,18 @@ def cadence(commits: pl.DataFrame, now: datetime) -> Cadence:
     last: datetime = moments.to_list()[-1]
     age = now - last
     gaps = _gaps(moments)
-    if gaps.len() < 5 or last - moments.to_list()[0] < SHORTEST_RHYTHM:
+    if gaps.len() < 5 or last - moments.to_list()[0] < _SHORTEST_RHYTHM:
         return Cadence(last, age, None, late=False)
     usual, longest = timedelta(milliseconds=_quantile(gaps, 0.5)), timedelta(milliseconds=_quantile(gaps, 0.95))
-    return Cadence(last, age, usual, late=age > max(usual * LATE_TIMES, longest))
+    return Cadence(last, age, usual, late=age > max(usual * _LATE_TIMES, longest))
 
 
 def _gaps(moments: pl.Series) -> pl.Series:
     """The latest gaps in milliseconds; between jobs of many commits each, where most commits follow another at once."""
     since = moments.diff()
-    gaps = since.drop_nulls().tail(USUAL_GAPS).dt.total_milliseconds()
-    if gaps.len() and _quantile(gaps, 0.5) < ONE_LOAD / timedelta(milliseconds=1):
-        jobs = moments.filter(since.is_null() | (since >= ONE_LOAD)).diff().drop_nulls().tail(USUAL_GAPS)
+    gaps = since.drop_nulls().tail(_USUAL_GAPS).dt.total_milliseconds()
+    if gaps.len() and _quantile(gaps, 0.5) < _ONE_LOAD / timedelta(milliseconds=1):
+        jobs = moments.filter(since.is_null() | (since >= _ONE_LOAD)).diff().drop_nulls().tail(_USUAL_GAPS)
         if jobs.len() >= 5:  # else one job, which goes on writing
             return jobs.dt.total_milliseconds()
     return gaps

@@ -36,9 +36,9 @@ as recorded; commits by lane; `records_added`: of the commits that record rows, 
 `records_text` has it with ≥ then. Sums of bytes are null where a commit does not record them; `median_gap_ms`: between
 its commits, null with fewer than five of them."""
 
-MOST_LANES = 12
-OTHERS = "others"
-NOBODY = "not recorded"
+_MOST_LANES = 12
+_OTHERS = "others"
+_NOBODY = "not recorded"
 _GAPS_AT_LEAST = 4
 _LANES = ("append", "change", "schema", "maintenance", "other")
 
@@ -71,13 +71,13 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
 
 
 def writer_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
-    """THINNED with the writers named: the MOST_LANES that wrote most, the rest together as `others`; one commit for
+    """THINNED with the writers named: the _MOST_LANES that wrote most, the rest together as `others`; one commit for
     each writer, lane and span of time where there are more than `limit`."""
-    line = on_branch(timeline).with_columns(pl.col("writer").fill_null(NOBODY))
+    line = on_branch(timeline).with_columns(pl.col("writer").fill_null(_NOBODY))
     most = line["writer"].value_counts(sort=True)["writer"]
-    if most.len() > MOST_LANES:
-        named = pl.col("writer").is_in(most.head(MOST_LANES).implode())
-        line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(OTHERS)))
+    if most.len() > _MOST_LANES:
+        named = pl.col("writer").is_in(most.head(_MOST_LANES).implode())
+        line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(_OTHERS)))
     return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(THINNED)
 
 
