@@ -81,7 +81,7 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
         (v, moments[v], table.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
-    panels = charts.columns.null_heatmap(views.schema.columns.null_shares_by_version(told), dark=dark, width=width)
+    panels = charts.columns.null_heatmap(views.schema.null_history.null_shares_by_version(told), dark=dark, width=width)
     return _stacked(panels, "No statistics", dark, width)
 
 

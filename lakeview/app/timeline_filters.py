@@ -1,4 +1,4 @@
-"""The timeline's filters, all kept in the URL: operations, writer, a span before the last commit, or any range of time.
+"""The timeline's filters, all recorded in the URL: operations, writer, a span before the last commit, any time range.
 
 Lanes, writer and range are written to the URL here and not bound to their widgets, which would write labels there; so
 back, forward and a pasted link move the widgets, and a drag over the chart moves the slider.
@@ -21,7 +21,7 @@ ALL_WRITERS = "all writers"
 BAD_LOAD = "bad load"
 LANES, WRITER, FROM, TO = "lanes", "writer", "from", "to"
 _MOST_WRITERS = 400
-_TOLD_BY_SLIDER = (datetime(1700, 1, 1, tzinfo=UTC), datetime(2250, 1, 1, tzinfo=UTC))
+_SLIDER_LIMITS = (datetime(1700, 1, 1, tzinfo=UTC), datetime(2250, 1, 1, tzinfo=UTC))
 """What streamlit's slider can hold. A clock may be set to any other year: other filters find such commits."""
 
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -95,43 +95,58 @@ def _writer(timeline: pl.DataFrame) -> str | None:
 
 def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None]:
     """The span before the last commit, and the range of time, None without one: the twin of a drag over the chart."""
-    moments = timeline["timestamp"].filter(timeline["timestamp"].is_between(*_TOLD_BY_SLIDER)).sort().to_list()
-    if not moments or moments[-1] - moments[0] < 2 * _MINUTE:
+    times = timeline["timestamp"].filter(timeline["timestamp"].is_between(*_SLIDER_LIMITS))
+    earliest, latest = times.min(), times.max()
+    if not isinstance(earliest, datetime) or not isinstance(latest, datetime) or latest - earliest < 2 * _MINUTE:
         return "all", None, None
-    step = _HOUR if moments[-1] - moments[0] > timedelta(days=2) else _MINUTE
-    earliest, latest = _whole(moments[0], step), _whole(moments[-1], step) + step
-    first, last = _moment(FROM), _moment(TO)
-    chosen = first is not None and last is not None and first <= last
-    begin = min(max(first or earliest, earliest), latest) if chosen else earliest
-    end = max(min(last or latest, latest), begin) if chosen else latest
-    st.session_state["range"] = (begin.replace(tzinfo=None), end.replace(tzinfo=None))
-    dates = f"{views.units.format_date(begin)} to {views.units.format_date(end)}" if chosen else ""
+    step = _HOUR if latest - earliest > timedelta(days=2) else _MINUTE
+    limits = _whole(earliest, step), _whole(latest, step) + step
+    chosen = _range_of_link(*limits)
+    dates = f"{views.units.format_date(chosen[0])} to {views.units.format_date(chosen[1])}" if chosen else ""
     span = st.query_params.get("span", "all")
-    label = dates or (span if span in answers.SPANS and span != "all" else "all time")
-    with st.popover(label, icon=":material/date_range:", help="or drag over the first chart"):
+    with st.popover(
+        dates or (span if span in answers.SPANS and span != "all" else "all time"),
+        icon=":material/date_range:",
+        help="or drag over the first chart",
+    ):
         before = st.segmented_control(
             "Before the last commit", list(answers.SPANS), required=True, key=held("span", "all", answers.SPANS)
         )
-        st.slider(
-            "Commits from and to, UTC",
-            earliest.replace(tzinfo=None),
-            latest.replace(tzinfo=None),
-            key="range",
-            step=step,
-            format="YYYY-MM-DD HH:mm",
-            on_change=lambda: _keep_range(*(moment.replace(tzinfo=UTC) for moment in st.session_state["range"])),
-        )
-        st.button("Any time", key="any-time", on_click=_forget_range, disabled=not chosen)
-    return before or "all", begin if chosen else None, end if chosen else None
+        _slider(limits, chosen or limits, step)
+        st.button("Any time", key="any-time", on_click=_forget_range, disabled=chosen is None)
+    return before or "all", *(chosen or (None, None))
 
 
-def _whole(moment: datetime, step: timedelta) -> datetime:
-    minute = moment.astimezone(UTC).replace(second=0, microsecond=0)
+def _range_of_link(earliest: datetime, latest: datetime) -> tuple[datetime, datetime] | None:
+    """The range of time that the URL names, within these limits; None where it names none."""
+    first, last = _minute_of_link(FROM), _minute_of_link(TO)
+    if first is None or last is None or first > last:
+        return None
+    begin = min(max(first, earliest), latest)
+    return begin, max(min(last, latest), begin)
+
+
+def _slider(limits: tuple[datetime, datetime], chosen: tuple[datetime, datetime], step: timedelta) -> None:
+    earliest, latest = (time.replace(tzinfo=None) for time in limits)
+    st.session_state["range"] = tuple(time.replace(tzinfo=None) for time in chosen)
+    st.slider(
+        "Commits from and to, UTC",
+        earliest,
+        latest,
+        key="range",
+        step=step,
+        format="YYYY-MM-DD HH:mm",
+        on_change=lambda: _keep_range(*(time.replace(tzinfo=UTC) for time in st.session_state["range"])),
+    )
+
+
+def _whole(time: datetime, step: timedelta) -> datetime:
+    minute = time.astimezone(UTC).replace(second=0, microsecond=0)
     return minute.replace(minute=0) if step == _HOUR else minute
 
 
-def _moment(name: str) -> datetime | None:
-    """A minute of the URL, in UTC; None for none and for what is no moment."""
+def _minute_of_link(name: str) -> datetime | None:
+    """A minute of the URL, in UTC; None without a valid one."""
     try:
         return datetime.fromisoformat(st.query_params.get(name, "")).replace(tzinfo=UTC)
     except ValueError:

@@ -37,38 +37,44 @@ def held(
     and raises ValueError for what is none.
     """
     texts = None if options is None else {_text(option): option for option in options}
-    said = st.query_params.get_all(key)
+    link = st.query_params.get_all(key)
     seen: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
-    unknown = texts is not None and bool(said) and not any(text in texts for text in said)
-    if unknown and st.session_state.get(key, default) == default:
-        st.session_state[key] = default  # the link keeps what it says: it may be an option later
+    is_unknown = texts is not None and bool(link) and not any(text in texts for text in link)
+    if is_unknown and st.session_state.get(key, default) == default:
+        st.session_state[key] = default  # the link stays as it is: it may be an option later
         return key
-    if key not in st.session_state or (seen.get(key) != said and not unknown):  # another link than the widget has seen
-        state = _state(said, default, texts, read, many=many)
-    else:
+    if key not in st.session_state or (seen.get(key) != link and not is_unknown):  # a link that the widget has not seen
+        state = _state(link, default, texts, read, many=many)
+    elif texts is None or many or _text(st.session_state[key]) in texts:
         state = st.session_state[key]
-        if texts is not None and not many and _text(state) not in texts:
-            state = default
+    else:
+        state = default
     st.session_state[key] = state
-    told = [] if state == default else [_text(one) for one in state] if many else [_text(state)]
-    if told != said:
-        _write(key, told)
-    seen[key] = told
+    seen[key] = _parameters(state, default, many=many)
+    if seen[key] != link:
+        _write(key, seen[key])
     return key
 
 
+def _parameters(state: Any, default: Any, *, many: bool) -> list[str]:
+    """A state as the link has it: nothing for the default."""
+    if state == default:
+        return []
+    return [_text(one) for one in state] if many else [_text(state)]
+
+
 def _state(
-    said: list[str], default: Any, texts: dict[str, Any] | None, read: Callable[[str], Any], *, many: bool
+    link: list[str], default: Any, texts: dict[str, Any] | None, read: Callable[[str], Any], *, many: bool
 ) -> Any:
     if many:
-        known = [text if texts is None else texts[text] for text in said if texts is None or text in texts]
-        return known or default
-    if not said:
+        states = [text if texts is None else texts[text] for text in link if texts is None or text in texts]
+        return states or default
+    if not link:
         return default
     if texts is not None:
-        return texts.get(said[-1], default)
+        return texts.get(link[-1], default)
     try:
-        return read(said[-1])
+        return read(link[-1])
     except ValueError:
         return default
 
@@ -79,8 +85,8 @@ def _text(state: Any) -> str:
     return state.isoformat() if hasattr(state, "isoformat") else str(state)
 
 
-def _write(key: str, told: list[str]) -> None:
-    if told:
-        st.query_params[key] = told
+def _write(key: str, texts: list[str]) -> None:
+    if texts:
+        st.query_params[key] = texts
     elif key in st.query_params:
         del st.query_params[key]

@@ -71,12 +71,7 @@ def timeline_charts(
     p = palette(dark)
     domain = time_domain(timeline["timestamp"])
     shared = _Shared(p, domain, width, _marks(timeline, events, version, domain, p), pick)
-    lead = _MEASURES.get(measure or "rows", "records")
-    second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
-    plots: list[_Panel] = [_state(timeline, lead, 66 if lead == "records" else 52), _state(timeline, second, 52)]
-    if not small:
-        plots += [] if measure is None else [_flows(timeline, lead, p)]
-        plots += [_commits(timeline, checkpoints, p)]
+    plots = _panels(timeline, measure, checkpoints, p, small=small)
     panels: list[AnyChart] = []
     labels = None if events is None else event_labels(events, domain, p, width=width)
     if labels is not None:
@@ -86,6 +81,18 @@ def timeline_charts(
     if ribbon is not None and not ribbon.is_empty():
         panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, width=width))
     return panels
+
+
+def _panels(
+    timeline: pl.DataFrame, measure: str | None, checkpoints: pl.DataFrame | None, p: Palette, *, small: bool
+) -> list[_Panel]:
+    lead = _MEASURES.get(measure or "rows", "records")
+    second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
+    states = [_state(timeline, lead, 66 if lead == "records" else 52), _state(timeline, second, 52)]
+    if small:
+        return states
+    flows = [] if measure is None else [_flows(timeline, lead, p)]
+    return [*states, *flows, _commits(timeline, checkpoints, p)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 import polars as pl
 import pytest
-import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.theme import DARK, LIGHT, AnyChart
+from tests.charts.drawing import check_drawn
 from tests.charts.test_charts import rows_of
 from tests.views.story import Story
 from tests.views.test_partition_map import table
@@ -36,7 +36,7 @@ def rects() -> pl.DataFrame:
 
 def history() -> pl.DataFrame:
     story = Story().append(10).append(30, files=3).optimize(1)
-    return views.partitions.sizes.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
+    return views.partitions.history.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
 
 
 def every(dark: bool) -> list[AnyChart]:
@@ -52,7 +52,7 @@ def every(dark: bool) -> list[AnyChart]:
 def test_every_picture_compiles_in_its_own_colours(dark: bool) -> None:
     other = LIGHT if dark else DARK
     for chart in every(dark):
-        assert vl_convert.vegalite_to_svg({**chart.to_dict(), "width": 700}).startswith("<svg")
+        check_drawn(chart.to_dict())
         for colour in (other.blue, other.orange, other.page, other.text):
             assert colour not in chart.to_json()
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import polars as pl
 import pytest
-import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.theme import DARK, LIGHT, palette
+from tests.charts.drawing import check_drawn
 from tests.charts.test_charts import MOST_MARKS, rows_of
 from tests.views.story import Story, flights
 from tests.views.test_retention import found_in, story
@@ -31,7 +31,7 @@ def test_they_compile_in_both_themes_in_their_own_colours(dark: bool) -> None:
         spec = chart.to_dict()
         assert spec["config"]["title"]["color"] == palette(dark).text
         assert not [c for c in (other.blue, other.orange, other.page, other.text) if c in chart.to_json()]
-        assert vl_convert.vegalite_to_svg({**spec, "width": 700}).startswith("<svg")
+        check_drawn(spec)
 
 
 def test_a_long_past_sends_few_marks() -> None:
@@ -75,4 +75,4 @@ def test_a_table_that_lost_nothing_is_drawn() -> None:
     curve = views.retention.simulation.retention_curve(found_in(Story().append(1)))
     assert curve.select(pl.col("bytes").sum()).item() == 0
     for chart in charts.retention.retention_curves(curve, 7.0, longest=14.0):
-        assert vl_convert.vegalite_to_svg({**chart.to_dict(), "width": 300}).startswith("<svg")
+        check_drawn(chart.to_dict(), 300)

@@ -65,7 +65,7 @@ def test_maps_are_shown_as_text(
 def test_a_filter_lowers_the_price(good: Path) -> None:
     app = open_page("data", good, where="month = 2 AND delay > 30")
     assert app.button(key="read").label.startswith("Read rows: reads 1 file, ")
-    assert "spared: 2 by partition" in text(app)
+    assert "skipped: 2 by partition" in text(app)
     app.button(key="read").click().run()
     rows = app.dataframe[0].value
     assert set(rows["month"]) == {2}
@@ -166,7 +166,7 @@ def test_what_the_rows_stand_for_is_said(good: Path) -> None:
 
 def test_how_nulls_changed_is_told_by_the_quality_page(good: Path) -> None:
     app = open_page("data", good, version="3")
-    (link,) = [link for link in app.page_link if "How they changed" in link.label]
+    (link,) = [link for link in app.page_link if "History by version" in link.label]
     assert "Whole+table" in link.proto.query_string or "Whole%20table" in link.proto.query_string
 
 

@@ -16,14 +16,14 @@ from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 SAYS_ON_GOOD = {
-    "overview": "Readable",
-    "timeline": "One commit",
+    "overview": "Files 3 3 under 1 MiB",
+    "timeline": "v6 · DELETE",
     "compare": "Compare with",
     "schema": "4 columns",
-    "files": "Median size",
-    "partitions": "By month",
-    "pruning": "Clustering by column",
-    "data": "Null share by column",
+    "files": "3 in v6",
+    "partitions": "Partitions 3 3 files",
+    "pruning": "of 3 columns: 2 have min and max in every file",
+    "data": "v6, from the statistics of its 3 files",
     "quality": "Loads of",
     "health": "Who can read v6",
 }

@@ -220,20 +220,20 @@ def test_very_many_partitions_are_a_bounded_number_of_rectangles() -> None:
 def test_one_partition_has_a_life_of_its_own() -> None:
     story = Story().append(10, size=MIB).append(20, month=2).append(30, files=3, size=2 * MIB).optimize(1).delete(1)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
-    told = views.partitions.sizes.partition_history(story.files(), story.lifetimes(), line, "month=1")
-    assert told.schema == views.partitions.sizes.PARTITION_HISTORY
+    told = views.partitions.history.partition_history(story.files(), story.lifetimes(), line, "month=1")
+    assert told.schema == views.partitions.history.PARTITION_HISTORY
     assert told["version"].to_list() == [0, 2, 3]
     assert told["files"].to_list() == [1, 4, 1]
     assert told["bytes"].to_list() == [MIB, 7 * MIB, 7 * MIB]
     assert told["records"].to_list() == [10, 40, 40]
     assert told.select("files_added", "files_removed", "records_removed").rows()[2] == (1, 4, 40)
-    gone = views.partitions.sizes.partition_history(story.files(), story.lifetimes(), line, "month=2")
+    gone = views.partitions.history.partition_history(story.files(), story.lifetimes(), line, "month=2")
     assert gone.is_empty()  # nothing that is live tells which partition its files were in
 
 
 def test_rows_are_unknown_from_where_a_file_does_not_tell() -> None:
     story = Story().append(10).append(None).append(5)
-    told = views.partitions.sizes.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
+    told = views.partitions.history.partition_history(story.files(), story.lifetimes(), story.frame(), "month=1")
     assert told["records"].to_list() == [10, None, None]
     assert told["records_added"].to_list() == [10, None, 5]
 
@@ -241,7 +241,7 @@ def test_rows_are_unknown_from_where_a_file_does_not_tell() -> None:
 def test_what_was_there_before_the_log_begins_counts_from_the_start() -> None:
     story = Story().append(10, size=MIB).append(5, size=MIB)
     lives = story.lifetimes().with_columns(added=pl.when(pl.col("added") == 0).then(None).otherwise("added"))
-    told = views.partitions.sizes.partition_history(
+    told = views.partitions.history.partition_history(
         story.files(), lives, story.frame().filter(pl.col("version") > 0), "month=1"
     )
     assert told.select("version", "files", "bytes", "records").rows() == [(1, 2, 2 * MIB, 15)]

@@ -127,7 +127,7 @@ def test_live_files_without_a_partition_are_not_placed_by_their_folder(gone: int
     lives = story.lifetimes().with_columns(path=pl.lit("data/") + pl.col("path").str.extract("([^/]*)$"))
     writes = views.partitions.sizes.partition_writes(files, lives, story.frame(), partitions=["month=1"])
     assert writes["records"].sum() == 10 + 30 * gone
-    told = views.partitions.sizes.partition_history(files, lives, story.frame(), "month=1")
+    told = views.partitions.history.partition_history(files, lives, story.frame(), "month=1")
     assert told["records_added"].sum() == 10 + 30 * gone
 
 

@@ -72,7 +72,7 @@ def test_figures_of_partitions_say_that_bytes_are_unknown(table: lv.Table) -> No
     skew = views.partitions.sizes.partition_skew(sizes)
     assert (skew.largest, skew.largest_bytes, skew.median_bytes, skew.bytes_ratio) == (None, None, None, None)
     assert views.partitions.layout.half_of_the_bytes(sizes) == 0
-    history = views.partitions.sizes.partition_history(now.files, table.lifetimes(), table.history(), "city=a")
+    history = views.partitions.history.partition_history(now.files, table.lifetimes(), table.history(), "city=a")
     assert history["bytes"].to_list()[-1] is None
 
 

@@ -227,7 +227,7 @@ def nulls_note(now: Opened) -> str:
 def null_table(shares: pl.DataFrame) -> None:
     """One row a column: nulls, rows counted, share, and whether it is exact."""
     frame(
-        views.schema.columns.most_nulls_first(shares),
+        views.schema.tree.most_nulls_first(shares),
         {
             "column": columns.text("column", 220),
             "mark": columns.mark(help=columns.BOUND_HELP),

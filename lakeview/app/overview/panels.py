@@ -118,7 +118,7 @@ def schema_glance(now: Opened) -> None:
     tree = answers.schema_tree(now) if few else views.schema.columns.schema_tree(now.snapshot.schema)
     lifetimes = views.schema.column_history.column_lives(answers.schema_versions(now))
     frame(
-        views.schema.columns.column_glance(tree, lifetimes, is_read=few),
+        views.schema.tree.column_glance(tree, lifetimes, is_read=few),
         {
             "column": columns.text("column", 116),
             "type": columns.text("type", 78),

@@ -207,7 +207,9 @@ def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.Data
 def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
     line = answers.timeline_of(address, latest, ref)
     lifetimes = cache.lifetimes(address, latest, ref)
-    return views.partitions.sizes.partition_history(cache.snapshot(address, version).files, lifetimes, line, partition)
+    return views.partitions.history.partition_history(
+        cache.snapshot(address, version).files, lifetimes, line, partition
+    )
 
 
 def table_note(sizes: pl.DataFrame) -> str:

@@ -105,7 +105,7 @@ def bad_filter(now: Opened, error: InvalidRequestError) -> None:
     errors.show(error, here="pruning")
     st.markdown(f"**Columns of {views.units.format_version(now.version)}**")
     frame(
-        views.schema.columns.filter_columns(now.snapshot),
+        views.schema.tree.filter_columns(now.snapshot),
         {
             "column": columns.text("column", 220),
             "type": columns.text("type", 200),

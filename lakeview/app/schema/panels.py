@@ -32,7 +32,7 @@ def tree(now: Opened) -> pl.DataFrame:
     rules = views.schema.rules.column_rules(now.snapshot.rules)
     versions = views.timeline.branches.line(now.history, now.version)
     distinct = views.files.manifests.distinct_values(now.statistics_files, versions)
-    return views.schema.columns.column_tree(answers.schema_tree(now), rules, distinct)
+    return views.schema.tree.column_tree(answers.schema_tree(now), rules, distinct)
 
 
 def constraints(now: Opened) -> pl.DataFrame:
@@ -54,7 +54,7 @@ def tree_note(now: Opened, tree: pl.DataFrame) -> str:
     """How many columns, how many of them nested, and when the schema last changed."""
     return " · ".join(
         [
-            *views.schema.columns.column_counts(tree),
+            *views.schema.tree.column_counts(tree),
             *views.schema.column_history.last_change(answers.schemas_up_to(now)),
         ]
     )
@@ -111,7 +111,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
         icon=":material/search:",
         width=260,
     )
-    return views.schema.columns.search(tree, wanted or "")
+    return views.schema.tree.search(tree, wanted or "")
 
 
 def compared(now: Opened) -> tuple[Snapshot, Snapshot]:

@@ -117,36 +117,40 @@ def turned_on(*, brief: bool = False) -> pl.Expr:
     )
 
 
-def _row(engine: Engine, asked: Sequence[_Asked]) -> dict[str, object]:
-    spared = [n for n in asked if n["used"] or not engine.spares_unused]
-    read = _side(engine, "read", [n for n in spared if n["reading"]])
-    write = _side(engine, "write", spared)
-    if engine.read_only:
-        write = _Verdict("never", (), ())
-    elif read.answer == "no" or (read.answer == "unknown" and write.answer == "yes"):
-        write = read  # who cannot read a table cannot write it either
-    parts = []
-    if read.blamed:
-        parts.append(_said("read", read))
-    if write.blamed and write is not read:
-        parts.append(_said("write", write))
-    if engine.note is not None:
-        parts.append(engine.note)
+def _row(engine: Engine, required: Sequence[_Asked]) -> dict[str, object]:
+    features = [n for n in required if n["used"] or not engine.spares_unused]
+    read = _side(engine, "read", [n for n in features if n["reading"]])
+    write = _write_side(engine, features, read)
     worse = write if write.answer == "no" and read.answer != "no" else read
-    blamed = worse.blamed or write.blamed
-    first: _Asked = blamed[0] if blamed else {}
-    told = list(dict.fromkeys((*worse.told, *read.told, *write.told))) or list(engine.told)
+    cause: _Asked = next(iter(worse.blamed or write.blamed), {})
+    sources = list(dict.fromkeys((*worse.told, *read.told, *write.told))) or list(engine.told)
     return {
         "engine": engine.name,
         "version": engine.version,
         "read": read.answer,
         "write": write.answer,
-        "blame": first.get("feature"),
-        **{name: first.get(name) for name in ("since", "timestamp", "writer", "recorded_in")},
-        "because": "; ".join(parts) or None,
-        "checked": min(t.checked for t in told),
-        "sources": "\n".join(dict.fromkeys(t.source for t in told)),
+        "blame": cause.get("feature"),
+        **{name: cause.get(name) for name in ("since", "timestamp", "writer", "recorded_in")},
+        "because": _reasons(engine, read, write),
+        "checked": min(source.checked for source in sources),
+        "sources": "\n".join(dict.fromkeys(source.source for source in sources)),
     }
+
+
+def _write_side(engine: Engine, features: Sequence[_Asked], read: _Verdict) -> _Verdict:
+    if engine.read_only:
+        return _Verdict("never", (), ())
+    write = _side(engine, "write", features)
+    # an engine that cannot read a table cannot write it either
+    is_read = read.answer == "yes" or (read.answer == "unknown" and write.answer != "yes")
+    return write if is_read else read
+
+
+def _reasons(engine: Engine, read: _Verdict, write: _Verdict) -> str | None:
+    parts = [_said("read", read)] if read.blamed else []
+    parts += [_said("write", write)] if write.blamed and write is not read else []
+    parts += [] if engine.note is None else [engine.note]
+    return "; ".join(parts) or None
 
 
 def _side(engine: Engine, side: Side, asked: Sequence[_Asked]) -> _Verdict:

@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS, formatted, live_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import partition_keys, whole_sequence
-from lakeview.views.sums import total, total_of
+from lakeview.views.sums import total
 from lakeview.views.timeline.lifetimes import continued
 from lakeview.views.timeline.loads import elapsed
 from lakeview.views.units import version_label
@@ -61,26 +61,6 @@ PARTITION_ARRIVALS = pl.Schema(
 )
 """One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
 came before them all."""
-
-PARTITION_HISTORY = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "timestamp": UTC_MILLIS,
-        "operation": pl.String(),
-        "writer": pl.String(),
-        "files_added": pl.Int64(),
-        "files_removed": pl.Int64(),
-        "bytes_added": pl.Int64(),
-        "bytes_removed": pl.Int64(),
-        "records_added": pl.Int64(),
-        "records_removed": pl.Int64(),
-        "files": pl.Int64(),
-        "bytes": pl.Int64(),
-        "records": pl.Int64(),
-    }
-)
-"""One row a commit that added files to a partition or took some, oldest first; the last three are what it held then.
-Bytes and records are null where a file does not tell, and from there on."""
 
 LATE_TIMES = 1.5
 """A partition is late when it came after a later one by this many usual steps between partitions."""
@@ -283,10 +263,10 @@ def _placed(files: pl.DataFrame, lifetimes: pl.DataFrame, wanted: pl.Expr) -> pl
     named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
     placed = stays.join(named, on="path")
     gone = stays.join(named, on="path", how="anti")
-    return placed if gone.is_empty() else pl.concat([placed, _by_folder(gone, known.drop_nulls())])
+    return placed if gone.is_empty() else pl.concat([placed, in_folders(gone, known.drop_nulls())])
 
 
-def _by_folder(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def in_folders(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
     folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
     folders = (
@@ -318,64 +298,3 @@ def _span(moments: pl.Series) -> str:
         if (last - first) / length <= _MOST_SPANS:
             return span
     return _SPANS[-1]
-
-
-def partition_history(
-    files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame, partition: str
-) -> pl.DataFrame:
-    """PARTITION_HISTORY of one partition, from FILES (live), LIFETIMES and COMMITS or TIMELINE, oldest first.
-
-    What was there before the first commit told is counted from the start. Files that are gone belong to a partition as
-    in `partition_writes`; those of no known one are left out.
-    """
-    known = files.drop_nulls("partition_text").select("path", "partition_text")
-    there = known.filter(pl.col("partition_text") == partition)["path"]
-    own = lifetimes.filter(pl.col("path").is_in(there.implode()))
-    gone = lifetimes.filter(~pl.col("path").is_in(files["path"].implode()))
-    if not gone.is_empty():
-        placed = _by_folder(gone, known)
-        own = pl.concat([own, placed.filter(pl.col("partition_text") == partition).select(own.columns)])
-    order = "position" if "position" in commits.columns else "version"
-    line = commits.sort(order) if order == "position" else commits
-    writer = "writer" if "writer" in line.columns else "user"
-    told = line.select("version", "timestamp", "operation", pl.col(writer).alias("writer"))
-    added, removed = _flows(own, "added"), _flows(own, "removed")
-    flows = told.join(added, on="version", how="left", maintain_order="left").join(
-        removed, on="version", how="left", maintain_order="left"
-    )
-    touched = pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
-    first = own.filter(pl.col("added").is_null())
-    state = []
-    whole_of = {"files": first.height, "bytes": total_of(first["size"]), "records": total_of(first["records"])}
-    for name, whole in whole_of.items():
-        change = pl.col(f"{name}_added").fill_null(0) - pl.col(f"{name}_removed").fill_null(0)
-        unknown = (pl.col("files_added").is_not_null() & pl.col(f"{name}_added").is_null()) | (
-            pl.col("files_removed").is_not_null() & pl.col(f"{name}_removed").is_null()
-        )
-        known_so_far = pl.lit(whole is not None) & ~unknown.cum_max()
-        value = change.cast(pl.Int128).cum_sum() + (whole or 0)
-        state.append(pl.when(known_so_far).then(value).cast(pl.Int64, strict=False).alias(name))
-    zero = [
-        pl.when(pl.col("files_" + n.split("_")[1]).is_null()).then(0).otherwise(n).alias(n)
-        for n in ("bytes_added", "bytes_removed", "records_added", "records_removed")
-    ]
-    return (
-        flows.with_columns(state)
-        .filter(touched)
-        .with_columns(zero)
-        .with_columns(pl.col("files_added", "files_removed").fill_null(0))
-        .select(PARTITION_HISTORY.names())
-        .cast(PARTITION_HISTORY)
-    )
-
-
-def _flows(own: pl.DataFrame, way: str) -> pl.DataFrame:
-    return (
-        own.drop_nulls(way)
-        .group_by(pl.col(way).alias("version"))
-        .agg(
-            pl.len().cast(pl.Int64).alias(f"files_{way}"),
-            total("size").alias(f"bytes_{way}"),
-            total("records").alias(f"records_{way}"),
-        )
-    )

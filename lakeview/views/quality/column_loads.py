@@ -8,7 +8,8 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.schema.columns import NULL_SHARES_BY_VERSION, spread_evenly, value_text
+from lakeview.views.schema.columns import spread_evenly, value_text
+from lakeview.views.schema.null_history import NULL_SHARES_BY_VERSION
 from lakeview.views.sums import total
 from lakeview.views.timeline.loads import USUAL_AT_LEAST, USUAL_WINDOW
 

@@ -8,10 +8,7 @@ from itertools import chain
 
 import polars as pl
 
-from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
-from lakeview.model.snapshot import Snapshot
-from lakeview.views.units import counted
 
 SCHEMA_TREE = pl.Schema(
     {
@@ -37,28 +34,6 @@ or of rows of which some are deleted and not counted.
 `coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some files
 do not tell theirs), null unknown. Null where statistics say nothing: structs, and lists and maps beyond nulls."""
 
-COLUMN_TREE = pl.Schema({**SCHEMA_TREE, "label": pl.String(), "rules": pl.String(), "distinct": pl.Int64()})
-"""SCHEMA_TREE with `label`, the name indented by its depth; the column's rules in words and an estimate of its distinct
-values, both null where there is none."""
-
-COLUMN_GLANCE = pl.Schema(
-    {
-        "column": pl.String(),
-        "type": pl.String(),
-        "null_share": pl.Float64(),
-        "null_share_mark": pl.String(),
-        "statistics": pl.String(),
-        "since": pl.Int64(),
-    }
-)
-"""One row a top-level column. `statistics`: whether its files have min and max (`min/max`, `some files`, `none`, or
-`not read`); `since`: the version that added it, null if that is not known."""
-
-FILTER_COLUMNS = pl.Schema({"column": pl.String(), "type": pl.String(), "part": pl.String()})
-"""One row a top-level column: its type, and `partition` if files are partitioned by it."""
-
-_INDENT = "\N{NO-BREAK SPACE}" * 4
-
 NULL_SHARES = pl.Schema(
     {
         "column": pl.String(),
@@ -73,25 +48,6 @@ NULL_SHARES = pl.Schema(
 )
 """One row a leaf column. `null_count` and `records` add up `files_known` of `files` files, those that count both;
 `null_share` null when there are none; `mark` as `null_share_mark` of SCHEMA_TREE."""
-
-NULL_SHARES_BY_VERSION = pl.Schema(
-    {
-        "column": pl.String(),
-        "version": pl.Int64(),
-        "timestamp": UTC_MILLIS,
-        "null_share": pl.Float64(),
-        "exact": pl.Boolean(),
-        "mark": pl.String(),
-        "usual": pl.Float64(),
-        "unusual": pl.Boolean(),
-    }
-)
-"""One row a leaf column and version it was there in. `usual`: the median of the column's exact shares; `unusual`: an
-exact share far off it, both in shares and against how the column varies."""
-
-UNUSUAL_SHARE = 0.05
-UNUSUAL_SPREADS = 6.0
-"""A null share is unusual this far from the column's median, and this many median absolute deviations."""
 
 TEXT_LENGTH = 80
 """Values longer than this are cut, with an ellipsis."""
@@ -145,66 +101,11 @@ def schema_tree(
     )
 
 
-def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame) -> pl.DataFrame:
-    """COLUMN_TREE from SCHEMA_TREE, COLUMN_RULES and DISTINCT (both may lack columns)."""
-    return (
-        tree.join(rules, on="path", how="left", maintain_order="left")
-        .join(distinct.select("path", distinct="ndv"), on="path", how="left", maintain_order="left")
-        .with_columns(label=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"))
-        .select(COLUMN_TREE.names())
-        .cast(COLUMN_TREE)
-    )
-
-
-def column_counts(tree: pl.DataFrame) -> list[str]:
-    """How many top-level columns SCHEMA_TREE has and, if any, how many nested ones: `["4 columns", "2 nested"]`."""
-    nested = tree.filter(pl.col("depth") > 0).height
-    return [counted(tree.height - nested, "column"), *([f"{nested:,} nested"] if nested else [])]
-
-
-def filter_columns(snapshot: Snapshot) -> pl.DataFrame:
-    """FILTER_COLUMNS of a snapshot: its top-level columns."""
-    rows = [(f.name, str(f.type), "partition" if f.name in snapshot.partition_columns else "") for f in snapshot.schema]
-    return pl.DataFrame(rows, schema=FILTER_COLUMNS, orient="row")
-
-
-def search(tree: pl.DataFrame, text: str) -> pl.DataFrame:
-    """The rows of SCHEMA_TREE whose path or comment contains the text, whatever its case."""
-    searched = pl.concat_str("path", "comment", separator=" ", ignore_nulls=True).str.to_lowercase()
-    return tree.filter(searched.str.contains(text.lower(), literal=True))
-
-
-def column_glance(tree: pl.DataFrame, lifetimes: pl.DataFrame, *, is_read: bool = True) -> pl.DataFrame:
-    """COLUMN_GLANCE from SCHEMA_TREE and COLUMN_LIVES; without `is_read` the tree was made without statistics."""
-    live = lifetimes.filter(pl.col("dropped").is_null()).select("column", since="since")
-    covered = (
-        pl.when(pl.col("coverage") == 1)
-        .then(pl.lit("min/max"))
-        .when(pl.col("coverage") > 0)
-        .then(pl.lit("some files"))
-        .otherwise(pl.lit("none" if is_read else "not read"))
-    )
-    return (
-        tree.filter(pl.col("depth") == 0)
-        .join(live, left_on="path", right_on="column", how="left", maintain_order="left")
-        .with_columns(column="name", statistics=covered)
-        .select(COLUMN_GLANCE.names())
-        .cast(COLUMN_GLANCE)
-    )
-
-
 def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """NULL_SHARES from STATISTICS and FILES of one version."""
     columns = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
     found = [_share(column, part, None) for column, part in _by_file(statistics, files, columns)]
     return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
-
-
-def most_nulls_first(shares: pl.DataFrame) -> pl.DataFrame:
-    """NULL_SHARES by null share, unknown ones last, with `files_text`: the files that count nulls, `3 of 4`."""
-    return shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).with_columns(
-        files_text=pl.concat_str("files_known", "files", separator=" of ")
-    )
 
 
 def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -214,35 +115,6 @@ def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
         if column not in ("_path", "_deletion_vector"):
             known = known | _part(statistics[column].struct.unnest(), "null_count", pl.Int64()).is_not_null()
     return statistics.filter(~known)
-
-
-def null_shares_by_version(
-    versions: Sequence[tuple[int, datetime | None, pl.DataFrame, pl.DataFrame]],
-) -> pl.DataFrame:
-    """NULL_SHARES_BY_VERSION from (version, timestamp, STATISTICS, FILES) for each, oldest first."""
-    frames = [
-        null_shares(statistics, files).select(
-            "column",
-            pl.lit(version, dtype=pl.Int64).alias("version"),
-            pl.lit(timestamp, dtype=UTC_MILLIS).alias("timestamp"),
-            "null_share",
-            "exact",
-            "mark",
-        )
-        for version, timestamp, statistics, files in versions
-    ]
-    empty = pl.DataFrame(schema={n: NULL_SHARES_BY_VERSION[n] for n in NULL_SHARES_BY_VERSION.names()[:6]})
-    distance = (pl.col("null_share") - pl.col("usual")).abs()
-    return (
-        pl.concat([empty, *frames])
-        # what some files leave out moves a share that is no more than a bound: only exact ones are compared
-        .with_columns(usual=pl.when("exact").then("null_share").median().over("column"))
-        .with_columns(spread=pl.when("exact").then(distance).median().over("column"))
-        .with_columns(unusual=(distance > UNUSUAL_SHARE) & (distance > UNUSUAL_SPREADS * pl.col("spread")))
-        .with_columns(unusual=pl.col("unusual") & pl.col("exact"))
-        .with_columns(pl.col("unusual").fill_null(False))
-        .select(NULL_SHARES_BY_VERSION.names())
-    )
 
 
 def spread_evenly(versions: Sequence[int], limit: int = 24) -> list[int]:

@@ -1,0 +1,86 @@
+"""SCHEMA_TREE to what pages list of it: rules and distinct values beside each column, a search, a glance."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.schema.columns import SCHEMA_TREE
+from lakeview.views.units import counted
+
+COLUMN_TREE = pl.Schema({**SCHEMA_TREE, "label": pl.String(), "rules": pl.String(), "distinct": pl.Int64()})
+"""SCHEMA_TREE with `label`, the name indented by its depth; the column's rules in words and an estimate of its distinct
+values, both null where there is none."""
+
+COLUMN_GLANCE = pl.Schema(
+    {
+        "column": pl.String(),
+        "type": pl.String(),
+        "null_share": pl.Float64(),
+        "null_share_mark": pl.String(),
+        "statistics": pl.String(),
+        "since": pl.Int64(),
+    }
+)
+"""One row a top-level column. `statistics`: whether its files have min and max (`min/max`, `some files`, `none`, or
+`not read`); `since`: the version that added it, null if that is not known."""
+
+FILTER_COLUMNS = pl.Schema({"column": pl.String(), "type": pl.String(), "part": pl.String()})
+"""One row a top-level column: its type, and `partition` if files are partitioned by it."""
+
+_INDENT = "\N{NO-BREAK SPACE}" * 4
+
+
+def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame) -> pl.DataFrame:
+    """COLUMN_TREE from SCHEMA_TREE, COLUMN_RULES and DISTINCT (both may lack columns)."""
+    return (
+        tree.join(rules, on="path", how="left", maintain_order="left")
+        .join(distinct.select("path", distinct="ndv"), on="path", how="left", maintain_order="left")
+        .with_columns(label=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"))
+        .select(COLUMN_TREE.names())
+        .cast(COLUMN_TREE)
+    )
+
+
+def column_counts(tree: pl.DataFrame) -> list[str]:
+    """How many top-level columns SCHEMA_TREE has and, if any, how many nested ones: `["4 columns", "2 nested"]`."""
+    nested = tree.filter(pl.col("depth") > 0).height
+    return [counted(tree.height - nested, "column"), *([f"{nested:,} nested"] if nested else [])]
+
+
+def search(tree: pl.DataFrame, text: str) -> pl.DataFrame:
+    """The rows of SCHEMA_TREE whose path or comment contains the text, whatever its case."""
+    searched = pl.concat_str("path", "comment", separator=" ", ignore_nulls=True).str.to_lowercase()
+    return tree.filter(searched.str.contains(text.lower(), literal=True))
+
+
+def column_glance(tree: pl.DataFrame, lifetimes: pl.DataFrame, *, is_read: bool = True) -> pl.DataFrame:
+    """COLUMN_GLANCE from SCHEMA_TREE and COLUMN_LIVES; without `is_read` the tree was made without statistics."""
+    live = lifetimes.filter(pl.col("dropped").is_null()).select("column", since="since")
+    covered = (
+        pl.when(pl.col("coverage") == 1)
+        .then(pl.lit("min/max"))
+        .when(pl.col("coverage") > 0)
+        .then(pl.lit("some files"))
+        .otherwise(pl.lit("none" if is_read else "not read"))
+    )
+    return (
+        tree.filter(pl.col("depth") == 0)
+        .join(live, left_on="path", right_on="column", how="left", maintain_order="left")
+        .with_columns(column="name", statistics=covered)
+        .select(COLUMN_GLANCE.names())
+        .cast(COLUMN_GLANCE)
+    )
+
+
+def filter_columns(snapshot: Snapshot) -> pl.DataFrame:
+    """FILTER_COLUMNS of a snapshot: its top-level columns."""
+    rows = [(f.name, str(f.type), "partition" if f.name in snapshot.partition_columns else "") for f in snapshot.schema]
+    return pl.DataFrame(rows, schema=FILTER_COLUMNS, orient="row")
+
+
+def most_nulls_first(shares: pl.DataFrame) -> pl.DataFrame:
+    """NULL_SHARES by null share, unknown ones last, with `files_text`: the files that count nulls, `3 of 4`."""
+    return shares.sort("null_share", descending=True, nulls_last=True, maintain_order=True).with_columns(
+        files_text=pl.concat_str("files_known", "files", separator=" of ")
+    )

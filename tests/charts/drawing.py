@@ -1,0 +1,47 @@
+"""A chart as the browser draws it: every layer that has rows makes marks, and none of them lies nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import vl_convert
+
+KINDS = {"bar": "rect", "tick": "rect", "point": "symbol", "circle": "symbol", "square": "symbol", "image": "image"}
+"""Vega-Lite's marks that Vega draws as another kind."""
+
+
+def layers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The layers of a specification, those of its panels included."""
+    for key in ("layer", "vconcat", "hconcat"):
+        for part in spec.get(key, ()):
+            yield from layers(part)
+    if "mark" in spec:
+        yield spec
+
+
+def expected_kinds(spec: dict[str, Any]) -> set[str]:
+    """The kinds of marks of the layers that have rows."""
+    datasets = spec.get("datasets", {})
+    names = [(layer["mark"]["type"], layer.get("data", spec.get("data", {})).get("name")) for layer in layers(spec)]
+    return {KINDS.get(kind, kind) for kind, name in names if datasets.get(name)}
+
+
+def drawn(spec: dict[str, Any], width: int = 700) -> dict[str, int]:
+    """How many marks of each kind a browser draws; AssertionError for one that lies at no number."""
+    svg = vl_convert.vegalite_to_svg(spec if "vconcat" in spec else {**spec, "width": width})
+    assert "NaN" not in svg
+    assert "Infinity" not in svg
+    counts: dict[str, int] = {}
+    for kind, marks in re.findall(r'<g class="mark-(\w+) role-mark[^"]*"[^>]*>(.*?)</g>', svg, re.DOTALL):
+        counts[kind] = counts.get(kind, 0) + len(re.findall(r"<(?:path|text|line|image|rect)\b", marks))
+    return counts
+
+
+def check_drawn(spec: dict[str, Any], width: int = 700) -> None:
+    """AssertionError unless each kind of mark that has rows is drawn."""
+    kinds = expected_kinds(spec)
+    counts = drawn(spec, width)
+    assert kinds
+    assert {kind for kind in kinds if not counts.get(kind)} == set()

@@ -1,0 +1,25 @@
+"""The check of drawn charts can fail: for marks without a place, and for no marks at all."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+import pytest
+
+from tests.charts.drawing import check_drawn, drawn
+
+
+def points(*values: float | None) -> alt.Chart:
+    chart: alt.Chart = alt.Chart(pl.DataFrame({"x": values, "y": values})).mark_point().encode(x="x:Q", y="y:Q")
+    return chart
+
+
+def test_marks_are_counted_by_kind() -> None:
+    assert drawn(points(1.0, 2.0, 3.0).to_dict())["symbol"] == 3
+    check_drawn(points(1.0, 2.0).to_dict())
+
+
+@pytest.mark.parametrize("values", [(None, None), ()], ids=["rows without a place", "no rows"])
+def test_a_chart_that_draws_nothing_fails(values: tuple[None, ...]) -> None:
+    with pytest.raises(AssertionError):
+        check_drawn(points(*values).to_dict())
