@@ -70,7 +70,7 @@ PAGES: dict[str, PageEntry] = {
         "Layout",
         "pages/layout/pruning.py",
         "Pruning",
-        "What would a filter read, and what spares the rest?",
+        "Which files would a filter read, and why are the others skipped?",
         ":material/filter_alt:",
     ),
     "data": PageEntry(
@@ -91,7 +91,7 @@ PAGES: dict[str, PageEntry] = {
         "Operate",
         "pages/operate/health.py",
         "Health and retention",
-        "What is wrong, what would a clean-up take, and who can still read it?",
+        "What is wrong, what would VACUUM remove, and who can still read it?",
         ":material/health_and_safety:",
     ),
     "sharing": PageEntry(

@@ -54,7 +54,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
             ("writer", "writer"),
             ("files", "files"),
             ("said", "bytes"),
-            ("share", "of all kept for the past"),
+            ("share", "of all retained for old versions"),
         )
     ]
     bars = alt.Chart(rows)

@@ -90,9 +90,9 @@ def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> 
 
 def _written(first: int | None, last: int | None) -> str:
     if first is None or last is None:
-        return "a version the log no longer tells about"
+        return "a version that the log no longer has"
     return format_range(first, last)
 
 
 def _ended(lane: str | None, version: int | None) -> str:
-    return "still lives" if version is None else f"{_ENDS.get(lane or '', 'removed')}, {format_version(version)}"
+    return "live" if version is None else f"{_ENDS.get(lane or '', 'removed')}, {format_version(version)}"

@@ -20,8 +20,8 @@ def retention_curves(
     unit, title = byte_unit(_top(curve["bytes"]), "Bytes freed")
     shown = _steps(curve, longest)
     at = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
-    freed = _curve(shown, at, "bytes", unit, f"{title}, by days kept", (p.blue, p.blue_text), p, width)
-    lost = _curve(shown, at, "versions", 1.0, "Versions lost, by days kept", (p.orange, p.orange_text), p, width)
+    freed = _curve(shown, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
+    lost = _curve(shown, at, "versions", 1.0, "Versions lost, by days retained", (p.orange, p.orange_text), p, width)
     return [freed, lost]
 
 

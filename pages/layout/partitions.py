@@ -42,8 +42,8 @@ else:
     with card("When each was written", "stronger is more rows; on time lies on the diagonal", key="writes"):
         if writes.is_empty():
             nothing(
-                "The log no longer tells when.",
-                "The commits that wrote these files were cleaned up, or are not shared.",
+                "Unknown when.",
+                "The log no longer has the commits that wrote these files, or they are not shared.",
                 "timeline",
             )
         else:

@@ -1,4 +1,4 @@
-"""Health and retention: what is wrong, what would a clean-up take, and who can still read the table?"""
+"""Health and retention: what is wrong, what would cleanup remove, and who can still read the table?"""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ failed: list[LakeviewError] = []
 
 with errors.shown(here="health", caught=failed):
     found = maintenance.retention(now)
-    with card("Clean-up, simulated", panels.simulator_note(found), key="simulator"):
+    with card("Cleanup, simulated", panels.simulator_note(found), key="simulator"):
         if not panels.dated(found):
-            nothing("There is nothing to clean up.", "No version is told with its time.", "overview")
+            nothing("Cleanup cannot be simulated.", "No version has a timestamp.", "overview")
         else:
             panels.simulator(now, found)
-            downloads.offer("clean-up by days kept", views.retention.simulation.retention_curve(found))
+            downloads.offer("cleanup by days retained", views.retention.simulation.retention_curve(found))
     told = answers.findings(now)
     with card("Findings", panels.findings_note(told), key="findings"):
         panels.findings(told)
@@ -30,6 +30,10 @@ with errors.shown(here="health", caught=failed):
 # the doctor works on tables that do not open
 with (
     errors.shown(here="health"),
-    card("The log doctor", "what the log breaks or leaves odd, with the section it breaks", key="doctor-card"),
+    card(
+        "The log doctor",
+        "violations of the protocol and oddities in the log, with the section violated",
+        key="doctor-card",
+    ),
 ):
     panels.doctor(now)

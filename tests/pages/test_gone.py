@@ -115,7 +115,7 @@ def test_a_page_says_that_its_newest_commit_is_garbage_and_that_its_table_was_ma
     what.anew(own)
     said = later(app)
     assert f"version {what.latest}" in said or f"v{what.latest}" in said
-    assert "made anew" in said
+    assert "recreated" in said
 
 
 @pytest.mark.parametrize("look", [later, refreshed], ids=["when it is asked again", "by a click"])
@@ -125,12 +125,12 @@ def test_another_table_of_as_many_versions_is_noticed(
 ) -> None:
     own = FORMATS[format_].make(tmp_path / "own")
     app = open_page("files", own)
-    assert "made anew" not in look(app)
+    assert "recreated" not in look(app)
     shutil.rmtree(own)
     FORMATS[format_].alike(own)
     said = look(app)
-    assert said.count("made anew") == 1
-    assert "made anew" not in look(app)
+    assert said.count("recreated") == 1
+    assert "recreated" not in look(app)
 
 
 def test_a_newest_file_that_was_written_again_as_it_was_is_read_again_and_not_told(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_newest_file_that_was_written_again_as_it_was_is_read_again_and_not_to
     held = cache.table(str(own))
     newest = own / FORMATS["delta"].newest_file
     os.utime(newest, (0, 0))
-    assert "made anew" not in later(app)
+    assert "recreated" not in later(app)
     assert cache.table(str(own)) is not held
 
 

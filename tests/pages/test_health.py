@@ -37,7 +37,7 @@ def tables_of_findings(app: AppTest) -> int:
 def test_the_retention_begins_at_the_tables_own(good: Path) -> None:
     app = open_page("health", good)
     assert app.slider(key="keep").value == 7
-    assert "removed files are kept for 7 days, the engines' default" in text(app)
+    assert "removed files are retained for 7 days, the engines' default" in text(app)
     assert "Versions lost 1 v5" in text(app)
     assert any("RETAIN 168 HOURS" in code.value for code in app.code)
 
@@ -165,7 +165,7 @@ def test_versions_expire_where_they_do(tmp_path: Path) -> None:
     history.delete_equal("d", [history.fields["id"]], [{"id": 3}])
     app = open_page("health", history.address, keep="0")
     assert not app.exception
-    assert "versions are kept for 5 days, the engines' default" in text(app)
+    assert "versions are retained for 5 days, the engines' default" in text(app)
     assert any("expire_snapshots(table => 'notes'" in code.value for code in app.code)
     assert "Versions lost 4" in text(app)
     engines = rows(app, "engine")
@@ -192,4 +192,4 @@ def test_an_upgrade_of_the_format_is_blamed_on_its_metadata_file(tmp_path: Path)
 def test_a_table_without_a_version_says_so(tmp_path: Path) -> None:
     app = open_page("health", IcebergHistory(tmp_path / "t", FIELDS).address)
     assert not app.exception
-    assert "There is nothing to clean up" in text(app)
+    assert "Cleanup cannot be simulated" in text(app)

@@ -38,7 +38,7 @@ SAYS_ON_EMPTY = {
     "pruning": "v0 holds no data files",
     "data": "v0 holds no rows",
     "quality": "No statistics of any load",
-    "health": "The past costs nothing",
+    "health": "History costs nothing",
 }
 
 

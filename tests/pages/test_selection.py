@@ -147,7 +147,7 @@ def test_a_table_that_was_made_anew_is_read_anew(growing: Path) -> None:
     tables.silent(growing)
     app.button(key="refresh").click().run()
     assert not app.exception
-    assert "This table was made anew" in text(app)
+    assert "This table was recreated" in text(app)
     assert app.query_params["version"] == "1"
 
 

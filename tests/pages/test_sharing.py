@@ -57,7 +57,7 @@ def test_nothing_is_said_of_commits(table: str) -> None:
 
 def test_partitions_are_told_without_their_past(table: str) -> None:
     app = open_page("partitions", table)
-    assert "no longer tells when" in text(app)
+    assert "Unknown when" in text(app)
     assert sorted(app.dataframe[0].value["partition"]) == ["day=2024-01-01", "day=2024-01-02"]
 
 

@@ -197,10 +197,10 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
     assert "last change unknown" in text(overview)
     assert "History costs" not in text(overview)
     health = open_page("health", table)
-    assert "What the past costs is not told" in text(health)
+    assert "The cost of history is unknown" in text(health)
     assert "clean-up ends no version" not in text(health)
     compare = open_page("compare", table)
-    assert "What came before v2 is not told here" in text(compare)
+    assert "Earlier versions than v2 are not known" in text(compare)
 
 
 @pytest.mark.parametrize(

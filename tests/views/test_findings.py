@@ -102,7 +102,9 @@ def test_a_load_that_stands_out_is_asked_about() -> None:
     for _ in range(8):
         story.after(days=1).append(1000)
     found = found_in(story.append(9000))
-    assert found["v8 loaded far more rows than usual"].evidence.startswith("9,000 rows, 9.0 times the usual 1000 rows")
+    assert found["v8 loaded far more rows than usual"].evidence.startswith(
+        "9,000 rows, 9.0 times the expected 1000 rows"
+    )
 
 
 def test_files_without_statistics_are_counted() -> None:
@@ -117,7 +119,7 @@ def test_several_bad_loads_are_told_in_one_line() -> None:
         story.after(days=1).append(1000)
     story.append(500).after(days=2).delete(12).append(9000).after(days=2).delete(14)
     told = found_in(story)["2 loads were bad and are repaired: v12, v14"]
-    assert told.evidence.startswith("v14: 9,000 rows, 4.5 times the usual 2000 rows; taken back by v15")
+    assert told.evidence.startswith("v14: 9,000 rows, 4.5 times the expected 2000 rows; taken back by v15")
 
 
 def test_statistics_that_say_nothing_are_told_from_counts() -> None:

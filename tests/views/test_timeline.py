@@ -99,7 +99,7 @@ def test_a_load_far_above_the_usual_stands_out() -> None:
     story = usual_loads(Story()).append(3500)
     last = views.timeline.commits.timeline(story.frame(), story.lifetimes()).row(-1, named=True)
     assert last["suspicious"]
-    assert last["note"] == "3.5 times the usual 1000 rows"
+    assert last["note"] == "3.5 times the expected 1000 rows"
     assert last["label"] == "unusual load"
 
 
@@ -108,7 +108,7 @@ def test_a_week_of_rows_after_a_week_is_no_surprise() -> None:
     assert not views.timeline.commits.timeline(story.frame())["suspicious"].any()
     story.after(days=6.5).append(70_000)
     last = views.timeline.commits.timeline(story.frame()).row(-1, named=True)
-    assert last["note"] == "11.1 times the usual 6280 rows"
+    assert last["note"] == "11.1 times the expected 6280 rows"
 
 
 @pytest.mark.parametrize("loads", [0, 4])
@@ -121,7 +121,7 @@ def test_a_load_taken_back_is_a_bad_load() -> None:
     story = usual_loads(Story()).append(3500).after(days=3).delete(8)
     bad = views.timeline.commits.timeline(story.frame(), story.lifetimes()).row(8, named=True)
     assert (bad["suspicious"], bad["taken_back_by"], bad["label"]) == (True, 9, "bad load")
-    assert bad["note"] == "3.5 times the usual 1000 rows; taken back by v9 after 3 days"
+    assert bad["note"] == "3.5 times the expected 1000 rows; taken back by v9 after 3 days"
 
 
 def test_a_load_of_usual_size_taken_back_alone_stands_out_too() -> None:
@@ -154,7 +154,7 @@ def test_a_late_partition_explains_its_large_load() -> None:
     told = views.timeline.commits.timeline(story.frame(), story.lifetimes(), arrivals=arrivals)
     assert told.filter("suspicious")["version"].to_list() == [35]
     assert told["label"][55] == "late month=9"
-    assert told["note"][55] == "4.8 times the usual 1.2 M rows; month=9 arrived 41 days late"
+    assert told["note"][55] == "4.8 times the expected 1.2 M rows; month=9 arrived 41 days late"
 
 
 def test_events_name_schema_changes_by_what_changed() -> None:

@@ -84,7 +84,7 @@ def _ref_picker(opened: Opened) -> None:
         format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
         key="pick_ref",
         label_visibility="collapsed",
-        help="Whose versions are told: its history, its newest version, the lives of its files.",
+        help="The branch or tag whose history, newest version and file lifetimes are shown.",
         on_change=lambda: _pick_ref(st.session_state["pick_ref"], default),
         width=150,
     )
@@ -213,7 +213,7 @@ def _knows(opened: Opened, version: int) -> bool:
 
 
 def _made_anew() -> None:
-    st.toast("**This table was made anew.** Everything is read again.", icon=":material/restart_alt:")
+    st.toast("**This table was recreated.** It is read again.", icon=":material/restart_alt:")
 
 
 def _announce(opened: Opened, newest: int) -> None:

@@ -33,7 +33,9 @@ _STATES = {
 def simulator_note(found: views.retention.simulation.Retention) -> str:
     """What the simulation goes by."""
     said = "as the table says" if found.policy.declared else "the engines' default"
-    return f"{found.what} are kept for {views.units.format_age(found.policy.keep)}, {said} · nothing is deleted here"
+    return (
+        f"{found.what} are retained for {views.units.format_age(found.policy.keep)}, {said} · nothing is deleted here"
+    )
 
 
 def dated(found: views.retention.simulation.Retention) -> bool:
@@ -69,7 +71,7 @@ def simulator(now: Opened, found: views.retention.simulation.Retention) -> None:
 def _slider(found: views.retention.simulation.Retention, longest: int) -> timedelta:
     """The retention to try: in days, and where the table's own is none of whole days, in steps of which it is one."""
     word = "removed files" if found.policy.rule == "removed files" else "versions"
-    help_ = "A clean-up spares what is younger than this. The table's own retention is where it begins."
+    help_ = "Cleanup retains what is younger than this; at first, the table's own retention."
     own = min(found.policy.keep, longest * DAY)
     if not own % DAY:
         days = st.slider(
@@ -168,7 +170,7 @@ def findings_table(found: Sequence[Finding], columns: Sequence[str], *, key: str
 def history_note(found: views.retention.simulation.Retention) -> str:
     """What the past costs beside the present."""
     if found.undated:
-        return "not told"
+        return "unknown"
     retained, live = views.units.format_bytes(found.retained_bytes), views.units.format_bytes(found.live_bytes)
     return f"{retained} only for old versions, {live} live"
 
@@ -177,7 +179,9 @@ def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataF
     """Who left the bytes behind, and how often a byte was written; returns HISTORY_COST."""
     cost = views.retention.cost.history_cost(found, timeline)
     if found.undated:
-        nothing("What the past costs is not told.", "When versions were made is known to whoever shares the table.")
+        nothing(
+            "The cost of history is unknown.", "The provider of the share does not publish the timestamps of versions."
+        )
         return cost
     written = views.retention.cost.write_amplification(timeline)
     with grid(165, 3):
@@ -186,7 +190,7 @@ def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataF
             "Each byte was written",
             ratio,
             f"{views.units.format_bytes(written.written)} for {views.units.format_bytes(written.loaded)}",
-            help="Bytes of data files that all commits told about wrote, for each byte that was loaded.",
+            help="Bytes of data files written by all commits in the log, for each byte that was loaded.",
         )
         tile(
             "Rewritten by maintenance",
@@ -200,7 +204,7 @@ def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataF
             help="Files that are no longer live and that a readable version needs.",
         )
     if cost.is_empty():
-        nothing("The past costs nothing.", "No file is kept for old versions only.")
+        nothing("History costs nothing.", "No file is retained for old versions only.")
     else:
         stack([charts.cost_of_history.history_cost_bars(cost, dark=dark())], key="history-cost")
     return cost

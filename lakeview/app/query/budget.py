@@ -63,7 +63,7 @@ def button(
     *,
     key: str,
     at_most: bool = True,
-    cheaper: str = "a filter that spares files",
+    cheaper: str = "a filter that skips files",
 ) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 

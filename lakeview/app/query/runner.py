@@ -83,7 +83,7 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
                     raise _over(
                         f"the query was stopped after {seconds:g} seconds, when it had read"
                         f" {views.units.counted(watch.rows, 'row')}",
-                        "allow it more seconds, or filter by columns that spare files",
+                        "allow it more seconds, or filter by columns that skip files",
                     )
             return _answer(watch, process.wait(), request.memory)
         finally:

@@ -112,7 +112,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
 
 
 def _note() -> pl.Expr:
-    times = formatted("{} times the usual {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
+    times = formatted("{} times the expected {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
     back = formatted(
         "taken back by {} after {}",
         version_label("taken_back_by"),
