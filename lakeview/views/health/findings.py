@@ -11,7 +11,7 @@ import polars as pl
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import MOST_BYTES
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, file_facts
+from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, FileFacts, file_facts
 from lakeview.views.partitions.sizes import missing_partitions, partition_arrivals, partition_sizes, partition_skew
 from lakeview.views.quality.constraints import KeptRules, Verdict
 from lakeview.views.retention.maintenance import past_upkeep, upkeep
@@ -176,71 +176,82 @@ def _files(snapshot: Snapshot) -> list[Finding]:
     facts = file_facts(snapshot.files)
     if facts.files == 0:
         return [Finding("no-files", Severity.NOTE, "The table holds no files", "no rows at this version", page="files")]
-    found = []
-    if facts.files_without_size:
-        found.append(
-            Finding(
-                "impossible-file-sizes",
-                Severity.ATTENTION,
-                f"{facts.files_without_size:,} of {facts.files:,} files are recorded with a size that no file has",
-                "how many bytes the table takes is unknown",
-                f"from 0 to {format_bytes(MOST_BYTES)}",
-                remedy="see which writer recorded it, and have these files rewritten",
-                page="files",
-                effect="readers that trust the size cannot read the file",
-            )
+    return [*_impossible_sizes(facts), *_small_files(snapshot, facts), *_deleted_rows(snapshot, facts)]
+
+
+def _impossible_sizes(facts: FileFacts) -> list[Finding]:
+    if not facts.files_without_size:
+        return []
+    return [
+        Finding(
+            "impossible-file-sizes",
+            Severity.ATTENTION,
+            f"{facts.files_without_size:,} of {facts.files:,} files are recorded with a size that no file has",
+            "how many bytes the table takes is unknown",
+            f"from 0 to {format_bytes(MOST_BYTES)}",
+            remedy="see which writer recorded it, and have these files rewritten",
+            page="files",
+            effect="readers that trust the size cannot read the file",
         )
+    ]
+
+
+def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
     needed = facts.files if facts.ideal_files is None else facts.ideal_files
     limit = f"{MOST_FILES_TIMES} times the files needed, at least {SMALL_FILES_AT_LEAST} too many"
-    if facts.files - needed >= SMALL_FILES_AT_LEAST and facts.files >= MOST_FILES_TIMES * needed:
-        small = facts.small_files >= facts.files / 2
-        size = format_bytes(SMALL_FILE_BYTES if small else TARGET_LOW)
-        many = facts.small_files if small else facts.files
-        claim = f"{many:,} of {facts.files:,} files are smaller than {'1 MiB' if small else size}"
-        if not small:
-            claim = f"{facts.files:,} files where {needed:,} would do"
-        share = facts.small_bytes / facts.bytes if facts.bytes and facts.small_bytes is not None else None
-        evidence = (
-            f"{format_percent(share)} of the bytes, {format_percent(many / facts.files)} of the requests; "
-            f"{counted(needed, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
+    if facts.files - needed < SMALL_FILES_AT_LEAST or facts.files < MOST_FILES_TIMES * needed:
+        return []
+    small = facts.small_files >= facts.files / 2
+    size = format_bytes(SMALL_FILE_BYTES if small else TARGET_LOW)
+    many = facts.small_files if small else facts.files
+    claim = f"{many:,} of {facts.files:,} files are smaller than {'1 MiB' if small else size}"
+    if not small:
+        claim = f"{facts.files:,} files where {needed:,} would do"
+    share = facts.small_bytes / facts.bytes if facts.bytes and facts.small_bytes is not None else None
+    evidence = (
+        f"{format_percent(share)} of the bytes, {format_percent(many / facts.files)} of the requests; "
+        f"{counted(needed, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
+    )
+    skew = partition_skew(partition_sizes(snapshot))
+    if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
+        evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
+    remedy = "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer"
+    effect, run = "a query opens and plans many files for little data", command("compact", snapshot)
+    return [
+        Finding(
+            "small-files",
+            Severity.ATTENTION,
+            claim,
+            evidence,
+            limit,
+            remedy=remedy,
+            page="files",
+            effect=effect,
+            command=run,
         )
-        skew = partition_skew(partition_sizes(snapshot))
-        if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
-            evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
-        remedy = "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer"
-        effect, run = "a query opens and plans many files for little data", command("compact", snapshot)
-        found.append(
-            Finding(
-                "small-files",
-                Severity.ATTENTION,
-                claim,
-                evidence,
-                limit,
-                remedy=remedy,
-                page="files",
-                effect=effect,
-                command=run,
-            )
+    ]
+
+
+def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
+    if not facts.deleted_records:
+        return []
+    rows = int(snapshot.files["records"].sum())
+    share = facts.deleted_records / rows if rows else None
+    heavy = share is not None and share >= DELETED_SHARE
+    return [
+        Finding(
+            "deleted-rows",
+            Severity.ATTENTION if heavy else Severity.PASS,
+            "Deleted rows pile up in files" if heavy else "Deleted rows in files are few",
+            f"{counted(facts.files_with_deletes, 'file')}, {format_count(facts.deleted_records, exact=True)} rows, "
+            f"{format_percent(share)} of the table",
+            f"{DELETED_SHARE:.0%} of the rows".replace("%", " %"),
+            remedy="rewrite these files: OPTIMIZE or REORG" if heavy else None,
+            page="files",
+            effect="every read decodes rows that it then drops" if heavy else None,
+            command=command("apply_deletes", snapshot) if heavy else None,
         )
-    if facts.deleted_records:
-        rows = int(snapshot.files["records"].sum())
-        share = facts.deleted_records / rows if rows else None
-        heavy = share is not None and share >= DELETED_SHARE
-        found.append(
-            Finding(
-                "deleted-rows",
-                Severity.ATTENTION if heavy else Severity.PASS,
-                "Deleted rows pile up in files" if heavy else "Deleted rows in files are few",
-                f"{counted(facts.files_with_deletes, 'file')}, {format_count(facts.deleted_records, exact=True)} rows, "
-                f"{format_percent(share)} of the table",
-                f"{DELETED_SHARE:.0%} of the rows".replace("%", " %"),
-                remedy="rewrite these files: OPTIMIZE or REORG" if heavy else None,
-                page="files",
-                effect="every read decodes rows that it then drops" if heavy else None,
-                command=command("apply_deletes", snapshot) if heavy else None,
-            )
-        )
-    return found
+    ]
 
 
 def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Finding]:
