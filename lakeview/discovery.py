@@ -167,7 +167,7 @@ def _refuse_catalog(catalog: Mapping[str, Any] | None) -> None:
 
 
 def _table_above(storage: Storage, options: Mapping[str, Any] | None, config: Config | None) -> str | None:
-    """The table whose folder an address lies in, if it may be read: somebody pasted a file's path, or a partition's."""
+    """The table whose folder an address lies in, if it may be read: for the path of a file or a partition."""
     folder = storage.root
     for _ in range(MOST_ABOVE):
         folder = folder.rpartition("/")[0]

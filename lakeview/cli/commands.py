@@ -56,10 +56,10 @@ def main() -> None:
     """
 
 
-def _options(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+def _options(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> dict[str, Any]:
     """`key=value` words as storage options: true and false are booleans, {...} is JSON, anything else is text."""
     found: dict[str, Any] = {}
-    for word in given:
+    for word in words:
         key, equals, value = word.partition("=")
         if not key or not equals:
             raise click.BadParameter("give it as key=value")
@@ -85,13 +85,13 @@ _at = click.option("--at", help="The moment to show, such as 2026-07-15T03:25+02
 def _command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
     """A command of the group with an address and what goes with it, its own options first."""
 
-    def made(function: Callable[..., None]) -> click.Command:
+    def register(function: Callable[..., None]) -> click.Command:
         wrapped: Any = function
         for decorate in (_json, _option, *reversed(decorators), _address):
             wrapped = decorate(wrapped)
         return main.command()(wrapped)
 
-    return made
+    return register
 
 
 def _open(address: str, options: dict[str, Any]) -> Table:
@@ -161,9 +161,9 @@ def health(address: str, options: dict[str, Any], machine: bool) -> None:
         _lines(_report(found))
 
 
-def _record(found: Finding) -> dict[str, object]:
+def _record(finding: Finding) -> dict[str, object]:
     names = ("id", "severity", "claim", "evidence", "threshold", "place", "rule", "remedy")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(finding, name) for name in names}
 
 
 def _report(findings: list[Finding]) -> Any:

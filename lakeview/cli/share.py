@@ -64,7 +64,7 @@ def share() -> None:
 def serve(source: str, host: str | None, port: int | None, profile: Path | None) -> None:
     """Serve a YAML configuration, or every table below a folder.
 
-    A folder is shared with one token that is made at each start; a configuration names its shares and recipients.
+    A folder is shared with one token that is make at each start; a configuration names its shares and recipients.
     """
     import msgspec
 
@@ -140,8 +140,8 @@ def _book(configuration: Path) -> tuple[Settings, TokenFile]:
     return settings, token_file(configuration, settings, _now)
 
 
-def _given(
-    configuration: Path, recipient: str, profile: Path | None, made: Callable[[TokenFile], tuple[str, Any]]
+def _give_profile(
+    configuration: Path, recipient: str, profile: Path | None, make: Callable[[TokenFile], tuple[str, Any]]
 ) -> None:
     from lakeview.sharing.server.config_file import read_settings
     from lakeview.sharing.server.private_files import write_privately
@@ -150,11 +150,11 @@ def _given(
     settings, _ = read_settings(configuration)
     if profile is not None:
         _require_own_place(profile, configuration, settings)
-    document, kept = new_profile(configuration, settings, recipient, _now, made)
+    document, kept = new_profile(configuration, settings, recipient, _now, make)
     try:
         if profile is not None:
             write_privately(profile, document)
-    except OSError as error:  # the token is made, and nobody could tell it again
+    except OSError as error:  # the token is make, and nobody could tell it again
         click.echo(f"warning: {profile} cannot be written ({error.strerror}), the profile is printed", err=True)
         profile = None
     if profile is None:
@@ -179,7 +179,7 @@ def _require_own_place(profile: Path, configuration: Path, settings: Settings) -
 @_profile
 def create(configuration: Path, recipient: str, life: timedelta | None, profile: Path | None) -> None:
     """Make a token for a recipient, and print its profile. A recipient has two live ones at most."""
-    _given(configuration, recipient, profile, lambda book: book.create(recipient, life))
+    _give_profile(configuration, recipient, profile, lambda book: book.create(recipient, life))
 
 
 @token.command()
@@ -193,7 +193,7 @@ def rotate(
     configuration: Path, recipient: str, life: timedelta | None, overlap: timedelta, profile: Path | None
 ) -> None:
     """Make a token that takes the place of those before it."""
-    _given(configuration, recipient, profile, lambda book: book.rotate(recipient, life, overlap))
+    _give_profile(configuration, recipient, profile, lambda book: book.rotate(recipient, life, overlap))
 
 
 @token.command()

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-_SHOWN = 900
+_MAX_CHARACTERS = 900
 
 
 class LakeviewError(Exception):
@@ -53,7 +53,9 @@ class LakeviewError(Exception):
 
 def clipped(text: str) -> str:
     """A text for people: a table may hold names of a million letters, an error shows both ends of them."""
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 4 :]}"
+    return (
+        text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS // 2]} ... {text[-_MAX_CHARACTERS // 4 :]}"
+    )
 
 
 def _restore(

@@ -1,4 +1,4 @@
-"""Finding: one thing about a table that somebody should know, with its evidence."""
+"""Finding: one claim about a table, with its evidence and what to do."""
 
 from __future__ import annotations
 

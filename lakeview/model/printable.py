@@ -1,4 +1,4 @@
-"""Text that somebody else wrote to text that is safe to show: in a terminal, a log, a page."""
+"""Text of unknown origin to text that is safe to show: in a terminal, a log, a page."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a table, in order. Asking for one by name costs the same whatever the width."""
+    """The columns of a table, in order. Asking for one by name costs the same for any width."""
 
     fields: tuple[Field, ...] = ()
     _by_name: dict[str, Field] = field(init=False, repr=False, compare=False, hash=False, default_factory=dict)
@@ -133,7 +133,7 @@ class Schema:
         yield from _leaves(self.fields, ())
 
     def relaxed(self) -> Schema:
-        """The same columns, everything nullable: what rows are read as, whatever the files hold."""
+        """The same columns, everything nullable: what rows are read as."""
         return Schema(tuple(_relaxed_field(f) for f in self.fields))
 
     def to_arrow(self) -> pa.Schema:
@@ -154,7 +154,7 @@ class Schema:
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """The columns whose values cannot be read, since they are, or hold, a type nobody knows here."""
+        """The columns whose values cannot be read, since they are, or hold, a type unknown here."""
         return tuple(f.name for f in self.fields if _unreadable(f))
 
     @staticmethod

@@ -128,7 +128,7 @@ class Table(Protocol):
         """LOG_FILES: what the log itself takes, by one listing; empty where the log is not in sight."""
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter would read, and what spares the others."""
+        """PLAN: which files a filter would read, and what skips the others."""
 
     def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
         """The rows, lazily; filters prune files; the version is pinned at this call."""
@@ -226,7 +226,7 @@ class OneLine(TableBody):
         return pl.DataFrame(schema=STATISTICS_FILES)
 
     def log_files(self) -> pl.DataFrame:
-        """LOG_FILES, empty: nobody told where the log is."""
+        """LOG_FILES, empty: the place of the log is unknown."""
         return pl.DataFrame(schema=LOG_FILES)
 
 

@@ -142,7 +142,7 @@ def _check_relations(tree: exp.Expr, allowed: set[str]) -> None:
 
 
 def _relations(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Everything that rows come from: tables, and whatever else stands in FROM or JOIN."""
+    """Everything that rows come from: tables, and everything else in FROM or JOIN."""
     yield from tree.find_all(exp.Table)
     for clause in tree.find_all(exp.From, exp.Join):
         yield clause.this

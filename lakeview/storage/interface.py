@@ -1,4 +1,4 @@
-"""What every store can do, whatever keeps the bytes: the one interface, and what its implementations share.
+"""What every store can do: the one interface, and what its implementations share.
 
 All paths given to a Storage are relative to its root, or absolute (a path or `scheme://...`); absolute ones and those
 that climb out of the root are opened only below the allowed roots. What is not there lists as nothing.

@@ -1,4 +1,4 @@
-"""Start: what lakeview is, shown on one real table; the ways in; five questions to begin with."""
+"""Start: what lakeview is, demo on one real table; the ways in; five questions to begin with."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lakeview.app.start import panels
 st.markdown(f"## {panels.SENTENCE}", anchors=False)
 st.markdown(f":gray[{panels.PROMISE}]")
 
-shown = None
+demo = None
 with errors.shown(here="start"):
-    shown = panels.demo_table()
-    if shown is not None:
-        line, ribbon = shown.look.timeline(), shown.look.readability()
+    demo = panels.demo_table()
+    if demo is not None:
+        line, ribbon = demo.look.timeline(), demo.look.readability()
         with card("demo / flights", panels.opening_note(line), key="opening"):
             pictures = charts.timeline.timeline_charts(
-                line, shown.look.events(), ribbon, dark=dark(), measure=None, pick=False
+                line, demo.look.events(), ribbon, dark=dark(), measure=None, pick=False
             )
             commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
             stack(pictures, key="opening")
@@ -27,10 +27,10 @@ with errors.shown(here="start"):
 with errors.shown(here="start"):
     panels.ways_in()
 
-if shown is not None:
+if demo is not None:
     st.markdown("**Five questions, five minutes** &ensp; :small[:gray[each opens the demo at the answer]]")
     with errors.shown(here="start"):
-        panels.questions(shown)
+        panels.questions(demo)
 
 with errors.shown(here="start"):
     panels.recent()

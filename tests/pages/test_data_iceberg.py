@@ -46,7 +46,7 @@ def test_changes(table: str) -> None:
     versions = [views.units.format_version(v) for v in open_table(Path(table)).versions()["version"]]
     app = open_page("data", table, tab="Changes", commits="last 5 commits")
     assert not app.exception
-    assert "told by files and deletion vectors" in text(app)
+    assert "files and deletion vectors" in text(app)
     assert set(app.dataframe[0].value["version"]) == set(versions)
     app.button(key="read-changes").click().run()
     assert not app.exception

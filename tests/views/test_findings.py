@@ -108,7 +108,7 @@ def test_a_load_that_stands_out_is_asked_about() -> None:
 def test_files_without_statistics_are_counted() -> None:
     found = found_in(Story().append(10, size=300).append(None, size=100))
     silent = found["1 of 2 files do not count their rows"]
-    assert silent.evidence.startswith("25.0 % of the bytes; only partition values can spare them")
+    assert silent.evidence.startswith("25.0 % of the bytes; only partition values can skip them")
 
 
 def test_several_bad_loads_are_told_in_one_line() -> None:

@@ -275,7 +275,7 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
             )
         ]
     size = total_of(files["size"])
-    spared = "only partition values can spare them" if snapshot.partition_columns else "no filter can spare them"
+    skipping = "only partition values can skip them" if snapshot.partition_columns else "no filter can skip them"
     paths = silent.select(pl.col("path" if "path" in silent.columns else "_path").alias("path"))
     silent_bytes = total_of(files.join(paths, on="path", how="semi")["size"])
     share = silent_bytes / size if size and silent_bytes is not None else None
@@ -284,7 +284,7 @@ def _statistics(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Fin
             "files-without-statistics",
             Severity.ATTENTION,
             f"{silent.height:,} of {files.height:,} files {what}",
-            f"{format_percent(share)} of the bytes; {spared}, and {unknown} unknown",
+            f"{format_percent(share)} of the bytes; {skipping}, and {unknown} unknown",
             "every file",
             remedy="rewrite these files with a writer that collects statistics, or compute them in place",
             page="files",
