@@ -76,7 +76,7 @@ LEFT = {
     "lakeview/sharing": 44,
     "lakeview/views": 94,
 }
-"""How many such names and first lines each room still has. The numbers only shrink; a room that is not here has none."""
+"""Such names and first lines that each room still has. The numbers only shrink; a room that is not here has none."""
 
 
 @pytest.mark.parametrize("name", sorted({room(path) for path in FILES}))
