@@ -55,15 +55,15 @@ def column_table(clustering: pl.DataFrame) -> None:
     frame(
         clustering,
         {
-            "column": columns.text("column", 124),
+            "column": columns.text("column", 118),
             "type": columns.text("type", 90),
             "reads": columns.number("files for one value", 110, decimals=1),
             "share": columns.percent("share of files, %", 120, of="reads_share", bar=True),
             "depth": columns.number("mean depth", 86, decimals=1, help="overlapping ranges at one value"),
-            "most": columns.number("max depth", 76),
+            "most": columns.number("max depth", 70),
             "ranges": columns.percent("files with min/max, %", 130, of="coverage"),
             "nulls": columns.percent("with null counts, %", 120, of="null_coverage"),
-            "unknown": columns.number("files without min/max", 140),
+            "unknown": columns.number("without min/max", 116),
             "exact": columns.text(
                 "ranges are",
                 80,
