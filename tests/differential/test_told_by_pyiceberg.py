@@ -16,7 +16,7 @@ from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from tests.differential.iceberg_oracles import SAIL, duckdb_rows, pyiceberg_rows, sail_rows
 from tests.differential.iceberg_told import SPECS, START, STEPS, Step, Story, stories, told
-from tests.golden.rows import differences
+from tests.golden.rows import differences, net
 
 pytestmark = pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")
 
@@ -62,6 +62,13 @@ def compare_snapshot(theirs: Table, ours: IcebergTable, snapshot_id: int) -> Non
         assert sorted(listed.select("path", "records", "size").iter_rows()) == sorted(wanted)
     assert mine.num_files == mine.files.height
     assert mine.num_records in (None, found.height)
+    parent = ours.history().row(by_predicate=pl.col("version") == snapshot_id, named=True)["parent"]
+    if parent is not None:
+        changed, between = (
+            ours.changes(snapshot_id, snapshot_id).collect(),
+            ours.difference(parent, snapshot_id).collect(),
+        )
+        assert net(changed, found.columns) == net(between, found.columns), f"changes of {snapshot_id}"
 
 
 def compare_filters(theirs: Table, ours: IcebergTable) -> None:

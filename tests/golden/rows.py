@@ -143,3 +143,15 @@ def scalar(value: Any) -> Hashable:
     if value is None or isinstance(value, str | bytes | bool | int | float | Decimal | date | time):
         return value
     raise TypeError(f"no rule for comparing {type(value).__name__}")
+
+
+def net(changed: pl.DataFrame, columns: list[str]) -> dict[tuple[Hashable, ...], int]:
+    """Each row that came or went, and how often more it came (negative: it went); rows that were only copied cancel.
+
+    `changed`: what `changes` or `difference` of a table gives.
+    """
+    found: Counter[tuple[Hashable, ...]] = Counter()
+    for kind, sign in (("insert", 1), ("delete", -1)):
+        for row in rows(changed.filter(pl.col("_change_type") == kind).select(columns).to_arrow()):
+            found[row] += sign
+    return {row: number for row, number in found.items() if number}

@@ -20,7 +20,7 @@ import pytest
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.findings import Severity
-from tests.golden.rows import differences
+from tests.golden.rows import differences, net
 
 pytestmark = [pytest.mark.slow, pytest.mark.together]
 
@@ -88,6 +88,18 @@ def test_every_snapshot_has_its_rows_and_files(written: Path, name: str) -> None
         assert found == sorted((p, n) for c, p, n in listed if c != 0)
         assert snapshot.num_files == data.height
         assert snapshot.num_records in (None, table.scan(version).select(pl.len()).collect().item())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_changes_of_every_snapshot_are_the_difference_from_its_parent(written: Path, name: str) -> None:
+    table = opened(written, name)
+    history = table.history()
+    for version, parent in (
+        history.filter(pl.col("parent").is_in(history["version"])).select("version", "parent").rows()
+    ):
+        columns = table.snapshot(version).schema.names
+        changed, between = table.changes(version, version).collect(), table.difference(parent, version).collect()
+        assert net(changed, columns) == net(between, columns), version
 
 
 @pytest.mark.parametrize("name", TABLES)
