@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.model.schema import Field, Schema, StructType, leaf_name
 from lakeview.model.snapshot import TableProtocol
+from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]
 
@@ -31,12 +32,14 @@ def _check(schema: Schema, mode: str) -> None:
     """Each field has a physical name that none beside it has; in id mode an id that no other field has."""
     ids: dict[int, str] = {}
     names: dict[tuple[Path, str], str] = {}
-    for path, place, field in _fields(StructType(schema.fields), (), ()):
-        column = leaf_name((*path, field.name))
+    for path, _, field in nodes(schema):
+        if field is None:
+            continue
+        column = leaf_name(path)
         # "every column - nested or leaf - is assigned a unique physical name, and a unique 32-bit integer as an id"
         if field.physical_name is None:
             raise _broken(f"column {column} has no physical name, which column mapping by {mode} asks for")
-        other = names.setdefault((place, field.physical_name), column)
+        other = names.setdefault((path[:-1], field.physical_name), column)
         if other != column:
             raise _broken(f"columns {other} and {column} have the same physical name {field.physical_name}")
         if mode == "id":
@@ -44,20 +47,6 @@ def _check(schema: Schema, mode: str) -> None:
                 raise _broken(f"column {column} has no id, which column mapping by id asks for")
             if ids.setdefault(field.id, column) != column:
                 raise _broken(f"columns {ids[field.id]} and {column} have the same id {field.id}")
-
-
-def _fields(type_: DataType, path: Path, place: Path) -> Iterator[tuple[Path, Path, Field]]:
-    """(path of names, path of the struct, field) of every field at every level."""
-    match type_:
-        case StructType(fields):
-            for field in fields:
-                yield path, place, field
-                yield from _fields(field.type, (*path, field.name), (*place, field.name))
-        case ArrayType(element):
-            yield from _fields(element, (*path, "element"), (*place, "element"))
-        case MapType(key, value):
-            yield from _fields(key, (*path, "key"), (*place, "key"))
-            yield from _fields(value, (*path, "value"), (*place, "value"))
 
 
 def logical_name(schema: Schema, physical: Path) -> str | None:

@@ -12,7 +12,8 @@ import polars as pl
 from lakeview.delta.data.column_mapping import logical_name
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.model.frames import RULES
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.model.schema import Field, Schema
+from lakeview.model.type_tree import fields_below
 
 _CONSTRAINT = "delta.constraints."
 _CLUSTERING = "delta.clustering"
@@ -33,7 +34,7 @@ def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) 
         if key.startswith(_CONSTRAINT)
     ]
     clustered = clustering_columns(schema, domains)
-    for column, field in _fields(StructType(schema.fields), ()):
+    for column, field in fields_below(schema):
         found += [(column, kind, None, text) for kind, text in _of(field)]
         if column in clustered:
             found.append((column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
@@ -116,17 +117,3 @@ def _clustered(schema: Schema, path: Any) -> str:
     parts = [path] if isinstance(path, str) else path
     physical = tuple(parts) if isinstance(parts, list) and all(isinstance(p, str) for p in parts) else ()
     return logical_name(schema, physical) or _text(path)
-
-
-def _fields(type_: DataType, above: Path) -> Iterator[tuple[str, Field]]:
-    match type_:
-        case StructType(fields):
-            for field in fields:
-                path = (*above, field.name)
-                yield leaf_name(path), field
-                yield from _fields(field.type, path)
-        case ArrayType(element):
-            yield from _fields(element, (*above, "element"))
-        case MapType(key, value):
-            yield from _fields(key, (*above, "key"))
-            yield from _fields(value, (*above, "value"))

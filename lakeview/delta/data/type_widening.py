@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lakeview.delta.data.schemas import parse_type
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, Schema
+from lakeview.model.type_tree import fields_below
 
 TYPE_CHANGES = "delta.typeChanges"
 
@@ -27,7 +28,8 @@ def check_type_changes(schema: Schema) -> None:
 
     Files from before such a change would hold values that no rule turns into today's.
     """
-    for column, change in _changes(StructType(schema.fields), ""):
+    every = ((column, change) for column, field in fields_below(schema) for change in type_changes(field))
+    for column, change in every:
         place = f"{column}.{change['fieldPath']}" if change.get("fieldPath") else column
         before, after = (_type(change.get(side), place) for side in ("fromType", "toType"))
         if not widens(before, after):
@@ -51,22 +53,6 @@ def widens(before: DataType, after: DataType) -> bool:
         case PrimitiveType(name), PrimitiveType(other):
             return other in _WIDER.get(name, ())
     return False
-
-
-def _changes(type_: DataType, above: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(column, entry) for each entry at each level; an entry that is no object is one without types."""
-    match type_:
-        case StructType(fields):
-            for field in fields:
-                column = f"{above}.{field.name}" if above else field.name
-                for change in type_changes(field):
-                    yield column, change
-                yield from _changes(field.type, column)
-        case ArrayType(element):
-            yield from _changes(element, f"{above}.element")
-        case MapType(key, value):
-            yield from _changes(key, f"{above}.key")
-            yield from _changes(value, f"{above}.value")
 
 
 def type_changes(field: Field) -> list[Mapping[str, Any]]:

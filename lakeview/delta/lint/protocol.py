@@ -9,7 +9,8 @@ from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.delta.log.actions import Protocol
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.schema import PrimitiveType
+from lakeview.model.type_tree import nodes
 
 READER_AND_WRITER = frozenset(
     {
@@ -105,7 +106,8 @@ class Use:
     def __init__(self, facts: LogFacts) -> None:
         self._facts = facts
         self.properties = facts.properties
-        self.fields = list(every_field(facts.schema.fields)) if facts.schema is not None else []
+        self._nodes = list(nodes(facts.schema)) if facts.schema is not None else []
+        self.fields = [(node.name, node.field) for node in self._nodes if node.field is not None]
 
     def on(self, *keys: str) -> str | None:
         """A property that is true."""
@@ -117,7 +119,8 @@ class Use:
 
     def type(self, name: str) -> str | None:
         """A column of a type, at any depth."""
-        return next((f"column {path}" for path, f in self.fields if name in _primitives(f.type)), None)
+        type_ = PrimitiveType(name)
+        return next((f"column {node.name}" for node in self._nodes if node.type == type_), None)
 
     def domain(self, prefix: str) -> str | None:
         """A live domain of that name or below it."""
@@ -271,35 +274,3 @@ def domains_declared(facts: LogFacts) -> Iterator[Finding]:
         place="protocol",
         remedy="add the feature: writers that do not know of it drop the domains",
     )
-
-
-def every_field(fields: tuple[Field, ...], above: str = "") -> Iterator[tuple[str, Field]]:
-    """(path, field) at every depth: structs, lists and maps too."""
-    for f in fields:
-        path = f"{above}.{f.name}" if above else f.name
-        yield path, f
-        for struct in nearest_structs(f.type):
-            yield from every_field(struct.fields, path)
-
-
-def nearest_structs(type_: DataType) -> Iterator[StructType]:
-    """The structs nearest below a type."""
-    match type_:
-        case StructType():
-            yield type_
-        case ArrayType(element):
-            yield from nearest_structs(element)
-        case MapType(key, value):
-            yield from nearest_structs(key)
-            yield from nearest_structs(value)
-
-
-def _primitives(type_: DataType) -> frozenset[str]:
-    match type_:
-        case PrimitiveType(name):
-            return frozenset({name})
-        case ArrayType(element):
-            return _primitives(element)
-        case MapType(key, value):
-            return _primitives(key) | _primitives(value)
-    return frozenset()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.lint.facts import LogFacts, long
-from lakeview.delta.lint.protocol import every_field, nearest_structs
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.schema import POLARS_TYPES, ArrayType, DataType, Field, MapType, PrimitiveType
+from lakeview.model.schema import POLARS_TYPES, DataType, Field, PrimitiveType, leaf_name
+from lakeview.model.type_tree import fields_below, nodes
 
 _SECTION = "Schema Serialization Format"
 _TYPES = frozenset(POLARS_TYPES) | {"void", "variant", "geometry", "geography", "null", "interval"}
@@ -45,14 +45,14 @@ def names_and_types(facts: LogFacts) -> Iterator[Finding]:
     """Column names are unique without regard to case, types are ones that some specification knows."""
     if facts.schema is None:
         return
-    twice = list(_twice(facts.schema.fields, ""))
+    twice = [path for path, _ in _shared(facts, lambda f: f.name.lower())]
     if twice:
         yield finding("column-name-twice",
             Severity.BROKEN, f"{counted(len(twice), 'column name')} given twice, but for case", some(twice),
             section=_SECTION, place=twice[0], remedy="rename one of them: most engines tell no case apart",
             page="schema",
         )  # fmt: skip
-    unknown = [f"{path}: {name}" for path, f in every_field(facts.schema.fields) for name in _unknown(f.type)]
+    unknown = [f"{node.name}: {node.type}" for node in nodes(facts.schema) if _is_unknown(node.type)]
     if unknown:
         yield finding("column-type-unknown",
             Severity.ATTENTION, f"{counted(len(unknown), 'column')} of a type no specification knows", some(unknown),
@@ -71,35 +71,25 @@ def _partitions(facts: LogFacts) -> list[str]:
     return [] if facts.latest_metadata is None else facts.latest_metadata.partition_columns or []
 
 
-def _twice(fields: tuple[Field, ...], above: str) -> Iterator[str]:
-    seen = Counter(f.name.lower() for f in fields)
-    for f in fields:
-        path = f"{above}.{f.name}" if above else f.name
-        if seen[f.name.lower()] > 1:
-            yield path
-        for inner in nearest_structs(f.type):
-            yield from _twice(inner.fields, path)
+def _shared(facts: LogFacts, key: Callable[[Field], str | None]) -> Iterator[tuple[str, Field]]:
+    """The fields that have a key with another one of the same struct, and their paths."""
+    every = [(path, field) for path, _, field in nodes(facts.schema or ()) if field is not None]
+    seen = Counter((path[:-1], key(field)) for path, field in every)
+    return ((leaf_name(path), f) for path, f in every if key(f) is not None and seen[path[:-1], key(f)] > 1)
 
 
-def _unknown(type_: DataType) -> Iterator[str]:
-    match type_:
-        case PrimitiveType(name) if name.partition("(")[0] not in _TYPES and not name.startswith(
-            ("char", "varchar", "interval")
-        ):
-            yield name
-        case ArrayType(element):
-            yield from _unknown(element)
-        case MapType(key, value):
-            yield from _unknown(key)
-            yield from _unknown(value)
+def _is_unknown(type_: DataType) -> bool:
+    name = type_.name.partition("(")[0] if isinstance(type_, PrimitiveType) else ""
+    return bool(name) and name not in _TYPES and not name.startswith(("char", "varchar", "interval"))
 
 
 def mapping(facts: LogFacts) -> Iterator[Finding]:
     """Column mapping: every column has an id and a physical name, each once, none above maxColumnId."""
     if facts.schema is None or not facts.mapped:
         return
-    fields = list(every_field(facts.schema.fields))
-    yield from _ids_and_names(fields, list(_physical_twice(facts.schema.fields, "")))
+    fields = list(fields_below(facts.schema))
+    physical = [f"{path} ({f.physical_name})" for path, f in _shared(facts, lambda f: f.physical_name)]
+    yield from _ids_and_names(fields, physical)
     yield from _highest_id([f.id for _, f in fields if f.id is not None], facts.properties)
 
 
@@ -140,13 +130,3 @@ def _highest_id(ids: Sequence[int], properties: Mapping[str, str]) -> Iterator[F
             section="Column Mapping", place="delta.columnMapping.maxColumnId",
             remedy=f"set it to {highest}: the next column would get an id in use", page="schema",
         )  # fmt: skip
-
-
-def _physical_twice(fields: tuple[Field, ...], above: str) -> Iterator[str]:
-    seen = Counter(f.physical_name for f in fields if f.physical_name is not None)
-    for f in fields:
-        path = f"{above}.{f.name}" if above else f.name
-        if f.physical_name is not None and seen[f.physical_name] > 1:
-            yield f"{path} ({f.physical_name})"
-        for inner in nearest_structs(f.type):
-            yield from _physical_twice(inner.fields, path)

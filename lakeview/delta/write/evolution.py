@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.type_tree import nodes
 
 _TYPES = frozenset(
     {
@@ -24,7 +25,9 @@ def check_types(schema: Schema) -> None:
 
     UnsupportedTableError for a type, InvalidRequestError where names of one struct differ by case at most.
     """
-    for path, type_ in _types(schema):
+    _check_names(schema.fields, "")
+    for node in nodes(schema):
+        path, type_ = node.name, node.type
         if isinstance(type_, StructType):
             _check_names(type_.fields, path)
         writable = type_.name in _TYPES if isinstance(type_, PrimitiveType) else True
@@ -55,25 +58,6 @@ def merge_schemas(old: Schema, rows: Schema) -> Schema:
     type are refused when they are written. New fields are nullable.
     """
     return Schema(_merged_fields(old.fields, rows.fields))
-
-
-def _types(schema: Schema) -> Iterator[tuple[str, DataType]]:
-    yield "", StructType(schema.fields)
-    for field in schema:
-        yield from _inner_types(field.type, field.name)
-
-
-def _inner_types(type_: DataType, path: str) -> Iterator[tuple[str, DataType]]:
-    yield path, type_
-    match type_:
-        case StructType(fields):
-            for field in fields:
-                yield from _inner_types(field.type, f"{path}.{field.name}")
-        case ArrayType(element):
-            yield from _inner_types(element, f"{path}.element")
-        case MapType(key, value):
-            yield from _inner_types(key, f"{path}.key")
-            yield from _inner_types(value, f"{path}.value")
 
 
 def _check_names(fields: Sequence[Field], path: str) -> None:

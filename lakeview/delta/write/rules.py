@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import Metadata
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import PrimitiveType
 from lakeview.model.snapshot import TableProtocol
+from lakeview.model.type_tree import nodes
 
 _BY_FIELD = {
     "delta.invariants": "invariants",
@@ -37,7 +36,6 @@ def active_features(metadata: Metadata) -> frozenset[str]:
     properties = metadata.configuration or {}
     schema = parse_schema(metadata.schema_string)
     found = {feature for key, feature in _BY_PROPERTY.items() if (properties.get(key) or "").lower() == "true"}
-    found |= {feature for name, feature in _BY_TYPE.items() if has_type(schema, name)}
     found |= {key.removeprefix("delta.feature.") for key in properties if key.startswith("delta.feature.")}
     if (properties.get("delta.checkpointPolicy") or "").lower() == "v2":
         found.add("v2Checkpoint")
@@ -45,8 +43,9 @@ def active_features(metadata: Metadata) -> frozenset[str]:
         found.add("checkConstraints")
     if (properties.get("delta.columnMapping.mode") or "none") != "none":
         found.add("columnMapping")
-    for field in _fields(schema.fields):
-        found |= {feature for key, feature in _BY_FIELD.items() if key in field.metadata}
+    for _, type_, field in nodes(schema):
+        found |= {_BY_TYPE[type_.name]} if isinstance(type_, PrimitiveType) and type_.name in _BY_TYPE else set()
+        found |= {feature for key, feature in _BY_FIELD.items() if field is not None and key in field.metadata}
     return frozenset(found)
 
 
@@ -74,28 +73,3 @@ def check_supported(old: Metadata, new: Metadata, protocol: TableProtocol, addre
             place="delta.enableInCommitTimestamps",
             kind="protocol-upgrade",
         )
-
-
-def has_type(schema: Schema, name: str) -> bool:
-    """Whether a primitive type occurs anywhere in a schema."""
-    return any(_holds(field.type, name) for field in schema)
-
-
-def _holds(type_: DataType, name: str) -> bool:
-    match type_:
-        case PrimitiveType(own):
-            return own == name
-        case StructType(fields):
-            return any(_holds(f.type, name) for f in fields)
-        case ArrayType(element):
-            return _holds(element, name)
-        case MapType(key, value):
-            return _holds(key, name) or _holds(value, name)
-    return False
-
-
-def _fields(fields: tuple[Field, ...]) -> Iterator[Field]:
-    for field in fields:
-        yield field
-        if isinstance(field.type, StructType):
-            yield from _fields(field.type.fields)
