@@ -139,10 +139,14 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
         "identifier": repr(f"{catalog}.{name}"),
         "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
     }
-    question = _ASKED.get(view.page, _ROWS)
-    asked = f"{_OPEN}{_LOOK if 'look.' in question else ''}\n{question}".format(**values)
-    asked = "".join(f"{line}\n" for name, line in _IMPORTS.items() if name in asked) + asked
-    return {"lakeview": asked} | {tool: template.format(**values) for tool, template in tools.items()}
+    code = _own_code(_ASKED.get(view.page, _ROWS), values)
+    return {"lakeview": code} | {tool: template.format(**values) for tool, template in tools.items()}
+
+
+def _own_code(question: str, values: Mapping[str, object]) -> str:
+    """A page's question to lakeview, with the imports that it needs."""
+    code = f"{_OPEN}{_LOOK if 'look.' in question else ''}\n{question}".format(**values)
+    return "".join(f"{line}\n" for name, line in _IMPORTS.items() if name in code) + code
 
 
 def _readable(where: str | None) -> str | None:

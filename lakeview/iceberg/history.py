@@ -232,20 +232,10 @@ class TreeHistory:
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
         listed = self._listed(line) if line else []
-        if not any(manifest.row["content"] == 0 for manifest in listed):
+        data, deletes = ([m for m in listed if m.row["content"] == content] for content in (0, 1))
+        if not data:
             return pl.DataFrame(schema=LIFETIMES)
-        metrics = [field.id for _, field in leaves or () if field.id is not None]
-        cut = shortest_cut(self._metadata.properties)
-        deletes = any(manifest.row["content"] == 1 for manifest in listed)
-        frames, told = [], []
-        parts = _together([m for m in listed if m.row["content"] == 0])
-        for entries in one_ahead(self._spanned(part, metrics) for part in parts):
-            wanted = entries if deletes else entries.select(_OF_LIVES)
-            wanted = wanted.filter((pl.col("status") != 2) & (pl.col("content") == 0))
-            if leaves is not None:
-                told.append(statistics_of(entries, leaves, cut, deletes=deletes))
-                wanted = wanted.with_columns(told[-1]["path"])  # the same again, held once
-            frames.append(wanted)
+        frames, statistics = self._data_entries(data, leaves, deletes=bool(deletes))
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
         files = _each_once(pl.concat(frames, how="diagonal_relaxed"), own)
@@ -254,7 +244,7 @@ class TreeHistory:
             pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
         )
         known = pl.col("known") | (pl.col("from") > pl.col("first"))
-        lives = self._stays(files, [m for m in listed if m.row["content"] == 1]).select(
+        lives = self._stays(files, deletes).select(
             "path",
             "deletion_vector",
             pl.when(known).then(begins).alias("added"),
@@ -262,11 +252,24 @@ class TreeHistory:
             "size",
             "records",
         ).cast(LIFETIMES)  # fmt: skip
-        if leaves is None:
-            return lives
-        statistics = pl.concat(told, rechunk=False)
-        told.clear()
-        return _with_statistics(lives, statistics)
+        return lives if leaves is None else _with_statistics(lives, pl.concat(statistics, rechunk=False))
+
+    def _data_entries(
+        self, listed: Sequence[_Listed], leaves: Sequence[Leaf] | None, *, deletes: bool
+    ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+        """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
+        metrics = [field.id for _, field in leaves or () if field.id is not None]
+        cut = shortest_cut(self._metadata.properties)
+        frames: list[pl.DataFrame] = []
+        statistics: list[pl.DataFrame] = []
+        for entries in one_ahead(self._spanned(part, metrics) for part in _together(listed)):
+            live = entries if deletes else entries.select(_OF_LIVES)
+            live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
+            if leaves is not None:
+                statistics.append(statistics_of(entries, leaves, cut, deletes=deletes))
+                live = live.with_columns(statistics[-1]["path"])  # the same again, held once
+            frames.append(live)
+        return frames, statistics
 
     def _stays(self, files: pl.DataFrame, listed: Sequence[_Listed]) -> pl.DataFrame:
         """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`

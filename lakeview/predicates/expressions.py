@@ -161,10 +161,13 @@ def _function(word: str, inputs: list[Any], function: Any) -> Node:
         return IsNull(path, negated=word == "IsNotNull")
     if word == "IsBetween" and len(inputs) == 3:
         return _between(inputs, function)
-    if word == "StartsWith" and len(inputs) == 2:
-        prefix = _literal(inputs[1])
-        if prefix is not None and prefix.len() == 1 and isinstance(prefix[0], str):
-            return StartsWith(path, prefix[0])
+    return _starts_with(path, inputs) if word == "StartsWith" and len(inputs) == 2 else Unknown()
+
+
+def _starts_with(path: Path, inputs: list[Any]) -> Node:
+    prefix = _literal(inputs[1])
+    if prefix is not None and prefix.len() == 1 and isinstance(prefix[0], str):
+        return StartsWith(path, prefix[0])
     return Unknown()
 
 

@@ -123,15 +123,8 @@ class LocalStorage(Storage):
         left = [(self.resolve(""), "", False)]
         while left:
             folder, prefix, inside = left.pop()
-            folders: list[str] = []
-            with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read holds nothing for us
-                for entry in entries:  # nothing is asked of a file itself: of a million that takes many seconds
-                    if entry.is_file(follow_symlinks=False):
-                        names.append(prefix + entry.name)
-                    elif entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.name)
-                    elif os.path.isfile(entry.path):  # a link to one; those to folders are not followed
-                        names.append(prefix + entry.name)
+            files, folders = _names_in(folder)
+            names += [prefix + name for name in files] if prefix else files
             marks = [name for name in folders if tables and name in tables]
             inside = inside or any(_holds(f"{folder}/{name}", tables[name]) for name in marks if tables)
             left += [
@@ -210,6 +203,21 @@ class LocalStorage(Storage):
         self.count("delete")
         with Translated(path), suppress(FileNotFoundError):
             os.unlink(self.resolve(path))
+
+
+def _names_in(folder: str) -> tuple[list[str], list[str]]:
+    """The names of the files and of the folders in a folder; links to folders are left out."""
+    files: list[str] = []
+    folders: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:  # one that may not be read holds nothing for us
+        for entry in entries:  # nothing is asked of a file itself: of a million that takes many seconds
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif os.path.isfile(entry.path):  # a link to one
+                files.append(entry.name)
+    return files, folders
 
 
 def _holds(folder: str, name: re.Pattern[str]) -> bool:

@@ -76,19 +76,18 @@ class _Strict:
         folded = {name.casefold(): i for name, i in exactly.items()}
         if len(folded) < len(found):
             raise _twice([field.name for field in found], path)
-        known = {field.name for field in wanted}
-        places: list[int | None] = []
-        for field in wanted:
-            place = exactly.get(field.name)
-            if place is None and (other := folded.get(field.name.casefold())) is not None:
-                place = None if found[other].name in known else other
-            if place is None and (path or not field.nullable) and not (self.fill_missing and field.nullable):
+        # a name that differs by case alone is the same, unless the table has that one too
+        other = {name: i for name, i in folded.items() if found[i].name not in {field.name for field in wanted}}
+        places = [exactly.get(field.name, other.get(field.name.casefold())) for field in wanted]
+        for field, place in zip(wanted, places, strict=True):
+            if place is None and not self._may_be_missing(field, path):
                 raise _missing(_below(path, field.name), nested=bool(path), nullable=field.nullable)
-            places.append(place)
-        if len(found) > len([place for place in places if place is not None]):
-            unknown = next(field.name for i, field in enumerate(found) if i not in places)
-            raise _unknown(_below(path, unknown), nested=bool(path))
+        if unknown := [field.name for i, field in enumerate(found) if i not in places]:
+            raise _unknown(_below(path, unknown[0]), nested=bool(path))
         return places
+
+    def _may_be_missing(self, field: Field, path: str) -> bool:
+        return field.nullable and (self.fill_missing or not path)
 
     def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (Arrow's type says it)
         try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import Metadata
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.model.schema import PrimitiveType
+from lakeview.model.schema import PrimitiveType, Schema
 from lakeview.model.snapshot import TableProtocol
 from lakeview.model.type_tree import nodes
 
@@ -16,37 +18,43 @@ _BY_FIELD = {
     "delta.identity.start": "identityColumns",
     "CURRENT_DEFAULT": "allowColumnDefaults",
 }
-
-
 _BY_PROPERTY = {
-    "delta.appendOnly": "appendOnly",
-    "delta.enableChangeDataFeed": "changeDataFeed",
-    "delta.enableInCommitTimestamps": "inCommitTimestamp",
-    "delta.enableDeletionVectors": "deletionVectors",
-    "delta.enableRowTracking": "rowTracking",
-    "delta.enableTypeWidening": "typeWidening",
-    "delta.enableIcebergCompatV1": "icebergCompatV1",
-    "delta.enableIcebergCompatV2": "icebergCompatV2",
+    ("delta.appendOnly", "true"): "appendOnly",
+    ("delta.enableChangeDataFeed", "true"): "changeDataFeed",
+    ("delta.enableInCommitTimestamps", "true"): "inCommitTimestamp",
+    ("delta.enableDeletionVectors", "true"): "deletionVectors",
+    ("delta.enableRowTracking", "true"): "rowTracking",
+    ("delta.enableTypeWidening", "true"): "typeWidening",
+    ("delta.enableIcebergCompatV1", "true"): "icebergCompatV1",
+    ("delta.enableIcebergCompatV2", "true"): "icebergCompatV2",
+    ("delta.checkpointPolicy", "v2"): "v2Checkpoint",
+    ("delta.columnMapping.mode", "name"): "columnMapping",
+    ("delta.columnMapping.mode", "id"): "columnMapping",
 }
 _BY_TYPE = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 
 
 def active_features(metadata: Metadata) -> frozenset[str]:
     """The features that this table really uses: each needs its property, its type or its column metadata."""
-    properties = metadata.configuration or {}
-    schema = parse_schema(metadata.schema_string)
-    found = {feature for key, feature in _BY_PROPERTY.items() if (properties.get(key) or "").lower() == "true"}
-    found |= {key.removeprefix("delta.feature.") for key in properties if key.startswith("delta.feature.")}
-    if (properties.get("delta.checkpointPolicy") or "").lower() == "v2":
-        found.add("v2Checkpoint")
-    if any(key.startswith("delta.constraints.") for key in properties):
-        found.add("checkConstraints")
-    if (properties.get("delta.columnMapping.mode") or "none") != "none":
-        found.add("columnMapping")
+    return frozenset({*_of_properties(metadata.properties), *_of_columns(parse_schema(metadata.schema_string))})
+
+
+def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
+    for key, text in properties.items():
+        if (feature := _BY_PROPERTY.get((key, text.lower()))) is not None:
+            yield feature
+        elif key.startswith("delta.feature."):
+            yield key.removeprefix("delta.feature.")
+        elif key.startswith("delta.constraints."):
+            yield "checkConstraints"
+
+
+def _of_columns(schema: Schema) -> Iterator[str]:
     for _, type_, field in nodes(schema):
-        found |= {_BY_TYPE[type_.name]} if isinstance(type_, PrimitiveType) and type_.name in _BY_TYPE else set()
-        found |= {feature for key, feature in _BY_FIELD.items() if field is not None and key in field.metadata}
-    return frozenset(found)
+        if isinstance(type_, PrimitiveType) and type_.name in _BY_TYPE:
+            yield _BY_TYPE[type_.name]
+        if field is not None:
+            yield from (feature for key, feature in _BY_FIELD.items() if key in field.metadata)
 
 
 def check_supported(old: Metadata, new: Metadata, protocol: TableProtocol, address: str) -> None:

@@ -112,18 +112,21 @@ def _hint(storage: Storage, path: str) -> str:
 def _hinted(hint: str, names: set[str]) -> str | None:
     """The file a hint means; None for one that dangles, is empty or says nothing."""
     if hint.isascii() and hint.isdigit() and len(hint) <= 18:
-        number = int(hint)
-        name = _version(number, names)
-        # Hadoop tables write the hint after the file, so there may be newer ones; other writers keep it current.
-        while name is not None and (following := _version(number + 1, names)) is not None:
-            name, number = following, number + 1
-        if name is not None:
-            return name
-        numbered = sorted(n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number)
-        return numbered[0] if len(numbered) == 1 else None
+        return _of_version(int(hint), names)
     base = hint.rpartition("/")[2]
     tries = [base + suffix for suffix in _SUFFIXES] + [f"v{base}{suffix}" for suffix in _SUFFIXES]
     return next((name for name in tries if base and name in names), None)
+
+
+def _of_version(number: int, names: set[str]) -> str | None:
+    name = _version(number, names)
+    # Hadoop tables write the hint after the file, so there may be newer ones; other writers keep it current.
+    while name is not None and (following := _version(number + 1, names)) is not None:
+        name, number = following, number + 1
+    if name is not None:
+        return name
+    numbered = [n for n in names if (m := _NUMBERED.match(n)) and int(m[1]) == number]
+    return numbered[0] if len(numbered) == 1 else None
 
 
 def _version(number: int, names: set[str]) -> str | None:

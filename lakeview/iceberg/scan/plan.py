@@ -153,20 +153,20 @@ class Scan:
         """How each file is read, with what its columns are where it lacks them: identity partition values, by source
         field id; and with its lineage where that is asked for."""
         identity = self._identity_sources()
-        specs = {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
+        specs = self._field_ids_of_specs
         parts = [c for c in self._columns if c.field.field_id in identity and c.specs]
         columns = [entries[name].to_list() for name in ("format", "spec_id")]
-        has_lineage = any(field in LINEAGE for field in self._schema)
-        columns += [entries[name].to_list() if has_lineage else [None] * entries.height for name in _INHERITED]
+        columns += self._inherited(entries)
         if parts and entries.height:
             values_by_key = entries["partition"].struct.unnest()
             columns += [python_values(values_by_key[c.key]) for c in parts]
 
+        ids = [c.field.field_id for c in parts]
+
         def source_of(row: tuple[Any, ...]) -> IcebergSource:
             format_, spec_id, first, sequence, *values = row
             in_spec = specs.get(spec_id, set())
-            pairs = ((c.field.field_id, v) for c, v in zip(parts, values, strict=True))
-            constants = {identity[i]: v for i, v in pairs if i in in_spec}
+            constants = {identity[i]: v for i, v in zip(ids, values, strict=True) if i in in_spec}
             return IcebergSource(format_, self._mapping, constants, first, sequence)
 
         rows = zip(*columns, strict=True)
@@ -174,6 +174,16 @@ class Scan:
             return [source_of(row) for row in rows]
         shared = cache(source_of)  # files of one partition share theirs
         return [shared(row) for row in rows]
+
+    def _inherited(self, entries: pl.DataFrame) -> list[list[int | None]]:
+        """The columns of a file's lineage; null where it is not asked for."""
+        if any(field in LINEAGE for field in self._schema):
+            return [entries[name].to_list() for name in _INHERITED]
+        return [[None] * entries.height for _ in _INHERITED]
+
+    @property
+    def _field_ids_of_specs(self) -> dict[int, set[int]]:
+        return {s.spec_id: {f.field_id for f in s.fields} for s in self._metadata.specs.values()}
 
     def _identity_sources(self) -> dict[int, int]:
         """Field ids of identity partition fields to the ids of their source columns."""
