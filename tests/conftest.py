@@ -93,6 +93,12 @@ class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist sa
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores: those that drive a browser, or wait for Spark, leave a core idle."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Which worker gets which tests."""
     return TogetherScheduling(config, log)

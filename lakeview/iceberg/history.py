@@ -255,14 +255,14 @@ class TreeHistory:
         return lives if leaves is None else _with_statistics(lives, pl.concat(statistics, rechunk=False))
 
     def _data_entries(
-        self, listed: Sequence[_Listed], leaves: Sequence[Leaf] | None, *, deletes: bool
+        self, manifests: Sequence[_Listed], leaves: Sequence[Leaf] | None, *, deletes: bool
     ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
         """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
         metrics = [field.id for _, field in leaves or () if field.id is not None]
         cut = shortest_cut(self._metadata.properties)
         frames: list[pl.DataFrame] = []
         statistics: list[pl.DataFrame] = []
-        for entries in one_ahead(self._spanned(part, metrics) for part in _together(listed)):
+        for entries in one_ahead(self._spanned(part, metrics) for part in _together(manifests)):
             live = entries if deletes else entries.select(_OF_LIVES)
             live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:

@@ -70,7 +70,7 @@ LEFT = {
     "lakeview/app": 106,
     "lakeview/charts": 18,
     "lakeview/delta": 30,
-    "lakeview/iceberg": 80,
+    "lakeview/iceberg": 82,
     "lakeview/predicates": 4,
     "lakeview/rows": 28,
     "lakeview/sharing": 44,
