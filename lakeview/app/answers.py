@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview import views
 from lakeview.app import cache
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
@@ -23,30 +23,30 @@ def timeline_of(address: str, latest: int, ref: str | None) -> pl.DataFrame:
     return Inspection(cache.frames(address, latest, ref)).timeline()
 
 
-def branches(now: Opened) -> pl.DataFrame:
+def branches(now: OpenTable) -> pl.DataFrame:
     """BRANCHES: every branch and tag, and how far it is from the default one."""
     return views.timeline.branches.branches(now.refs, now.history)
 
 
-def aside(now: Opened) -> str | None:
+def place_off_the_line(now: OpenTable) -> str | None:
     """Where the version shown lies, if it is not on the line of versions that is shown."""
     found = now.look.off_branch_commits().filter(pl.col("version") == now.version)
     return next(iter(found["note"]), None)
 
 
-def schemas_up_to(now: Opened) -> pl.DataFrame:
+def schemas_up_to(now: OpenTable) -> pl.DataFrame:
     """SCHEMAS up to the version shown, oldest first: by the order of versions, whose numbers may be random."""
     newest_first = now.versions["version"]
     place = newest_first.index_of(now.version)
     return now.schemas if place is None else now.schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
 
 
-def versions(now: Opened) -> pl.DataFrame:
+def versions(now: OpenTable) -> pl.DataFrame:
     """VERSIONS of the line of versions that is shown, newest first; their readability is not examined."""
     return now.look.on_branch(now.versions)
 
 
-def checkpoints(now: Opened) -> pl.DataFrame:
+def checkpoints(now: OpenTable) -> pl.DataFrame:
     """`version` of each checkpoint in the log; empty where it has none, or is not in sight."""
     try:
         files = now.look.frames.of_log("log files")
@@ -69,6 +69,6 @@ def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span
     return frame
 
 
-def layout_findings(now: Opened, page: str) -> list[Finding]:
+def layout_findings(now: OpenTable, page: str) -> list[Finding]:
     """The findings about the layout of files that this page shows best."""
     return [finding for finding in now.look.present_findings() if finding.page == page]

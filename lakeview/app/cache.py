@@ -31,7 +31,7 @@ class Freshness:
     until then."""
 
     version: int
-    asked: datetime
+    checked: datetime
     anew: int = 0
 
 
@@ -70,29 +70,29 @@ def latest(address: str, ref: str | None = None) -> Freshness:
     return Freshness(version, now(), _anew()[address])
 
 
-def _declared(opened: Table, version: int | None = None) -> Schema | None:
+def _declared(table: Table, version: int | None = None) -> Schema | None:
     """The columns of a version, or those declared now, where the two may differ: in a table with branches."""
     try:
-        return None if opened.refs().is_empty() else opened.snapshot(version).schema
+        return None if table.refs().is_empty() else table.snapshot(version).schema
     except LakeviewError:  # the page says what is wrong with it
         return None
 
 
-def _instead_of(opened: Table, there: Table, address: str) -> Table:
+def _instead_of(before: Table, after: Table, address: str) -> Table:
     """The table at an address where the open one is no longer what lies there; all that was read of it is forgotten."""
-    if table(address) is opened:  # else another session has seen to it
+    if table(address) is before:  # else another session has seen to it
         forget(address)
-        if not _tells_the_same(opened, there):
+        if not _tells_the_same(before, after):
             _anew()[address] += 1
     return table(address)
 
 
-def _tells_the_same(opened: Table, there: Table) -> bool:
+def _tells_the_same(before: Table, after: Table) -> bool:
     """Whether the newest commit is the same, though its file was written again; also where it cannot be read."""
-    if opened.latest_version != there.latest_version:
+    if before.latest_version != after.latest_version:
         return False
     try:
-        return _newest(there).equals(opened.history(1).drop(_OF_THE_STORE))
+        return _newest(after).equals(before.history(1).drop(_OF_THE_STORE))
     except LakeviewError:  # the page says what is wrong with it
         return True
 
@@ -187,7 +187,7 @@ def forget_frames() -> None:
 
 
 def forget(address: str) -> None:
-    """Forgets everything read of a table: the next page reads it anew. Other tables, and who looks at them, go on."""
+    """Forgets everything read of a table: the next page reads it again. Other tables, and their sessions, go on."""
     table.clear(address)
     latest.clear()
     memory().forget(address)

@@ -39,7 +39,7 @@ _IMPORTS = {"pl.": "import polars as pl"}
 
 _ROWS = "rows = table.scan({version}){filtered}.head({limit}).collect()"
 
-_ASKED: Mapping[str, str] = {
+_QUESTIONS: Mapping[str, str] = {
     "overview": "findings = look.health()",
     "timeline": """timeline = look.timeline()
 commit = table.commit({version})""",
@@ -139,7 +139,7 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
         "identifier": repr(f"{catalog}.{name}"),
         "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
     }
-    code = _own_code(_ASKED.get(view.page, _ROWS), values)
+    code = _own_code(_QUESTIONS.get(view.page, _ROWS), values)
     return {"lakeview": code} | {tool: template.format(**values) for tool, template in tools.items()}
 
 

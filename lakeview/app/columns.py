@@ -44,7 +44,9 @@ class Column:
         return values, self.kind(label, width=self.width, **self.options)
 
 
-def shown(rows: pl.DataFrame, columns: Mapping[str, Column]) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
+def cells_and_columns(
+    rows: pl.DataFrame, columns: Mapping[str, Column]
+) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
     """The cells of these columns in this order, and the configuration of each."""
     drawn = {name: column.cells(rows[column.of or name]) for name, column in columns.items()}
     return pl.DataFrame({name: cells for name, (cells, _) in drawn.items()}), {n: c for n, (_, c) in drawn.items()}

@@ -13,10 +13,10 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, columns, errors, timeline_filters
 from lakeview.app.components import MAX_ROWS, escape, facts, fold, frame, link
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.selection import link as selected
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.errors import LakeviewError
 
 COMMIT, PAGE = "commit", "commits-page"
@@ -33,7 +33,7 @@ _STATE_WORDS = {
 }
 
 
-def tabs(now: Opened) -> list[str]:
+def tabs(now: OpenTable) -> list[str]:
     """The page's tabs; branches only where the table has any."""
     names = ["Commits", "Writers", "File lifetimes"]
     return names if now.refs.is_empty() else [*names, BRANCHES]
@@ -61,19 +61,19 @@ def pick_from_chart(key: str) -> None:
                 _choose(versions[-1])
 
 
-def chosen(now: Opened, shown: pl.DataFrame) -> int:
+def open_commit(now: OpenTable, commits: pl.DataFrame) -> int:
     """The commit whose drawer is open: the one the URL names, else that of the version shown, else the newest.
 
     The URL keeps it as `commit`: written here and not bound to a widget, which would write its label.
     """
     wanted = st.query_params.get(COMMIT, str(now.version)).removeprefix("v")
-    versions = {str(version): version for version in shown["version"]}
-    return int(versions.get(wanted, shown["version"][-1]))
+    versions = {str(version): version for version in commits["version"]}
+    return int(versions.get(wanted, commits["version"][-1]))
 
 
-def picker(shown: pl.DataFrame, version: int) -> None:
+def picker(commits: pl.DataFrame, version: int) -> None:
     """Chooses a commit: the twin widget of a click in the chart."""
-    newest_first = shown.reverse()
+    newest_first = commits.reverse()
     around = max(0, (newest_first["version"].index_of(version) or 0) - _CHOICES // 2)
     near = newest_first.slice(around, _CHOICES)  # of a long history the neighbours; the table has them all
     options = [str(version) for version in near["version"]]
@@ -102,14 +102,14 @@ def _choose(version: int | str) -> None:
     )  # at once: one step; the table turns to the commit's page
 
 
-def commit_table(shown: pl.DataFrame, version: int) -> None:
+def commit_table(commits: pl.DataFrame, version: int) -> None:
     """The commits, newest first, by page; choosing a row opens its drawer."""
-    newest_first = shown.reverse()
+    newest_first = commits.reverse()
     position = newest_first["version"].index_of(version) or 0
     pages = max(1, -(-newest_first.height // _PAGE))
     page = 1
     if pages > 1:
-        page = st.pagination(pages, key=held(PAGE, position // _PAGE + 1, range(1, pages + 1)))
+        page = st.pagination(pages, key=linked(PAGE, position // _PAGE + 1, range(1, pages + 1)))
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = position - (page - 1) * _PAGE
     key = f"commits-{version}-{page}"
@@ -157,7 +157,7 @@ def _pick_from_table(key: str, versions: list[int]) -> None:
         _choose(versions[rows[0]])
 
 
-def drawer(now: Opened, timeline: pl.DataFrame, version: int) -> None:
+def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     """One commit: who, with what, what it changed, its message, its metrics and its actions as recorded."""
     commit = now.history.row(by_predicate=pl.col("version") == version, named=True)
     state = timeline.row(by_predicate=pl.col("version") == version, named=True)
@@ -213,12 +213,12 @@ def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any]) -> dict[s
     )
 
 
-def _schema_change(now: Opened, before: int, version: int) -> None:
+def _schema_change(now: OpenTable, before: int, version: int) -> None:
     """What the commit changed of the schema, the first few changes in words, and a link to all of them."""
     try:
         changes = views.schema.diff.diff_schemas(now.snapshot_of(before).schema, now.snapshot_of(version).schema)
     except LakeviewError as error:  # one of the two cannot be rebuilt
-        st.markdown(f":small[:gray[Its schema change is unknown: {escape(errors.told(error.message))}]]")
+        st.markdown(f":small[:gray[Its schema change is unknown: {escape(errors.public_text(error.message))}]]")
         return
     for change in changes.head(_MAX_CHANGES).iter_rows(named=True):
         values = " \N{RIGHTWARDS ARROW} ".join(escape(text) for text in (change["before"], change["after"]) if text)
@@ -229,7 +229,7 @@ def _schema_change(now: Opened, before: int, version: int) -> None:
         link("schema", label, selected(version=version, base=before, tab="What changed"))
 
 
-def raw_actions(now: Opened, version: int) -> None:
+def raw_actions(now: OpenTable, version: int) -> None:
     """The actions of one commit as recorded, at most 200, and which kinds there are."""
     actions = _actions(now.address, version)
     kinds = ", ".join(f"{name} {count:,}" for name, count in actions.kinds)
@@ -250,7 +250,7 @@ class _Actions:
     message: str | None
 
 
-@kept(64)
+@cached(64)
 def _actions(address: str, version: int) -> _Actions:
     actions = cache.commit(address, version)
     kinds = tuple(actions["kind"].value_counts(sort=True).iter_rows())

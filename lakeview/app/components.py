@@ -13,9 +13,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lakeview.app import selection
-from lakeview.app.columns import Column, shown
+from lakeview.app.columns import Column, cells_and_columns
 from lakeview.app.pages import PAGES
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding, Severity
 
 ROW_HEIGHT = 28
@@ -107,7 +107,7 @@ def tile(
     value: str,
     chip: str | None = None,
     *,
-    beside: str | None = None,
+    note: str | None = None,
     help: str | None = None,  # noqa: A002 (streamlit's own name for it)
     trend: Sequence[float | None] | None = None,
     bars: bool = False,
@@ -120,7 +120,7 @@ def tile(
         chip,
         delta_color="orange" if attention else "gray",
         delta_arrow="off",
-        delta_description=beside,
+        delta_description=note,
         help=help,
         border=True,
         chart_data=list(trend) if trend else None,
@@ -146,9 +146,9 @@ def words(rows: Mapping[str, Sequence[str]], *, height: int) -> None:
     )
 
 
-def fold(label: str, key: str, *, icon: str | None = None, opened: bool = False) -> Any:
-    """What can be unfolded, at first only if `opened`; whether it is open is in the link, under the key."""
-    return st.expander(label, icon=icon, key=held(key, opened, (True, False)), on_change="rerun")
+def fold(label: str, key: str, *, icon: str | None = None, expanded: bool = False) -> Any:
+    """What can be unfolded, at first only if `expanded`; whether it is open is in the link, under the key."""
+    return st.expander(label, icon=icon, key=linked(key, expanded, (True, False)), on_change="rerun")
 
 
 def nothing(what: str, why: str, page: str | None = None, label: str | None = None) -> None:
@@ -207,7 +207,7 @@ def frame(
     configuration = {name: kind for name, kind in kinds.items() if kind is not None and not isinstance(kind, Column)}
     cells = rows.head(MAX_ROWS)
     if declared := {name: kind for name, kind in kinds.items() if isinstance(kind, Column)}:
-        cells, configuration = shown(cells, declared)
+        cells, configuration = cells_and_columns(cells, declared)
     return st.dataframe(
         cells,
         key=key,

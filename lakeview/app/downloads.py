@@ -1,4 +1,4 @@
-"""Frames that a page shows to files: CSV, JSON and Parquet, made only when somebody asks."""
+"""Frames that a page shows to files: CSV, JSON and Parquet, made only on a click."""
 
 from __future__ import annotations
 

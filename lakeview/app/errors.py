@@ -27,7 +27,7 @@ class _WayOut:
     again: bool = False
 
 
-_SHOWN = "_errors_shown"
+_MESSAGES = "_errors_shown"
 _OTHER_TABLE = {"table": None, "version": None, "base": None, "ref": None}
 _LATEST = {"version": None, "base": None, "ref": None}
 
@@ -47,11 +47,11 @@ _WAYS_OUT: Mapping[type[errors.LakeviewError], _WayOut] = {
 
 def begin() -> None:
     """To be called once a run: its errors are counted from one again."""
-    st.session_state[_SHOWN] = 0
+    st.session_state[_MESSAGES] = 0
 
 
 @contextmanager
-def shown(*, here: str | None = None, caught: list[errors.LakeviewError] | None = None) -> Iterator[None]:
+def messages(*, here: str | None = None, caught: list[errors.LakeviewError] | None = None) -> Iterator[None]:
     """Runs a part of a page: a LakeviewError becomes a message, and what stands after goes on.
 
     `here`: the page it is shown on, which needs no link to itself. `caught` receives the error.
@@ -82,14 +82,14 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
 
 
-def told(text: str, typed: str = "") -> str:
+def public_text(text: str, typed: str = "") -> str:
     """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
     what lies below them as one would type it there. What somebody has typed is left as it is."""
-    for folder, shown in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
+    for folder, messages in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1 and folder not in typed:
-            above = "" if shown == "." else f"{shown}{os.sep}"
+            above = "" if messages == "." else f"{messages}{os.sep}"
             text = re.sub(rf"(?<![\w.-]){re.escape(folder + os.sep)}", above, text)
-            text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w-]|\.\w)", shown, text)
+            text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w-]|\.\w)", messages, text)
     return text
 
 
@@ -101,12 +101,12 @@ def _as_typed(text: str) -> str:
         address = normalise(tables.address(typed), decode=True)
         if len(address) > 1 and not name.startswith(address):
             text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed.strip(), text)
-    return told(text, name)
+    return public_text(text, name)
 
 
 def _try_again() -> None:
     """The button; a page may show several errors, each with its own."""
-    number = st.session_state[_SHOWN] = st.session_state.get(_SHOWN, 0) + 1
+    number = st.session_state[_MESSAGES] = st.session_state.get(_MESSAGES, 0) + 1
     st.button(
         "Try again",
         icon=":material/refresh:",
@@ -117,7 +117,7 @@ def _try_again() -> None:
 
 
 def _look_again() -> None:
-    """Errors are not kept, so the run that follows reads anew; what the store was asked before is asked again too."""
+    """Errors are not kept, so the run that follows reads again; what the store was asked before is asked again too."""
     chosen = selection.remembered()
     if chosen.table is not None:
         with suppress(errors.LakeviewError):  # a name that is none: the run that follows says so

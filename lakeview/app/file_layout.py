@@ -5,16 +5,16 @@ from __future__ import annotations
 from lakeview import views
 from lakeview.app import cache
 from lakeview.app.components import MAX_ROWS
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
 
 
-def file_layout(now: Opened) -> views.files.sizes.FileLayout:
+def file_layout(now: OpenTable) -> views.files.sizes.FileLayout:
     """Sizes, figures and partitions of the files of the version shown."""
     return layout_of(now.address, now.version, now.branch)
 
 
-@kept(32)
+@cached(32)
 def layout_of(address: str, version: int, branch: str | None) -> views.files.sizes.FileLayout:
     """As `file_layout`, by address, version and branch."""
     return views.files.sizes.file_layout(cache.snapshot(address, version, branch).files, MAX_ROWS)

@@ -8,8 +8,8 @@ import polars as pl
 
 from lakeview import views
 from lakeview.app import answers, cache
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
 from lakeview.model.schema import leaf_name
 
 MOST_COLUMNS = 40
@@ -26,13 +26,13 @@ class Loads:
     all_columns: int
 
 
-def loads(now: Opened) -> Loads:
+def loads(now: OpenTable) -> Loads:
     """The loads of every column, compared with each other; of a huge table those of its first columns."""
     leaves, fitting = leaf_columns(now)
     return Loads(_changes(now.address, now.latest, now.ref, fitting), len(fitting), len(leaves))
 
 
-def leaf_columns(now: Opened) -> tuple[list[str], tuple[str, ...]]:
+def leaf_columns(now: OpenTable) -> tuple[list[str], tuple[str, ...]]:
     """All leaf columns that are no partition columns, in the types of the newest version; and as many as are read."""
     newest = now.newest
     files = views.quality.column_loads.files_ever(now.history, newest.num_files)
@@ -41,7 +41,7 @@ def leaf_columns(now: Opened) -> tuple[list[str], tuple[str, ...]]:
     return leaves, tuple(leaves[: min(MOST_COLUMNS, max(1, most))])
 
 
-@kept(16)
+@cached(16)
 def _changes(address: str, latest: int, ref: str | None, names: tuple[str, ...]) -> pl.DataFrame:
     lifetimes = cache.column_lifetimes(address, latest, ref, names)
     return views.quality.column_loads.sudden_changes(

@@ -20,7 +20,7 @@ def memory() -> Memory:
     return Memory()
 
 
-def kept(
+def cached(
     entries: int, seconds: float | None = None, *, address: int = 0
 ) -> Callable[[Callable[_Arguments, _Value]], Callable[_Arguments, _Value]]:
     """Caches the last `entries` values of a function, for `seconds` if given.

@@ -7,7 +7,7 @@ import polars as pl
 from lakeview import views
 from lakeview.app import answers, columns, downloads
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, fold, frame, grid, tile
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 
 _WHY = {
     "first": "the first",
@@ -20,7 +20,7 @@ _WHY = {
 _DEFAULT = {"true": "new files", "false": ""}
 
 
-def branches(now: Opened) -> None:
+def branches(now: OpenTable) -> None:
     """Draws the card of branches and tags, and the log of current versions, if the table has any."""
     refs = answers.branches(now)
     if refs.is_empty():
@@ -74,7 +74,7 @@ def _log_table(log: pl.DataFrame) -> None:
     )
 
 
-def partition_specs(now: Opened) -> None:
+def partition_specs(now: OpenTable) -> None:
     """Draws the card of the table's partition specs, if any of them has fields."""
     specs = now.partition_specs
     if not views.files.manifests.is_partitioned(specs):
@@ -100,7 +100,7 @@ def partition_specs(now: Opened) -> None:
         )
 
 
-def manifests(now: Opened) -> None:
+def manifests(now: OpenTable) -> None:
     """Draws the card of the version's manifests, if it has any."""
     listed = now.manifests
     if listed.is_empty():
@@ -146,7 +146,7 @@ def _manifest_table(manifests: pl.DataFrame) -> None:
     )
 
 
-def delete_files(now: Opened) -> None:
+def delete_files(now: OpenTable) -> None:
     """Draws the card of the version's delete files, if it has any."""
     deletes = now.snapshot.delete_files
     if deletes.is_empty():
@@ -170,7 +170,7 @@ def delete_files(now: Opened) -> None:
         )
 
 
-def sort_orders(now: Opened) -> None:
+def sort_orders(now: OpenTable) -> None:
     """Draws the card of the sort orders that writers are asked to use inside files, if there are any."""
     orders = now.sort_orders
     if orders.is_empty():

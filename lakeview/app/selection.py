@@ -18,7 +18,7 @@ from lakeview.model.errors import InvalidRequestError
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _OWN = (TABLE, VERSION, BASE, REF)
 _REMEMBERED, _CHOSEN = "_selection", "_chosen_selection"
-_SHOWN = 40
+_MOST_SHOWN = 40
 _DIGITS = 24
 
 
@@ -44,7 +44,7 @@ def current() -> Selection:
 
     Raises InvalidRequestError for a version that is no number; the table stays selected.
     """
-    asked = _asked()
+    asked = _parameters()
     if TABLE not in asked:
         return remembered()
     st.session_state[_REMEMBERED] = Selection(asked[TABLE])
@@ -72,7 +72,7 @@ def select(
 def select_text(
     table: str | None, *, version: str | int | None, base: str | int | None, ref: str | None = None
 ) -> None:
-    """Chooses what somebody typed; `current()` of the next run says what is wrong with it, if anything."""
+    """Chooses what was typed; `current()` of the next run says what is wrong with it, if anything."""
     st.session_state.pop(_REMEMBERED, None)
     given = {TABLE: table, VERSION: version, BASE: base, REF: ref}
     _choose({key: str(value) for key, value in given.items() if value is not None})
@@ -82,7 +82,7 @@ def settle(selection: Selection | None = None) -> None:
     """Makes this the selection of the URL and of the session; without one, what was asked for as it was asked."""
     if selection is not None:
         st.session_state[_REMEMBERED] = selection
-    _write((_asked() or remembered().parameters()) if selection is None else selection.parameters())
+    _write((_parameters() or remembered().parameters()) if selection is None else selection.parameters())
     st.session_state.pop(_CHOSEN, None)
 
 
@@ -113,7 +113,7 @@ def link(**changes: object) -> dict[str, str]:
 
 
 def permalink() -> str:
-    """The address of exactly this view: page, selection and whatever else the page keeps in the URL."""
+    """The address of exactly this view: page, selection and what else the page keeps in the URL."""
     said = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
     return f"{st.context.url or ''}?{urlencode(said, quote_via=quote, safe='/:')}"
 
@@ -124,7 +124,7 @@ def hold(key: str, default: str | Sequence[str], options: Collection[str] | None
 
     What the link says is taken where it is one of the options; the default is not written.
     """
-    st.session_state[key] = _held(key, default, options)
+    st.session_state[key] = _value_of(key, default, options)
 
     def write() -> None:
         chosen = st.session_state[key]
@@ -137,7 +137,7 @@ def hold(key: str, default: str | Sequence[str], options: Collection[str] | None
     return write
 
 
-def _held(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
+def _value_of(key: str, default: str | Sequence[str], options: Collection[str] | None) -> str | list[str]:
     known = [said for said in st.query_params.get_all(key) if options is None or said in options]
     if isinstance(default, str):
         return known[-1] if known else default
@@ -148,7 +148,7 @@ def _choose(parameters: Mapping[str, str]) -> None:
     st.session_state[_CHOSEN] = (_of_url(), dict(parameters))
 
 
-def _asked() -> Mapping[str, str]:
+def _parameters() -> Mapping[str, str]:
     """What was chosen since the URL was written, unless the browser has gone elsewhere; else what the URL says."""
     said = _of_url()
     seen, chosen = st.session_state.get(_CHOSEN, (said, said))
@@ -184,7 +184,7 @@ def _version(text: str | None, asks: str) -> int | None:
     elif len(digits) > _DIGITS or not -(1 << 63) <= int(digits) < 1 << 63:
         wrong = "a number that no version has"
     if wrong is not None:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
         fix = "open the latest version, or correct the link"
         raise InvalidRequestError(f"the link {asks} version {shown!r}, {wrong}", fix=fix, place=VERSION)
     return int(digits)

@@ -16,16 +16,16 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table import Table
 
-_OPENED = "_opened"
-_SEEN = "_seen"
+_STATE = "_opened"
+_VISITED = "_seen"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenTable:
     """The table that this run looks at. Reading an attribute may read the log, and raise any LakeviewError.
 
     `name` as links name it; `version` the version shown, `base` the one compared with; `latest` the newest known,
-    `asked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
+    `checked` when the store was last asked for it; `ref` the branch or tag whose line is told, and whose newest version
     `latest` is then; None for the default branch; `anew` how many times another table was found in its place.
     """
 
@@ -34,7 +34,7 @@ class Opened:
     version: int
     base: int | None
     latest: int
-    asked: datetime
+    checked: datetime
     ref: str | None = None
     anew: int = 0
 
@@ -70,7 +70,7 @@ class Opened:
 
     @property
     def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first, of which nobody looks whether they can be read."""
+        """VERSIONS, newest first, without a look whether they can be read."""
         return cache.logged("versions", self.address, self.latest)
 
     @property
@@ -131,12 +131,12 @@ class Opened:
         return cache.statistics(self.address, self.version if version is None else version, tuple(columns))
 
 
-def look_at(name: str, version: int | None = None, base: int | None = None, ref: str | None = None) -> Opened:
+def look_at(name: str, version: int | None = None, base: int | None = None, ref: str | None = None) -> OpenTable:
     """Opens a table by its name, at its latest version, or that of a branch or tag, if none is given."""
     address = tables.address(name)
     latest = cache.latest(address, ref)
     shown = latest.version if version is None else version
-    return Opened(name, address, shown, base, latest.version, latest.asked, ref, latest.anew)
+    return OpenTable(name, address, shown, base, latest.version, latest.checked, ref, latest.anew)
 
 
 def link_to(name: str) -> dict[str, str]:
@@ -149,20 +149,20 @@ def link_to(name: str) -> dict[str, str]:
     return selection.Selection(name, version).parameters()
 
 
-def open_selected(on_wait: Callable[[], object]) -> Opened | None:
+def open_selected(on_wait: Callable[[], object]) -> OpenTable | None:
     """Opens what is asked for and remembers it for the page; None if nothing is selected and nothing is offered.
 
     A selection without a version is moved to the latest one, so that the URL always says what is shown; it is written
     there when that is known, or when it is known that it cannot be opened. `on_wait` is called before a log is read
     that this session has not seen.
     """
-    st.session_state.pop(_OPENED, None)
+    st.session_state.pop(_STATE, None)
     try:
         chosen = selection.current()
         name = chosen.table or tables.default()
         if name is None:
             return None
-        seen: set[str] = st.session_state.setdefault(_SEEN, set())
+        seen: set[str] = st.session_state.setdefault(_VISITED, set())
         if name not in seen:
             on_wait()
         opened = look_at(name, chosen.version, chosen.base, chosen.ref)
@@ -171,7 +171,7 @@ def open_selected(on_wait: Callable[[], object]) -> Opened | None:
         raise
     selection.settle(selection.Selection(name, opened.version, chosen.base, chosen.ref))
     tables.remember(name)
-    st.session_state[_OPENED] = opened
+    st.session_state[_STATE] = opened
     if name not in seen:
         with suppress(LakeviewError):  # the page asks again, and says what is wrong
             opened.check_readable()
@@ -179,7 +179,7 @@ def open_selected(on_wait: Callable[[], object]) -> Opened | None:
     return opened
 
 
-def current() -> Opened:
+def current() -> OpenTable:
     """What `open_selected` opened in this run."""
-    opened: Opened = st.session_state[_OPENED]
+    opened: OpenTable = st.session_state[_STATE]
     return opened

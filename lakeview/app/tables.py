@@ -78,7 +78,7 @@ def address(name: str) -> str:
 
 
 def typed(text: str) -> str:
-    """What somebody typed or pasted as a name: without blanks around it, and without the quotes of a shell's word."""
+    """What was typed or pasted as a name: without blanks around it, and without the quotes of a shell's word."""
     name = text.strip()
     quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`"
     return name[1:-1].strip() if quoted else name

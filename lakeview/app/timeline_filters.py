@@ -14,7 +14,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import answers
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -35,7 +35,7 @@ def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
             MEASURES,
             required=True,
             format_func=str.capitalize,
-            key=held("measure", "rows", MEASURES),
+            key=linked("measure", "rows", MEASURES),
             label_visibility="collapsed",
         )
         lanes = _lanes(timeline)
@@ -110,7 +110,7 @@ def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None
         help="or drag over the first chart",
     ):
         before = st.segmented_control(
-            "Before the last commit", list(answers.SPANS), required=True, key=held("span", "all", answers.SPANS)
+            "Before the last commit", list(answers.SPANS), required=True, key=linked("span", "all", answers.SPANS)
         )
         _slider(limits, chosen or limits, step)
         st.button("Any time", key="any-time", on_click=_forget_range, disabled=chosen is None)
@@ -126,9 +126,9 @@ def _range_of_link(earliest: datetime, latest: datetime) -> tuple[datetime, date
     return begin, max(min(last, latest), begin)
 
 
-def _slider(limits: tuple[datetime, datetime], chosen: tuple[datetime, datetime], step: timedelta) -> None:
+def _slider(limits: tuple[datetime, datetime], span: tuple[datetime, datetime], step: timedelta) -> None:
     earliest, latest = (time.replace(tzinfo=None) for time in limits)
-    st.session_state["range"] = tuple(time.replace(tzinfo=None) for time in chosen)
+    st.session_state["range"] = tuple(time.replace(tzinfo=None) for time in span)
     st.slider(
         "Commits from and to, UTC",
         earliest,

@@ -15,14 +15,14 @@ _PAGE, _SEEN = "_held_on", "_held"
 
 
 def begin(page: str) -> None:
-    """To be called once a run: another page's widgets are others, whatever they are called."""
+    """To be called once a run: another page's widgets are others, even under the same keys."""
     if st.session_state.get(_PAGE) != page:
         for key in st.session_state.get(_SEEN, {}):
             st.session_state.pop(key, None)
         st.session_state[_PAGE], st.session_state[_SEEN] = page, {}
 
 
-def held(
+def linked(
     key: str,
     default: Any = "",
     options: Iterable[Any] | None = None,

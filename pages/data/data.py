@@ -9,20 +9,20 @@ from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.data import changes, panels, profile, sql
 from lakeview.app.query import budget
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 now = session.current()
-preview, query, changed = st.tabs(panels.TABS, key=held("tab", panels.TABS[0], panels.TABS), on_change="rerun")
+preview, query, changed = st.tabs(panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun")
 
 if preview.open:
-    with preview, errors.shown(here="data"), card("Rows", panels.NOTE, key="preview"):
+    with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
         request = panels.request(now)
         allowed = budget.controls()
         if panels.read_button(request, panels.cost(now, request), allowed):
             rows = panels.read_rows(now, request, allowed)
             downloads.offer("rows", rows)
             panels.show_rows(now, rows, request)
-            with errors.shown(here="data"):
+            with errors.messages(here="data"):
                 spread = views.data.distributions.distributions(rows)
                 downloads.offer("distributions", spread)
                 profile.profile_table(
@@ -30,7 +30,7 @@ if preview.open:
                 )
                 profile.distributions(spread)
 
-    with preview, errors.shown(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
+    with preview, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
         shares = now.look.columns().shares
         downloads.offer("null shares", shares)
         if shares["null_share"].is_null().all():
@@ -39,7 +39,7 @@ if preview.open:
             panels.null_table(shares)
 
 if query.open:
-    with query, errors.shown(here="data"), card("SQL", sql.NOTE, key="sql-card"):
+    with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):
         asked = sql.request(now)
         if asked is not None:
             allowed = budget.controls()
@@ -49,7 +49,7 @@ if query.open:
                 sql.show(answer, asked)
 
 if changed.open:
-    with changed, errors.shown(here="data"), card("Changes", changes.NOTE, key="changes"):
+    with changed, errors.messages(here="data"), card("Changes", changes.NOTE, key="changes"):
         span = changes.request(now)
         if span is None:
             nothing("No commit leads to this version.", "Choose another version or another base above.", "timeline")

@@ -8,11 +8,11 @@ from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.loads import loads as loads_of
 from lakeview.app.quality import constraints, panels
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 now = session.current()
 
-with errors.shown(here="quality"):
+with errors.messages(here="quality"):
     loads = loads_of(now)
     if loads.changes.is_empty():
         with card():
@@ -23,7 +23,9 @@ with errors.shown(here="quality"):
             panels.alerts(findings)
         downloads.offer("loads by column", loads.changes)
         column = panels.picked_column(loads, findings, panels.TRENDS_NOTE)
-        each, table, partitions = st.tabs(panels.TABS, key=held("tab", panels.TABS[0], panels.TABS), on_change="rerun")
+        each, table, partitions = st.tabs(
+            panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
+        )
         if each.open:
             with each:
                 panels.load_trends(now, loads, column)

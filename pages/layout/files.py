@@ -35,6 +35,6 @@ else:
     downloads.offer("all files", live)
     layout.detail(now, page)
 
-with errors.shown(here="files"):
+with errors.messages(here="files"):
     metadata_panels.delete_files(now)
     metadata_panels.manifests(now)

@@ -53,5 +53,5 @@ else:
     with card("Partitions", panels.table_note(sizes)):
         panels.size_table(sizes)
 
-with errors.shown(here="partitions"):
+with errors.messages(here="partitions"):
     metadata_panels.partition_specs(now)

@@ -22,7 +22,7 @@ if snapshot.num_files == 0:
 else:
     columns = clustering.clustering(now)
     downloads.offer("columns", columns)
-    with card("What would this filter read?", panels.FILTER_NOTE, key="explain"), errors.shown(here="pruning"):
+    with card("What would this filter read?", panels.FILTER_NOTE, key="explain"), errors.messages(here="pruning"):
         where = panels.typed_filter(now)
         if where:
             try:
@@ -49,7 +49,7 @@ else:
             halves = grid(400)
             with halves, card(stretch=True):
                 clustering.depth_picture(now, column)
-            with halves, card(stretch=True), errors.shown(here="pruning"):
+            with halves, card(stretch=True), errors.messages(here="pruning"):
                 clustering.history(now, column)
     with card("Statistics by column", views.pruning.clustering.coverage_note(columns)):
         clustering.column_table(columns)

@@ -11,7 +11,7 @@ from lakeview.model.errors import LakeviewError
 now = session.current()
 failed: list[LakeviewError] = []
 
-with errors.shown(here="health", caught=failed):
+with errors.messages(here="health", caught=failed):
     found = now.look.retention_simulation()
     with card("Cleanup, simulated", panels.simulator_note(found), key="simulator"):
         if not panels.dated(found):
@@ -29,7 +29,7 @@ with errors.shown(here="health", caught=failed):
 
 # the doctor works on tables that do not open
 with (
-    errors.shown(here="health"),
+    errors.messages(here="health"),
     card(
         "The log doctor",
         "violations of the protocol and oddities in the log, with the section violated",

@@ -6,7 +6,7 @@ from lakeview.app import errors
 from lakeview.app.components import card, nothing
 from lakeview.app.lake import panels
 
-with errors.shown(here="lake"), card("Tables under a root", panels.NOTE, key="lake-card"):
+with errors.messages(here="lake"), card("Tables under a root", panels.NOTE, key="lake-card"):
     root = panels.chosen_root()
     if root is None:
         nothing("No root is named.", "Type a folder or an address above, or build the demo lake.", "start", "Start")

@@ -6,21 +6,21 @@ import streamlit as st
 
 from lakeview.app import errors
 from lakeview.app.sharing import provider, recipient
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 received, shared, read = st.tabs(
-    list(recipient.TABS), key=held("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
+    list(recipient.TABS), key=linked("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
 )
 if received.open:
-    with received, errors.shown(here="sharing"):
+    with received, errors.messages(here="sharing"):
         recipient.browse()
 if shared.open:
-    with shared, errors.shown(here="sharing"):
+    with shared, errors.messages(here="sharing"):
         served = provider.server()
         if served is not None:
             provider.shares(served)
 if read.open:
-    with read, errors.shown(here="sharing"):
+    with read, errors.messages(here="sharing"):
         served = provider.server()
         if served is not None:
             provider.audit(served)

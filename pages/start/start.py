@@ -13,7 +13,7 @@ st.markdown(f"## {panels.SENTENCE}", anchors=False)
 st.markdown(f":gray[{panels.PROMISE}]")
 
 demo = None
-with errors.shown(here="start"):
+with errors.messages(here="start"):
     demo = panels.demo_table()
     if demo is not None:
         line, ribbon = demo.look.timeline(), demo.look.readability()
@@ -24,13 +24,13 @@ with errors.shown(here="start"):
             commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
             stack(pictures, key="opening")
 
-with errors.shown(here="start"):
+with errors.messages(here="start"):
     panels.ways_in()
 
 if demo is not None:
     st.markdown("**Five questions, five minutes** &ensp; :small[:gray[each opens the demo at the answer]]")
-    with errors.shown(here="start"):
+    with errors.messages(here="start"):
         panels.questions(demo)
 
-with errors.shown(here="start"):
+with errors.messages(here="start"):
     panels.recent()

@@ -9,9 +9,9 @@ from lakeview.app.components import card, grid, nothing
 
 now = session.current()
 
-with errors.shown(here="compare"):
+with errors.messages(here="compare"):
     now.check_readable()
-    pair = panels.chosen(now)
+    pair = panels.current_pair(now)
     if pair is None:
         with card():
             panels.offers(now)
@@ -33,16 +33,16 @@ with errors.shown(here="compare"):
         with halves, card("Properties and protocol", panels.settings_note(settings), stretch=True):
             panels.settings_table(settings, pair)
 
-        with halves, card("Files by partition", panels.FILES_NOTE, stretch=True), errors.shown(here="compare"):
+        with halves, card("Files by partition", panels.FILES_NOTE, stretch=True), errors.messages(here="compare"):
             partitions = panels.partitions(now, pair)
             downloads.offer("files by partition", partitions)
             panels.partition_picture(partitions)
-        with halves, card("Statistics shift", panels.SHIFT_NOTE, stretch=True), errors.shown(here="compare"):
+        with halves, card("Statistics shift", panels.SHIFT_NOTE, stretch=True), errors.messages(here="compare"):
             shifts = panels.shifts(now, pair)
             downloads.offer("statistics shift", shifts)
             panels.shift_picture(shifts, pair)
 
-        with card("Rows"), errors.shown(here="compare"):
+        with card("Rows"), errors.messages(here="compare"):
             difference = panels.rows(now, pair, panels.cost(now, pair))
             if difference is not None:
                 downloads.offer("row difference", difference.rows)

@@ -14,7 +14,7 @@ downloads.offer("timeline", timeline)
 
 failed: list[LakeviewError] = []
 
-with errors.shown(here="overview", caught=failed):
+with errors.messages(here="overview", caught=failed):
     findings = now.look.findings()
     with card(views.health.findings.verdict(findings), "from the log alone", key="verdict"):
         finding_lines(findings, here="overview")
@@ -34,7 +34,7 @@ with card(views.overview.span_title(timeline), views.overview.span_note(timeline
 
 if not failed:
     halves = grid(400)
-    with errors.shown(here="overview"):
+    with errors.messages(here="overview"):
         with halves, card("Schema", panels.schema_note(now), stretch=True):
             panels.schema_glance(now)
             link("schema", "All columns, and what changed")

@@ -8,15 +8,15 @@ from lakeview import views
 from lakeview.app import downloads, errors, metadata_panels, session
 from lakeview.app.components import card, nothing
 from lakeview.app.schema import panels
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 TABS = ["Columns", "What changed", "Since when"]
 
 now = session.current()
-columns, difference, history = st.tabs(TABS, key=held("tab", TABS[0], TABS), on_change="rerun")
+columns, difference, history = st.tabs(TABS, key=linked("tab", TABS[0], TABS), on_change="rerun")
 
 if columns.open:
-    with columns, errors.shown(here="schema"):
+    with columns, errors.messages(here="schema"):
         tree = panels.tree(now)
         downloads.offer("columns", tree)
         with card("Columns", panels.tree_note(now, tree)):
@@ -33,7 +33,7 @@ if columns.open:
         metadata_panels.sort_orders(now)
 
 if difference.open:
-    with difference, errors.shown(here="schema"):
+    with difference, errors.messages(here="schema"):
         before, after = panels.compared(now)
         changes = views.schema.breaking.breaking(views.schema.diff.diff_schemas(before.schema, after.schema))
         downloads.offer("changes", changes)
@@ -45,7 +45,7 @@ if difference.open:
                 panels.diff_rules(changes)
 
 if history.open:
-    with history, errors.shown(here="schema"):
+    with history, errors.messages(here="schema"):
         schemas = now.look.schema_versions()
         timeline = now.look.timeline()
         changes = views.schema.column_history.blame(views.schema.column_history.column_history(schemas), timeline)

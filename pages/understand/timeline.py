@@ -8,16 +8,16 @@ from lakeview import charts, views
 from lakeview.app import answers, commits, downloads, errors, metadata_panels, session, timeline_filters
 from lakeview.app.components import card, dark, nothing, side_by_side, stack
 from lakeview.app.timeline import lifetimes
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 now = session.current()
 timeline = now.look.timeline()
 names = commits.tabs(now)
-tabs = dict(zip(names, st.tabs(names, key=held("tab", names[0], names), on_change="rerun"), strict=True))
+tabs = dict(zip(names, st.tabs(names, key=linked("tab", names[0], names), on_change="rerun"), strict=True))
 
 if tabs["Commits"].open:
     with tabs["Commits"]:
-        with errors.shown(here="timeline"):
+        with errors.messages(here="timeline"):
             now.check_readable()
         if timeline.is_empty():
             with card():
@@ -29,7 +29,7 @@ if tabs["Commits"].open:
                 with card():
                     nothing("No commit matches these filters.", "Choose more operations, another writer or more time.")
             else:
-                chosen = commits.chosen(now, shown)
+                chosen = commits.open_commit(now, shown)
                 ribbon = now.look.readability()
                 with card(key="timeline-card"):
                     panels = charts.timeline.timeline_charts(
@@ -58,13 +58,13 @@ if tabs["Commits"].open:
                     commits.commit_table(shown, chosen)
 
 if tabs["Writers"].open:
-    with tabs["Writers"], errors.shown(here="timeline"):
+    with tabs["Writers"], errors.messages(here="timeline"):
         lifetimes.writers(now, timeline)
 
 if tabs["File lifetimes"].open:
-    with tabs["File lifetimes"], errors.shown(here="timeline"):
+    with tabs["File lifetimes"], errors.messages(here="timeline"):
         lifetimes.file_lifetimes(now, timeline)
 
 if commits.BRANCHES in tabs and tabs[commits.BRANCHES].open:
-    with tabs[commits.BRANCHES], errors.shown(here="timeline"):
+    with tabs[commits.BRANCHES], errors.messages(here="timeline"):
         metadata_panels.branches(now)

@@ -67,7 +67,6 @@ def room(path: Path) -> str:
 
 
 LEFT = {
-    "lakeview/app": 106,
     "lakeview/charts": 18,
     "lakeview/delta": 30,
     "lakeview/iceberg": 82,

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app import cache
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 from lakeview.model.errors import StoreUnavailableError
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
@@ -153,7 +153,7 @@ def test_each_of_several_errors_of_a_page_has_its_button(tmp_path: Path, monkeyp
 
     app = open_page("data", tables.good(tmp_path / "own"))
     monkeypatch.setattr(cache, "statistics", silent)
-    monkeypatch.setattr(Opened, "snapshot", property(silent))
+    monkeypatch.setattr(OpenTable, "snapshot", property(silent))
     app.run()
     assert not app.exception
     assert [button.key for button in app.button if button.label == "Try again"][:2] == ["try-again", "try-again-2"]

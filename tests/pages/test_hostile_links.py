@@ -88,10 +88,10 @@ def test_a_page_does_not_tell_where_the_server_runs(
 def test_what_was_typed_is_told_as_it_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = f"{tmp_path}{os.sep}t is no table"
-    assert errors.told(said) == "t is no table"
+    assert errors.public_text(said) == "t is no table"
     beside = f"/srv{tmp_path}/x or {tmp_path}-2 or {tmp_path}.2"
-    assert errors.told(f"{beside} is no table, nor is {tmp_path}.") == f"{beside} is no table, nor is .."
-    assert errors.told(said, f"{tmp_path}{os.sep}t") == said
+    assert errors.public_text(f"{beside} is no table, nor is {tmp_path}.") == f"{beside} is no table, nor is .."
+    assert errors.public_text(said, f"{tmp_path}{os.sep}t") == said
 
 
 def test_a_table_of_the_demo_lake_is_one_of_those_it_holds(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import lakeview as lv
 from lakeview import views
 from lakeview.app import cache
-from lakeview.app.session import Opened, look_at
+from lakeview.app.session import OpenTable, look_at
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import TABLE_PAGES, open_page, text
@@ -171,7 +171,7 @@ def test_a_clean_up_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path
     assert retained == [views.units.format_bytes((tmp_path / "t/data/a").stat().st_size)]  # of main, which is empty now
 
 
-def upkeep_of(now: Opened) -> list[str]:
+def upkeep_of(now: OpenTable) -> list[str]:
     return [f"{f.claim}: {f.evidence}" for f in now.look.findings() if "clean-up" in f.claim]
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from lakeview import app
-from lakeview.app.memo import kept, memory
+from lakeview.app.memo import cached, memory
 from lakeview.model.memory import Memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
@@ -169,7 +169,7 @@ def test_a_value_is_as_large_as_all_that_is_in_it(value: object, thousands: int)
 def test_a_function_remembers_by_its_arguments_until_its_table_is_forgotten() -> None:
     asked: list[tuple[int, str, str | None]] = []
 
-    @kept(2, address=1)
+    @cached(2, address=1)
     def told(version: int, address: str, column: str | None = None) -> Told:
         asked.append((version, address, column))
         return Told(version, FRAME)

@@ -153,9 +153,9 @@ def test_a_table_that_was_made_anew_is_read_anew(growing: Path) -> None:
 
 def test_what_was_read_of_other_tables_stays_when_one_was_made_anew(growing: Path, good: Path) -> None:
     open_page("files", good)
-    held = cache.snapshot(str(good), 6)
+    linked = cache.snapshot(str(good), 6)
     test_a_table_that_was_made_anew_is_read_anew(growing)
-    assert cache.snapshot(str(good), 6) is held
+    assert cache.snapshot(str(good), 6) is linked
 
 
 def test_refresh_without_a_new_commit_says_so(good: Path) -> None:

@@ -10,10 +10,10 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 from lakeview.model.snapshot import Snapshot
 
 FILES_NOTE = "added right, removed left, log scale"
@@ -30,13 +30,13 @@ class Pair:
     after: Snapshot
 
 
-def chosen(now: Opened) -> Pair | None:
+def current_pair(now: OpenTable) -> Pair | None:
     """The base and the version shown; None without a base, and where they are one and the same."""
     base = now.base_snapshot
     return None if base is None or base.version == now.version else Pair(base, now.snapshot)
 
 
-def offers(now: Opened) -> None:
+def offers(now: OpenTable) -> None:
     """Bases worth choosing, to press: a link to the page one is on would not come into the address bar."""
     choices = views.compare.versions.base_choices(now.look.timeline(), now.version)
     if not choices:
@@ -61,7 +61,7 @@ def offers(now: Opened) -> None:
         )
 
 
-def sentence(now: Opened, pair: Pair) -> None:
+def sentence(now: OpenTable, pair: Pair) -> None:
     """One sentence that can be copied into a ticket, and where its figures come from."""
     text = views.compare.versions.sentence(pair.before, pair.after, now.look.timeline())
     st.code(text, language=None, wrap_lines=True)
@@ -122,12 +122,12 @@ def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
     )
 
 
-def partitions(now: Opened, pair: Pair) -> pl.DataFrame:
+def partitions(now: OpenTable, pair: Pair) -> pl.DataFrame:
     """PARTITION_DIFF of the two versions."""
     return _partitions(now.address, pair.before.version, pair.after.version, now.branch)
 
 
-@kept(16)
+@cached(16)
 def _partitions(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
     return views.compare.versions.partition_difference(
         cache.snapshot(address, before), cache.snapshot(address, after, branch)
@@ -147,12 +147,12 @@ def partition_picture(rows: pl.DataFrame) -> None:
         )
 
 
-def shifts(now: Opened, pair: Pair) -> pl.DataFrame:
+def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
     """STATISTICS_SHIFT of the two versions."""
     return _shifts(now.address, pair.before.version, pair.after.version, now.branch)
 
 
-@kept(16)
+@cached(16)
 def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
     sides = [cache.statistics(address, version) for version in (before, after)]
     return views.compare.statistics.statistics_shift(
@@ -188,18 +188,18 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
         )
 
 
-def cost(now: Opened, pair: Pair) -> budget.Cost:
+def cost(now: OpenTable, pair: Pair) -> budget.Cost:
     """What reading the files that only one of the two versions has costs, by the log."""
     plan = _plan(now.address, pair.before.version, pair.after.version)
     return budget.Cost(plan.height, views.sums.total_of(plan["size"]), pair.before.num_files + pair.after.num_files)
 
 
-@kept(16)
+@cached(16)
 def _plan(address: str, base: int, version: int) -> pl.DataFrame:
     return cache.table(address).difference_plan(base, version)
 
 
-def rows(now: Opened, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDifference | None:
+def rows(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDifference | None:
     """The row difference once the reader starts it, in a process of its own that the budget or the reader ends."""
     if cost.files == 0:
         nothing("No row changed.", "Both versions have the same files and deletes.")
@@ -217,13 +217,13 @@ def rows(now: Opened, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDi
     return views.compare.rows.RowDifference(**answer.counts, rows=answer.rows)
 
 
-def rows_table(found: views.compare.rows.RowDifference, pair: Pair) -> None:
+def rows_table(difference: views.compare.rows.RowDifference, pair: Pair) -> None:
     """How many rows came and went, and the first of them."""
     left_out = dict.fromkeys((*pair.before.schema.unreadable, *pair.after.schema.unreadable))
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     st.markdown(
-        f":green[**+{found.gained:,}**] rows, :orange[**\N{MINUS SIGN}{found.lost:,}**] &ensp; "
-        f":small[:gray[exact, of {found.read:,} rows read{without}]]"
+        f":green[**+{difference.gained:,}**] rows, :orange[**\N{MINUS SIGN}{difference.lost:,}**] &ensp; "
+        f":small[:gray[exact, of {difference.read:,} rows read{without}]]"
     )
-    if not found.rows.is_empty():
-        display_rows.table(found.rows, key="row-difference")
+    if not difference.rows.is_empty():
+        display_rows.table(difference.rows, key="row-difference")

@@ -9,11 +9,11 @@ from lakeview import views
 from lakeview.app import cache, columns, display_rows
 from lakeview.app.components import frame
 from lakeview.app.data.panels import LIMITS
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 
 NOTE = "what commits inserted and deleted: files and rows from the log alone, the rows themselves on demand"
 SPANS = {"this commit": 1, "last 5 commits": 5, "last 20 commits": 20, "last 100 commits": 100}
@@ -21,38 +21,38 @@ SINCE_BASE = "since the version compared with"
 _SOURCES = {"feed": "the change feed", "derived": "files and deletion vectors"}
 
 
-def request(now: Opened) -> Request | None:
+def request(now: OpenTable) -> Request | None:
     """Which commits, by the choice in the URL; None where the version has no known commit."""
     spans = [*SPANS, SINCE_BASE] if now.base is not None else list(SPANS)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        span = st.selectbox("Changes of", spans, key=held("commits", spans[0], spans), width=240)
-        limit = st.selectbox("Rows at most", LIMITS, key=held("changes-limit", LIMITS[1], LIMITS), width=110)
+        span = st.selectbox("Changes of", spans, key=linked("commits", spans[0], spans), width=240)
+        limit = st.selectbox("Rows at most", LIMITS, key=linked("changes-limit", LIMITS[1], LIMITS), width=110)
     start = _start(now, span)
     if start is None:
         return None
     return Request(now.address, now.version, int(limit), runner.MEMORY, start=start)
 
 
-def _start(now: Opened, span: str) -> int | None:
+def _start(now: OpenTable, span: str) -> int | None:
     timeline = now.look.timeline()
     if span == SINCE_BASE:
         return None if now.base is None else views.data.changes.first_after(timeline, now.base, now.version)
     return views.data.changes.first_of_last(timeline, now.version, SPANS[span])
 
 
-def plan(now: Opened, wanted: Request) -> pl.DataFrame:
+def plan(now: OpenTable, request: Request) -> pl.DataFrame:
     """CHANGES_PLAN of the requested commits."""
-    return _plan(now.address, wanted.start or 0, wanted.version)
+    return _plan(now.address, request.start or 0, request.version)
 
 
-@kept(16)
+@cached(16)
 def _plan(address: str, start: int, end: int) -> pl.DataFrame:
     return cache.table(address).changes_plan(start, end)
 
 
-def cost(found: pl.DataFrame) -> budget.Cost:
+def cost(plan_rows: pl.DataFrame) -> budget.Cost:
     """What reading the rows of a CHANGES_PLAN costs at most."""
-    return budget.Cost(found.height, views.sums.total_of(found["size"]), found.height)
+    return budget.Cost(plan_rows.height, views.sums.total_of(plan_rows["size"]), plan_rows.height)
 
 
 def costs_table(costs: pl.DataFrame) -> None:
@@ -74,8 +74,8 @@ def costs_table(costs: pl.DataFrame) -> None:
     )
 
 
-def show(rows: pl.DataFrame, wanted: Request) -> None:
+def show(rows: pl.DataFrame, request: Request) -> None:
     """The changed rows, their change, version and timestamp first."""
-    more = "the first" if rows.height == wanted.limit else "all"
+    more = "the first" if rows.height == request.limit else "all"
     st.markdown(f"**Changed rows** &ensp; :small[:gray[{more} {rows.height:,}]]")
     display_rows.table(views.data.changes.for_display(rows), key="changed-rows")

@@ -13,13 +13,13 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import escape, frame, link, nothing
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
 from lakeview.app.query.worker import Request as Query
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, leaf_name
 from lakeview.model.table import as_declared
@@ -39,17 +39,17 @@ class Request:
     limit: int
 
 
-def request(now: Opened) -> Request:
+def request(now: OpenTable) -> Request:
     """The widgets: timestamp, simple filter, SQL, row limit; what is typed is in the URL.
 
     Raises VersionNotFoundError for a moment before the table's first version.
     """
     with st.container(horizontal=True, gap="small"):
         when = st.segmented_control(
-            "Rows of", (VERSION, MOMENT), required=True, key=held("when", VERSION, (VERSION, MOMENT))
+            "Rows of", (VERSION, MOMENT), required=True, key=linked("when", VERSION, (VERSION, MOMENT))
         )
         moment = _moment_input(now) if when == MOMENT else None
-        limit = st.selectbox("Rows at most", LIMITS, key=held("limit", LIMITS[1], LIMITS), width=110)
+        limit = st.selectbox("Rows at most", LIMITS, key=linked("limit", LIMITS[1], LIMITS), width=110)
         simple = _simple_filter(now)
     version = now.version
     if moment is not None:
@@ -58,7 +58,7 @@ def request(now: Opened) -> Request:
         st.markdown(f":small[:gray[{latest} was the latest at {at} UTC]]")
     typed = st.text_input(
         "Where, in SQL",
-        key=held("where"),
+        key=linked("where"),
         placeholder=_example(now),
         help="A condition on the columns. Partition values and statistics decide which files must be read.",
     )
@@ -67,17 +67,17 @@ def request(now: Opened) -> Request:
     return Request(version, where or None, int(limit))
 
 
-def _example(now: Opened) -> str:
+def _example(now: OpenTable) -> str:
     """A condition that this table understands."""
     names = [field.name for field in now.snapshot.schema.fields if field.name.isidentifier()]
     return f"{names[0]} IS NOT NULL" if names else "as after WHERE"
 
 
-def _moment_input(now: Opened) -> datetime | None:
+def _moment_input(now: OpenTable) -> datetime | None:
     committed = now.snapshot.timestamp
     moment: datetime | None = st.datetime_input(
         "Moment, UTC",
-        key=held("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
+        key=linked("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
         format="YYYY-MM-DD",
         step=60,
         width=190,
@@ -86,14 +86,14 @@ def _moment_input(now: Opened) -> datetime | None:
     return None if moment is None else moment.replace(tzinfo=UTC)
 
 
-def _simple_filter(now: Opened) -> str | None:
+def _simple_filter(now: OpenTable) -> str | None:
     """One filter by choosing: a column, a comparison, a value."""
     kinds = {leaf_name(path): field.type for path, field in now.snapshot.schema.leaves()}
     column = st.selectbox(
         "Only where",
         list(kinds),
         index=None,
-        key=held("filter-column", None, kinds),
+        key=linked("filter-column", None, kinds),
         placeholder="no filter",
         width=180,
     )
@@ -102,13 +102,13 @@ def _simple_filter(now: Opened) -> str | None:
     operator = st.selectbox(
         "Comparison",
         views.data.preview.OPERATORS,
-        key=held("filter-operator", views.data.preview.OPERATORS[0], views.data.preview.OPERATORS),
+        key=linked("filter-operator", views.data.preview.OPERATORS[0], views.data.preview.OPERATORS),
         label_visibility="hidden",
         width=130,
     )
     if operator in ("is null", "is not null"):
         return views.data.preview.where_text([views.data.preview.Condition(column, operator)])
-    text = st.text_input("Value", key=held("filter-value"), label_visibility="hidden", placeholder="value", width=180)
+    text = st.text_input("Value", key=linked("filter-value"), label_visibility="hidden", placeholder="value", width=180)
     if not text:
         return None
     kind = kinds[column]
@@ -157,22 +157,22 @@ _CONVERTERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-def cost(now: Opened, wanted: Request) -> Cost:
+def cost(now: OpenTable, request: Request) -> Cost:
     """The most that the request reads, from the log: no data is read."""
-    if wanted.where is None:
-        snapshot = cache.snapshot(now.address, wanted.version)
+    if request.where is None:
+        snapshot = cache.snapshot(now.address, request.version)
         return Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
-    plan = cache.plan(now.address, wanted.version, wanted.where)
+    plan = cache.plan(now.address, request.version, request.where)
     st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
     read = views.pruning.plan.read_cost(plan)
     return Cost(read.files, read.bytes, read.all_files)
 
 
-def read_button(wanted: Request, estimate: Cost, allowed: budget.Budget) -> bool:
+def read_button(request: Request, estimate: Cost, allowed: budget.Budget) -> bool:
     """The button with the estimated cost; True if these rows were requested, now or earlier in this session."""
     if estimate.all_files == 0:
         nothing(
-            f"{views.units.format_version(wanted.version)} holds no rows.",
+            f"{views.units.format_version(request.version)} holds no rows.",
             "Nothing was written yet, or everything was removed.",
             "timeline",
         )
@@ -180,21 +180,21 @@ def read_button(wanted: Request, estimate: Cost, allowed: budget.Budget) -> bool
     if estimate.files == 0:
         nothing("No file can hold such rows.", "Data skipping leaves no file to read.")
         return False
-    if wanted.where is None and estimate.size is not None:  # the first files hold rows enough
+    if request.where is None and estimate.size is not None:  # the first files hold rows enough
         allowed = replace(allowed, size=estimate.size)
-    return budget.button("Read rows", wanted, estimate, allowed, key="read", at_most=wanted.where is None)
+    return budget.button("Read rows", request, estimate, allowed, key="read", at_most=request.where is None)
 
 
-def read_rows(now: Opened, wanted: Request, allowed: budget.Budget) -> pl.DataFrame:
+def read_rows(now: OpenTable, request: Request, allowed: budget.Budget) -> pl.DataFrame:
     """The first rows of the request: those of the first files, or those that match a filter, which may read all
     files."""
-    if wanted.where is None:
+    if request.where is None:
         with st.spinner("Reading rows", show_time=True):
-            return _first_rows(now.address, wanted.version, wanted.limit)
-    return budget.rows(Query(now.address, wanted.version, wanted.limit, runner.MEMORY, where=wanted.where), allowed)
+            return _first_rows(now.address, request.version, request.limit)
+    return budget.rows(Query(now.address, request.version, request.limit, runner.MEMORY, where=request.where), allowed)
 
 
-@kept(8)
+@cached(8)
 def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
     table = cache.table(address)
     scan = table.scan(as_declared(table, version))
@@ -203,22 +203,22 @@ def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
     return scan.head(limit).collect()
 
 
-def show_rows(now: Opened, found: pl.DataFrame, wanted: Request) -> None:
+def show_rows(now: OpenTable, rows: pl.DataFrame, request: Request) -> None:
     """The rows, and which they are."""
-    if found.is_empty():
+    if rows.is_empty():
         st.markdown(":gray[:material/do_not_disturb_on:] **No row matches this filter.**")
         return
-    left_out = cache.snapshot(now.address, wanted.version).schema.unreadable
-    more = f"the first {found.height:,}" if found.height == wanted.limit else f"all {found.height:,}"
-    where = f" where {escape(wanted.where)}" if wanted.where else ""
+    left_out = cache.snapshot(now.address, request.version).schema.unreadable
+    more = f"the first {rows.height:,}" if rows.height == request.limit else f"all {rows.height:,}"
+    where = f" where {escape(request.where)}" if request.where else ""
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     st.markdown(
-        f"**Rows of {views.units.format_version(wanted.version)}** &ensp; :small[:gray[{more}{where}{without}]]"
+        f"**Rows of {views.units.format_version(request.version)}** &ensp; :small[:gray[{more}{where}{without}]]"
     )
-    display_rows.table(found, key="rows")
+    display_rows.table(rows, key="rows")
 
 
-def nulls_note(now: Opened) -> str:
+def nulls_note(now: OpenTable) -> str:
     """Where the shares come from."""
     files = views.units.counted(now.snapshot.num_files, "file")
     return f"{views.units.format_version(now.version)}, from the statistics of its {files}; no data is read"

@@ -10,16 +10,16 @@ import streamlit as st
 from lakeview import charts
 from lakeview.app import columns
 from lakeview.app.components import MAX_ROWS, dark, fold, frame, grid, stack
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 MOST_PICTURES = 24
 
 
-def note(found: pl.DataFrame, limit: int, where: str | None) -> str:
+def note(rows: pl.DataFrame, limit: int, where: str | None) -> str:
     """What the figures of these rows stand for."""
-    if found.height < limit:
+    if rows.height < limit:
         return "of all rows that pass the filter" if where else "of all rows"
-    return f"of the {found.height:,} rows above, which are no random sample of the table"
+    return f"of the {rows.height:,} rows above, which are no random sample of the table"
 
 
 def profile_table(profile: pl.DataFrame, note: str) -> None:
@@ -45,7 +45,7 @@ def distributions(spread: pl.DataFrame) -> None:
     chosen = st.multiselect(
         "Columns",
         names,
-        key=held("columns", [], names, many=True),
+        key=linked("columns", [], names, many=True),
         placeholder=f"the first {MOST_PICTURES:,}" if len(names) > MOST_PICTURES else "all columns",
     )
     parts = [

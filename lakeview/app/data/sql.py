@@ -11,8 +11,8 @@ from lakeview.app.components import escape, nothing
 from lakeview.app.data.panels import LIMITS
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.errors import LakeviewError
 from lakeview.predicates.query import QUERY_TABLE, query
 
@@ -20,23 +20,23 @@ NOTE = "one SELECT over the version shown, in polars' SQL; nothing else is read 
 EXAMPLE = "SELECT *\nFROM t\nLIMIT 100"
 
 
-def names(now: Opened) -> tuple[str, ...]:
+def names(now: OpenTable) -> tuple[str, ...]:
     """What the table is called in a query beside `t`: its own name, the last part of its address."""
     last = now.name.rstrip("/").replace("#", "/").replace("\\", "/").rsplit("/", 1)[-1]
     return tuple(dict.fromkeys(name for name in (now.snapshot.name, last) if name and name != QUERY_TABLE))
 
 
-def request(now: Opened) -> Request | None:
+def request(now: OpenTable) -> Request | None:
     """The query typed, as it would be run; None before there is one.
 
     InvalidRequestError for what is no SELECT over this table.
     """
     called = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
     typed = st.text_area(
-        "SQL", key=held("sql"), height=150, placeholder=EXAMPLE,
+        "SQL", key=linked("sql"), height=150, placeholder=EXAMPLE,
         help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
     )  # fmt: skip
-    limit = st.selectbox("Rows at most", LIMITS, key=held("sql-limit", LIMITS[1], LIMITS), width=110)
+    limit = st.selectbox("Rows at most", LIMITS, key=linked("sql-limit", LIMITS[1], LIMITS), width=110)
     if not typed or not typed.strip():
         nothing("No query is written.", f"Write one above, for example {' '.join(EXAMPLE.split())}.")
         return None
@@ -44,12 +44,12 @@ def request(now: Opened) -> Request | None:
     return Request(now.address, now.version, int(limit), runner.MEMORY, sql=found.text, names=names(now))
 
 
-def cost(now: Opened, wanted: Request) -> budget.Cost:
+def cost(now: OpenTable, request: Request) -> budget.Cost:
     """The most that the query reads: the files left by data skipping, or all where its condition does not support
     it."""
     snapshot = now.snapshot
     everything = budget.Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
-    where = query(wanted.sql or "", wanted.names).where
+    where = query(request.sql or "", request.names).where
     if where is None:
         return everything
     try:
@@ -59,8 +59,8 @@ def cost(now: Opened, wanted: Request) -> budget.Cost:
     return budget.Cost(read.files, read.bytes, snapshot.num_files)
 
 
-def show(found: pl.DataFrame, wanted: Request) -> None:
+def show(rows: pl.DataFrame, request: Request) -> None:
     """The answer, and whether there may be more of it."""
-    more = "the first" if found.height == wanted.limit else "all"
-    st.markdown(f"**Answer** &ensp; :small[:gray[{more} {views.units.counted(found.height, 'row')}]]")
-    display_rows.table(found, key="sql-rows")
+    more = "the first" if rows.height == request.limit else "all"
+    st.markdown(f"**Answer** &ensp; :small[:gray[{more} {views.units.counted(rows.height, 'row')}]]")
+    display_rows.table(rows, key="sql-rows")

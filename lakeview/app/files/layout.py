@@ -10,14 +10,14 @@ from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.components import card, dark, facts, fold, frame, grid, stack
 from lakeview.app.file_layout import file_layout
 from lakeview.app.files import panels
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
 from lakeview.model.table import PhysicalFile
 
 _NONE = "no file"
 
 
-def detail(now: Opened, page: pl.DataFrame) -> None:
+def detail(now: OpenTable, page: pl.DataFrame) -> None:
     """A card with the file that the URL names, and the choice of one of those on the page of the listing."""
     chosen = st.query_params.get(panels.FILE)
     with card(key="file-card"):
@@ -28,13 +28,13 @@ def detail(now: Opened, page: pl.DataFrame) -> None:
                 "That costs one small request, and no row is read.]"
             )
             return
-        with errors.shown(here="files"):
-            _shown(now, _physical(now.address, now.version, chosen))
+        with errors.messages(here="files"):
+            _draw(now, _physical(now.address, now.version, chosen))
 
 
-def _picker(paths: list[str], chosen: str | None, folder: str) -> None:
-    options = [_NONE, *dict.fromkeys([*([] if chosen is None else [chosen]), *paths])]
-    st.session_state["pick_file"] = _NONE if chosen is None else chosen
+def _picker(paths: list[str], current: str | None, folder: str) -> None:
+    options = [_NONE, *dict.fromkeys([*([] if current is None else [current]), *paths])]
+    st.session_state["pick_file"] = _NONE if current is None else current
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**One file** &ensp; :small[:gray[from its footer]]", width="content")
         st.space("stretch")
@@ -53,35 +53,35 @@ def _choose(path: str) -> None:
     panels.choose(None if path == _NONE else path)
 
 
-@kept(32)
+@cached(32)
 def _physical(address: str, version: int, path: str) -> PhysicalFile:
     return cache.table(address).physical(path, version)
 
 
-def _shown(now: Opened, found: PhysicalFile) -> None:
-    chunks = views.files.layout.column_chunks(found)
+def _draw(now: OpenTable, file: PhysicalFile) -> None:
+    chunks = views.files.layout.column_chunks(file)
     downloads.offer("columns of this file", chunks)
-    downloads.offer("column chunks of this file", found.chunks)
+    downloads.offer("column chunks of this file", file.chunks)
     halves = grid(400)
     with halves, st.container():
-        facts(_facts(now, found, chunks))
+        facts(_facts(now, file, chunks))
     with halves, st.container():
         stack(charts.file_layout.column_bars(chunks, dark=dark()), key="column-bytes")
     _columns_table(chunks)
-    _groups(found)
+    _groups(file)
 
 
-def _facts(now: Opened, found: PhysicalFile, chunks: pl.DataFrame) -> dict[str, str | None]:
+def _facts(now: OpenTable, file: PhysicalFile, chunks: pl.DataFrame) -> dict[str, str | None]:
     """The file as a whole, from the log and from its footer."""
     return {
-        "file": found.path,
-        **views.files.layout.logged_facts(now.snapshot, now.lifetimes, found.path),
-        "rows, by its footer": f"{found.records:,}",
-        "row groups": f"{found.row_groups:,}",
-        "footer": views.units.format_bytes(found.footer_size),
+        "file": file.path,
+        **views.files.layout.logged_facts(now.snapshot, now.lifetimes, file.path),
+        "rows, by its footer": f"{file.records:,}",
+        "row groups": f"{file.row_groups:,}",
+        "footer": views.units.format_bytes(file.footer_size),
         "compressed with": views.files.layout.codecs(chunks),
-        "written by": found.created_by,
-        "Parquet version": found.parquet_version,
+        "written by": file.created_by,
+        "Parquet version": file.parquet_version,
     }
 
 
@@ -104,10 +104,10 @@ def _columns_table(chunks: pl.DataFrame) -> None:
     frame(chunks, shown, key="file-columns", unknown="unknown", height=12 * 28)
 
 
-def _groups(found: PhysicalFile) -> None:
+def _groups(file: PhysicalFile) -> None:
     choice = st.session_state.get("statistics-of", panels.NO_COLUMN)
     name = None if choice == panels.NO_COLUMN else str(choice)
-    rows = views.files.layout.row_groups(found, name)
+    rows = views.files.layout.row_groups(file, name)
     shown = {
         "row_group": columns.text("row group", 80),
         "records": columns.number("rows", 90),
@@ -118,5 +118,5 @@ def _groups(found: PhysicalFile) -> None:
     }
     if name is None or rows["min_text"].null_count() == rows.height:
         del shown["min_text"], shown["max_text"]
-    with fold(views.units.counted(rows.height, "row group"), "row-groups", opened=1 < rows.height <= 12):
+    with fold(views.units.counted(rows.height, "row group"), "row-groups", expanded=1 < rows.height <= 12):
         frame(rows, shown, key="file-groups", height=10 * 28)

@@ -11,9 +11,9 @@ from lakeview import views
 from lakeview.app import cache, columns
 from lakeview.app.components import escape, frame, grid, tile
 from lakeview.app.file_layout import layout_of
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.schema import leaf_name
 
 PAGE = 100
@@ -65,10 +65,10 @@ def tiles(facts: views.files.sizes.FileFacts) -> None:
         )
 
 
-def picked_bin(found: views.files.sizes.FileLayout) -> str | None:
+def picked_bin(layout: views.files.sizes.FileLayout) -> str | None:
     """The bin of sizes that the listing is narrowed to: by the widget, the URL, or a click on a bar."""
     picked = st.session_state.get("sizes", st.query_params.get("sizes"))
-    return picked if picked in found.labels else None
+    return picked if picked in layout.labels else None
 
 
 def pick_bin(key: str) -> None:
@@ -79,13 +79,13 @@ def pick_bin(key: str) -> None:
                 st.session_state["sizes"] = row["label"]
 
 
-def listing(now: Opened, found: views.files.sizes.FileLayout) -> pl.DataFrame:
+def listing(now: OpenTable, layout: views.files.sizes.FileLayout) -> pl.DataFrame:
     """Filters, pages and the table of files; returns the rows shown. All of it is kept in the URL."""
-    partitions = list(found.partitions)
+    partitions = list(layout.partitions)
     names = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
     heading = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        partition, label, order, column = _filters(now, partitions, found.labels, names)
+        partition, label, order, column = _filters(now, partitions, layout.labels, names)
     whole = now.address, now.version, now.branch
     count = _filtered(*whole, partition, label).height
     heading.markdown(
@@ -93,9 +93,9 @@ def listing(now: Opened, found: views.files.sizes.FileLayout) -> pl.DataFrame:
         "choose a row to inspect the file]]"
     )
     pages = max(1, -(-count // PAGE))
-    number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
+    number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     rows = _page(*whole, now.latest, now.ref, partition, label, order, column, min(number, pages))
-    _table(rows, column, found)
+    _table(rows, column, layout)
     return rows
 
 
@@ -105,7 +105,7 @@ def _filtered(address: str, version: int, branch: str | None, partition: str | N
     return views.files.sizes.files_of(live, layout_of(address, version, branch).bins, partition, label)
 
 
-@kept(64)
+@cached(64)
 def _page(
     address: str,
     version: int,
@@ -132,7 +132,7 @@ def _page(
 
 
 def _filters(
-    now: Opened, partitions: list[str], labels: list[str], names: list[str]
+    now: OpenTable, partitions: list[str], labels: list[str], names: list[str]
 ) -> tuple[str | None, str | None, str, str | None]:
     """Partition, bin of sizes, order, and the column whose range is shown."""
     partition = None
@@ -140,7 +140,7 @@ def _filters(
         picked = st.selectbox(
             "Partition",
             [ALL_PARTITIONS, *partitions],
-            key=held("partition", ALL_PARTITIONS, [ALL_PARTITIONS, *partitions]),
+            key=linked("partition", ALL_PARTITIONS, [ALL_PARTITIONS, *partitions]),
             label_visibility="collapsed",
             width=170,
         )
@@ -148,20 +148,20 @@ def _filters(
     label = st.selectbox(
         "Sizes",
         [ALL_SIZES, *labels],
-        key=held("sizes", ALL_SIZES, [ALL_SIZES, *labels]),
+        key=linked("sizes", ALL_SIZES, [ALL_SIZES, *labels]),
         label_visibility="collapsed",
         width=140,
         help="A click on a bar of the chart chooses its sizes.",
     )
     order = st.selectbox(
-        "Order", list(SORTS), key=held("order", next(iter(SORTS)), SORTS), label_visibility="collapsed", width=150
+        "Order", list(SORTS), key=linked("order", next(iter(SORTS)), SORTS), label_visibility="collapsed", width=150
     )
     choices = [NO_COLUMN, *names]
     column = st.selectbox(
         "Statistics of",
         choices,
         format_func=lambda name: "no statistics" if name == NO_COLUMN else f"range of {name}",
-        key=held("statistics-of", choices[_default_column(now, names)], choices),
+        key=linked("statistics-of", choices[_default_column(now, names)], choices),
         label_visibility="collapsed",
         width=190,
         help="Shows this column's min, max and nulls in each file.",
@@ -169,10 +169,10 @@ def _filters(
     return partition, None if label == ALL_SIZES else label, order, None if column == NO_COLUMN else column
 
 
-def _table(rows: pl.DataFrame, name: str | None, found: views.files.sizes.FileLayout) -> None:
-    below = f"below {escape(found.folder)}" if found.folder else None
+def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileLayout) -> None:
+    below = f"below {escape(layout.folder)}" if layout.folder else None
     shown = {
-        "file": columns.path("file", 300, found.folder, of="path", help=below),
+        "file": columns.path("file", 300, layout.folder, of="path", help=below),
         "partition": columns.text("partition", _wide_enough(rows["partition_text"]), of="partition_text"),
         "size": columns.size("size", 80),
         "rows": columns.number("rows", 70, of="records"),
@@ -182,7 +182,7 @@ def _table(rows: pl.DataFrame, name: str | None, found: views.files.sizes.FileLa
         "nulls": columns.number("nulls", 54, of="null_count"),
         "added": columns.version("added by", null="unknown"),
     }
-    hidden = ([] if found.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
+    hidden = ([] if layout.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
     frame(
         rows,
         {name: kind for name, kind in shown.items() if name not in hidden},
@@ -213,7 +213,7 @@ def choose(path: str | None) -> None:
         del st.query_params[FILE]
 
 
-def _default_column(now: Opened, names: list[str]) -> int:
+def _default_column(now: OpenTable, names: list[str]) -> int:
     """The first column that is no partition column: those have no statistics. None of very many files: their statistics
     are read on demand."""
     if not now.look.is_small:

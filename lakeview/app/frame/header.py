@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import answers, cache, code_samples, downloads, errors, selection, tables
 from lakeview.app.components import escape
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
 
 NO_COMPARISON = "none"
@@ -42,26 +42,26 @@ def _pick_table() -> None:
     selection.select(chosen if known else tables.typed(chosen))
 
 
-def version_pickers(opened: Opened) -> None:
+def version_pickers(now: OpenTable) -> None:
     """Chooses the version shown and the one it is compared with; what is not listed can be typed. Where the table has
     more than its default branch, the branch or tag before them."""
-    _ref_picker(opened)
-    committed = _moments(opened)
-    st.session_state["pick_version"] = str(opened.version)
+    _ref_picker(now)
+    committed = _moments(now)
+    st.session_state["pick_version"] = str(now.version)
     st.selectbox(
         "Version",
-        _choices(committed, opened.version),
-        format_func=lambda text: _version_label(text, opened.latest, committed),
+        _choices(committed, now.version),
+        format_func=lambda text: _version_label(text, now.latest, committed),
         key="pick_version",
         label_visibility="collapsed",
         accept_new_options=True,
         on_change=lambda: _pick("pick_version"),
         width=166,
     )
-    st.session_state["pick_base"] = NO_COMPARISON if opened.base is None else str(opened.base)
+    st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
     st.selectbox(
         "Compare with",
-        [NO_COMPARISON, *_choices(committed, opened.base)],
+        [NO_COMPARISON, *_choices(committed, now.base)],
         format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs {_label(text)}",
         key="pick_base",
         label_visibility="collapsed",
@@ -71,13 +71,13 @@ def version_pickers(opened: Opened) -> None:
     )
 
 
-def _ref_picker(opened: Opened) -> None:
-    refs = opened.refs
+def _ref_picker(now: OpenTable) -> None:
+    refs = now.refs
     if refs.height < 2:  # the default branch alone is no choice
         return
     kinds = dict(refs.select("name", "kind").iter_rows())
     default = refs["name"][0]
-    st.session_state["pick_ref"] = opened.ref or default
+    st.session_state["pick_ref"] = now.ref or default
     st.selectbox(
         "Branch or tag",
         list(kinds),
@@ -94,22 +94,22 @@ def _pick_ref(name: str, default: str) -> None:
     selection.select_ref(None if name == default else name)
 
 
-def facts(opened: Opened) -> None:
+def facts(now: OpenTable) -> None:
     """The format with its protocol, and how old this reading of the log is."""
-    label = opened.table.format.capitalize()
+    label = now.table.format.capitalize()
     try:
-        label = f"{label} · {opened.snapshot.protocol.label}"
+        label = f"{label} · {now.snapshot.protocol.label}"
     except LakeviewError:  # the page itself says why; the format is known all the same
         label = f"{label} · cannot be read"
     st.badge(label, color="gray")
     st.markdown(
-        f":small[:gray[read {views.units.format_age(cache.now() - opened.asked)} ago]]",
+        f":small[:gray[read {views.units.format_age(cache.now() - now.checked)} ago]]",
         help="When the store was last asked for new commits. It is asked again after 30 s, or by the refresh button.",
         width="content",
     )
 
 
-def actions(opened: Opened, page: str) -> None:
+def actions(now: OpenTable, page: str) -> None:
     """Refresh, link and code; the download belongs to the page and comes after it."""
     st.button(
         "",
@@ -117,15 +117,15 @@ def actions(opened: Opened, page: str) -> None:
         type="tertiary",
         key="refresh",
         help="Refresh: look for new commits",
-        on_click=lambda: refresh(opened),
+        on_click=lambda: refresh(now),
     )
     if st.button("", icon=":material/link:", type="tertiary", key="share", help="Link to exactly this view"):
         _share()
     if st.button("", icon=":material/code:", type="tertiary", key="code", help="Code that shows the same"):
-        _show_code(_view(opened, page), code_samples.metadata_file(opened.table))
+        _show_code(_view(now, page), code_samples.metadata_file(now.table))
 
 
-def download(opened: Opened) -> None:
+def download(now: OpenTable) -> None:
     """Downloads what the page offered; disabled where it offered nothing."""
     offered = downloads.offered()
     pressed = st.button(
@@ -137,58 +137,58 @@ def download(opened: Opened) -> None:
         disabled=not offered,
     )
     if pressed:
-        downloads.dialog(f"{opened.name.rstrip('/').rpartition('/')[2]}-v{opened.version}", offered)
+        downloads.dialog(f"{now.name.rstrip('/').rpartition('/')[2]}-v{now.version}", offered)
 
 
-def refresh(opened: Opened) -> None:
+def refresh(now: OpenTable) -> None:
     """Asks the store for new commits. Who looked at the latest version moves on; who looked at an older one stays."""
-    cache.latest.clear(opened.address, opened.ref)
+    cache.latest.clear(now.address, now.ref)
     try:
-        found = cache.latest(opened.address, opened.ref)
+        found = cache.latest(now.address, now.ref)
         newest = found.version
-        anew = found.anew != opened.anew or cache.made_anew(opened.address) or not _knows(opened, opened.latest)
+        anew = found.anew != now.anew or cache.made_anew(now.address) or not _knows(now, now.latest)
     except LakeviewError as error:  # the page reads all of it again, and says what it needs of it
-        cache.forget(opened.address)
-        where = f" {escape(errors.told(error.place))}" if error.place else ""
-        st.toast(f"**{escape(errors.told(error.message))}**{where}", icon=":material/error:")
+        cache.forget(now.address)
+        where = f" {escape(errors.public_text(error.place))}" if error.place else ""
+        st.toast(f"**{escape(errors.public_text(error.message))}**{where}", icon=":material/error:")
         return
     if anew:
-        cache.forget(opened.address)
-        _noticed().pop((opened.address, opened.ref), None)
+        cache.forget(now.address)
+        _noticed().pop((now.address, now.ref), None)
         selection.select_version(None)
         _made_anew()
-    elif newest == opened.latest:
+    elif newest == now.latest:
         st.toast(f"**{views.units.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
-        _noticed()[opened.address, opened.ref] = newest, found.anew
-        if opened.version == opened.latest:
+        _noticed()[now.address, now.ref] = newest, found.anew
+        if now.version == now.latest:
             selection.select_version(newest)
-            st.toast(f"**{views.units.format_version(newest)} is here.** {_who(opened)}", icon=":material/fiber_new:")
+            st.toast(f"**{views.units.format_version(newest)} is here.** {_who(now)}", icon=":material/fiber_new:")
         else:
-            _announce(opened, newest)
+            _announce(now, newest)
 
 
-def notice(opened: Opened) -> None:
+def notice(now: OpenTable) -> None:
     """A toast, once, when a newer version has appeared, or another table in its place."""
-    noticed, line, now = _noticed(), (opened.address, opened.ref), (opened.latest, opened.anew)
-    latest, anew = noticed.setdefault(line, now)
-    noticed[line] = now
-    if anew != opened.anew or not (latest == opened.latest or _knows(opened, latest)):
+    noticed, line, state = _noticed(), (now.address, now.ref), (now.latest, now.anew)
+    latest, anew = noticed.setdefault(line, state)
+    noticed[line] = state
+    if anew != now.anew or not (latest == now.latest or _knows(now, latest)):
         _made_anew()
-    elif latest != opened.latest:
-        _announce(opened, opened.latest)
+    elif latest != now.latest:
+        _announce(now, now.latest)
 
 
-def old_version(opened: Opened) -> None:
+def old_version(now: OpenTable) -> None:
     """Says that this is not the latest version, with the way back."""
-    if opened.version == opened.latest:
+    if now.version == now.latest:
         return
-    behind = _behind(opened)
+    behind = _behind(now)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        shown = f"**You are looking at {views.units.format_version(opened.version)}**, {behind}."
+        shown = f"**You are looking at {views.units.format_version(now.version)}**, {behind}."
         st.markdown(f":orange[:material/history:] &ensp; {shown}", width="content")
         st.button(
-            f"Go to {views.units.format_version(opened.latest)}",
+            f"Go to {views.units.format_version(now.latest)}",
             icon=":material/last_page:",
             type="tertiary",
             key="go-latest",
@@ -196,18 +196,18 @@ def old_version(opened: Opened) -> None:
         )
 
 
-def _behind(opened: Opened) -> str:
-    beside = answers.aside(opened)
+def _behind(now: OpenTable) -> str:
+    beside = answers.place_off_the_line(now)
     if beside is not None:
         return escape(beside)
-    newest_first = _moments(opened)
-    number = list(newest_first).index(str(opened.version)) if str(opened.version) in newest_first else None
+    newest_first = _moments(now)
+    number = list(newest_first).index(str(now.version)) if str(now.version) in newest_first else None
     return "not the latest" if number is None else f"{views.units.counted(number, 'version')} behind the latest"
 
 
-def _knows(opened: Opened, version: int) -> bool:
+def _knows(now: OpenTable, version: int) -> bool:
     try:  # one that was never written to is at a version that it does not list
-        return version == opened.table.latest_version or version in opened.versions["version"]
+        return version == now.table.latest_version or version in now.versions["version"]
     except LakeviewError:  # a log that cannot be listed tells of none; the page says why
         return True
 
@@ -216,18 +216,18 @@ def _made_anew() -> None:
     st.toast("**This table was recreated.** It is read again.", icon=":material/restart_alt:")
 
 
-def _announce(opened: Opened, newest: int) -> None:
-    who = _who(opened)
+def _announce(now: OpenTable, newest: int) -> None:
+    who = _who(now)
     st.toast(
         f"**{views.units.format_version(newest)} is here.** {who}"
-        f"The page stays on {views.units.format_version(opened.version)} until you move.",
+        f"The page stays on {views.units.format_version(now.version)} until you move.",
         icon=":material/fiber_new:",
     )
 
 
-def _who(opened: Opened) -> str:
+def _who(now: OpenTable) -> str:
     try:
-        row = opened.table.history(1).row(0, named=True)
+        row = now.table.history(1).row(0, named=True)
     except (LakeviewError, pl.exceptions.OutOfBoundsError):
         return ""
     writer = row["user"] or row["engine"]
@@ -240,9 +240,9 @@ def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
     return noticed
 
 
-def _moments(opened: Opened) -> dict[str, str]:
+def _moments(now: OpenTable) -> dict[str, str]:
     try:
-        frame = opened.versions.head(_MAX_CHOICES)
+        frame = now.versions.head(_MAX_CHOICES)
     except LakeviewError:  # a log that cannot be listed has no choices; the page says why
         return {}
     return {
@@ -251,8 +251,8 @@ def _moments(opened: Opened) -> dict[str, str]:
     }
 
 
-def _choices(committed: dict[str, str], chosen: int | None) -> list[str]:
-    missing = [str(chosen)] if chosen is not None and str(chosen) not in committed else []
+def _choices(committed: dict[str, str], current: int | None) -> list[str]:
+    missing = [str(current)] if current is not None and str(current) not in committed else []
     return missing + list(committed)
 
 
@@ -277,14 +277,14 @@ def _pick(key: str) -> None:
         selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
 
 
-def _view(opened: Opened, page: str) -> code_samples.View:
+def _view(now: OpenTable, page: str) -> code_samples.View:
     typed = st.session_state
     return code_samples.View(
         page=page,
-        table_format=opened.table.format,
-        address=opened.address,
-        version=opened.version,
-        base=opened.base,
+        table_format=now.table.format,
+        address=now.address,
+        version=now.version,
+        base=now.base,
         where=typed.get("where") or None,
         limit=int(typed.get("limit") or code_samples.ROWS),
     )

@@ -14,13 +14,13 @@ from lakeview.app.frame import header, sidebar
 from lakeview.app.frame.logo import icon_svg, logo_svg
 from lakeview.app.loads import loads
 from lakeview.app.pages import PAGES
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
 
 SIDEBAR_WIDTH = 212
 
 
-_FIRST: Mapping[str, Callable[[Opened], object]] = {
+_FIRST: Mapping[str, Callable[[OpenTable], object]] = {
     **dict.fromkeys(("overview", "timeline", "health"), lambda now: now.look.readability()),
     **dict.fromkeys(("schema", "pruning", "data"), lambda now: now.look.columns()),
     "quality": loads,
@@ -57,12 +57,12 @@ def run() -> None:
         return
     if not PAGES[name].default:
         title(name)
-    with errors.shown(here=name):
+    with errors.messages(here=name):
         page.run()
 
 
 def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
-    found: session.Opened | None = None
+    found: session.OpenTable | None = None
     failed: list[LakeviewError] = []
     slot = None
     with st.container(gap="xxsmall"):
@@ -71,7 +71,7 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
     with body:
         title(name)
         waiting = st.empty()
-        with errors.shown(here=name, caught=failed):
+        with errors.messages(here=name, caught=failed):
             found = session.open_selected(lambda: waiting.skeleton(height=240))
             if found is not None and name in _FIRST and "tab" not in st.query_params:
                 with suppress(LakeviewError):  # the page asks again, and says what is
@@ -98,7 +98,7 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
         # browser forgets that a widget which moved writes the link
         with st.container():
             header.old_version(found)
-        with st.container(gap="small"), errors.shown(here=name):
+        with st.container(gap="small"), errors.messages(here=name):
             page.run()
     if slot is not None:
         with slot:

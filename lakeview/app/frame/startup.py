@@ -28,6 +28,6 @@ def expect() -> None:
 
 
 def _load_ahead() -> None:
-    """Modules are loaded while nobody waits; a visit that comes before that waits for what it needs."""
+    """Modules are loaded before the first visit; a visit that comes before that waits for what it needs."""
     for name in _AHEAD:
         import_module(name)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app.components import escape, fold, nothing, words
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 
 _HIGHEST = 640
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -30,7 +30,7 @@ def note() -> str:
     return f"rules of {day}, each with its source, or tested with that release; what they do not cover is unknown"
 
 
-def matrix(now: Opened) -> pl.DataFrame:
+def matrix(now: OpenTable) -> pl.DataFrame:
     """One row an engine, with the feature to blame and the commit that enabled it; then the features that the version
     requires, and the recipients that could read it if shared. Returns COMPATIBILITY of the engines."""
     needed = now.look.requirements()
@@ -75,7 +75,7 @@ def _with_whole_days(text: str | None) -> str:
     return _DAY.sub(lambda day: day.group().replace("-", "\N{NON-BREAKING HYPHEN}"), text or "")
 
 
-def _required(words: str, needed: pl.DataFrame) -> None:
+def _required(words: str, needs: pl.DataFrame) -> None:
     """The required features, each with the commit that enabled it."""
-    features = ", ".join(views.engines.compatibility.required_features(needed)) or "nothing beyond the first protocol"
+    features = ", ".join(views.engines.compatibility.required_features(needs)) or "nothing beyond the first protocol"
     st.markdown(f":small[:gray[{words}: {escape(features)}.]]")

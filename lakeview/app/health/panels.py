@@ -12,8 +12,8 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, commits
 from lakeview.app.components import dark, escape, finding_lines, frame, grid, nothing, stack, tile
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding, Severity
 
 KEEP, DOCTOR = "keep", "doctor"
@@ -30,28 +30,27 @@ _STATES = {
 }
 
 
-def simulator_note(found: views.retention.simulation.Retention) -> str:
+def simulator_note(retention: views.retention.simulation.Retention) -> str:
     """What the simulation goes by."""
-    said = "as the table says" if found.policy.declared else "the engines' default"
-    return (
-        f"{found.what} are retained for {views.units.format_age(found.policy.keep)}, {said} · nothing is deleted here"
-    )
+    said = "as the table says" if retention.policy.declared else "the engines' default"
+    age = views.units.format_age(retention.policy.keep)
+    return f"{retention.what} are retained for {age}, {said} · nothing is deleted here"
 
 
-def dated(found: views.retention.simulation.Retention) -> bool:
+def dated(retention: views.retention.simulation.Retention) -> bool:
     """Whether any version says when it was made: those of a shared table do not."""
-    return not found.undated and not found.versions.is_empty()
+    return not retention.undated and not retention.versions.is_empty()
 
 
-def simulator(now: Opened, found: views.retention.simulation.Retention) -> None:
-    """The slider, what a clean-up would take, two curves, the ribbon and the command."""
-    curve = views.retention.simulation.retention_curve(found)
-    longest = _longest(found)
+def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -> None:
+    """The slider, what VACUUM would take, two curves, the ribbon and the command."""
+    curve = views.retention.simulation.retention_curve(retention)
+    longest = _longest(retention)
     with grid(290):
         with st.container(gap="small"):
-            keep = _slider(found, longest)
-            done = views.retention.simulation.simulate(found, keep)
-            _figures(found, done)
+            keep = _slider(retention, longest)
+            done = views.retention.simulation.simulate(retention, keep)
+            _figures(retention, done)
         for position, chart in enumerate(
             charts.retention.retention_curves(curve, keep / DAY, longest=float(longest), dark=dark())
         ):
@@ -59,34 +58,36 @@ def simulator(now: Opened, found: views.retention.simulation.Retention) -> None:
                 stack([chart], key=f"curve-{position}")
     commits.ribbon_key(views.timeline.readability.readability_runs(done.ribbon))
     stack([charts.ribbon.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon")
-    run = views.retention.remedies.clean_up_command(now.snapshot, found.policy, done.keep, cache.now())
+    run = views.retention.remedies.clean_up_command(now.snapshot, retention.policy, done.keep, cache.now())
     if run is not None:
         st.code(run, language="sql", wrap_lines=True)
-        if (warning := views.retention.remedies.clean_up_warning(now.snapshot, found.policy, done.keep)) is not None:
+        if (
+            warning := views.retention.remedies.clean_up_warning(now.snapshot, retention.policy, done.keep)
+        ) is not None:
             st.markdown(f":small[:orange[{escape(warning)}]]")
-    if found.bound is not None:
-        st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(found.bound)}.]]")
+    if retention.bound is not None:
+        st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(retention.bound)}.]]")
 
 
-def _slider(found: views.retention.simulation.Retention, longest: int) -> timedelta:
+def _slider(retention: views.retention.simulation.Retention, longest: int) -> timedelta:
     """The retention to try: in days, and where the table's own is none of whole days, in steps of which it is one."""
-    word = "removed files" if found.policy.rule == "removed files" else "versions"
+    word = "removed files" if retention.policy.rule == "removed files" else "versions"
     help_ = "Cleanup retains what is younger than this; at first, the table's own retention."
-    own = min(found.policy.keep, longest * DAY)
+    own = min(retention.policy.keep, longest * DAY)
     if not own % DAY:
         days = st.slider(
-            f"Keep {word} for, days", 0, longest, key=held(KEEP, own // DAY, range(longest + 1)), help=help_
+            f"Keep {word} for, days", 0, longest, key=linked(KEEP, own // DAY, range(longest + 1)), help=help_
         )
         return int(days) * DAY
     ages = {age for age in (*(n * DAY for n in range(longest + 1)), *_HOURS) if age != own}
     steps = {views.units.format_age(age): age for age in ages} | {views.units.format_age(own): own}
     labels = sorted(steps, key=steps.__getitem__)
     return steps[
-        st.select_slider(f"Keep {word} for", labels, key=held(KEEP, views.units.format_age(own), labels), help=help_)
+        st.select_slider(f"Keep {word} for", labels, key=linked(KEEP, views.units.format_age(own), labels), help=help_)
     ]
 
 
-def _figures(found: views.retention.simulation.Retention, done: views.retention.simulation.Simulation) -> None:
+def _figures(retention: views.retention.simulation.Retention, done: views.retention.simulation.Simulation) -> None:
     freed = f"\N{GREATER-THAN OR EQUAL TO} {views.units.format_bytes(done.bytes)}"
     with grid(90, 3):
         st.metric(
@@ -99,7 +100,7 @@ def _figures(found: views.retention.simulation.Retention, done: views.retention.
         st.metric(
             "Files",
             views.units.UNKNOWN if done.is_unknown else f"{done.files:,}",
-            f"of {views.units.counted(found.files.height, 'old file')}",
+            f"of {views.units.counted(retention.files.height, 'old file')}",
             delta_color="gray",
             delta_arrow="off",
         )
@@ -112,30 +113,30 @@ def _figures(found: views.retention.simulation.Retention, done: views.retention.
         )
 
 
-def _longest(found: views.retention.simulation.Retention) -> int:
+def _longest(retention: views.retention.simulation.Retention) -> int:
     """Where the slider ends: past the last step, and past twice what the table keeps."""
-    curve = views.retention.simulation.retention_curve(found)
+    curve = views.retention.simulation.retention_curve(retention)
     last = curve["days"].max()
     steps = math.ceil(last * 1.15) if isinstance(last, float) and last <= LONGEST_DAYS else 0
-    return min(max(steps, 2 * (found.policy.keep // DAY), 14), LONGEST_DAYS)
+    return min(max(steps, 2 * (retention.policy.keep // DAY), 14), LONGEST_DAYS)
 
 
-def findings_note(found: Sequence[Finding]) -> str:
+def findings_note(every: Sequence[Finding]) -> str:
     """How many of each kind: `1 broken, 2 need attention, 9 pass`."""
-    counts = {s: sum(f.severity is s for f in found) for s in Severity}
+    counts = {s: sum(f.severity is s for f in every) for s in Severity}
     words = {Severity.BROKEN: "broken", Severity.ATTENTION: "to look at", Severity.NOTE: "noted", Severity.PASS: "pass"}
     return ", ".join(f"{counts[s]:,} {word}" for s, word in words.items() if counts[s]) or "nothing judged"
 
 
-def findings(found: Sequence[Finding]) -> None:
+def findings(every: Sequence[Finding]) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
     passes, as a table."""
-    for finding in [f for f in found if f.severity is not Severity.PASS][:_MAX_TOLD]:
+    for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
         with st.container(gap="xsmall"):
             finding_lines([finding], here="health", below=_reasons)
             if finding.command is not None:
                 st.code(finding.command, language="sql", wrap_lines=True)
-    passing = [f for f in found if f.severity is Severity.PASS]
+    passing = [f for f in every if f.severity is Severity.PASS]
     if passing:
         findings_table(passing, ("finding", "evidence", "limit"), key="findings-table")
 
@@ -146,17 +147,17 @@ def _reasons(finding: Finding) -> str:
     return f":small[:gray[{words}]]" if words else ""
 
 
-def findings_table(found: Sequence[Finding], columns: Sequence[str], *, key: str) -> None:
+def findings_table(every: Sequence[Finding], columns: Sequence[str], *, key: str) -> None:
     """One row a finding: its state and the columns asked for."""
     rows = pl.DataFrame(
         {
-            "state": [_STATES[f.severity] for f in found],
-            "finding": [f.claim for f in found],
-            "evidence": [f.evidence for f in found],
-            "limit": [f.threshold for f in found],
-            "rule": [f.rule for f in found],
-            "where": [f.place for f in found],
-            "remedy": [f.remedy for f in found],
+            "state": [_STATES[f.severity] for f in every],
+            "finding": [f.claim for f in every],
+            "evidence": [f.evidence for f in every],
+            "limit": [f.threshold for f in every],
+            "rule": [f.rule for f in every],
+            "where": [f.place for f in every],
+            "remedy": [f.remedy for f in every],
         },
         schema_overrides=dict.fromkeys(("limit", "rule", "where", "remedy"), pl.String()),
     )
@@ -167,18 +168,18 @@ def findings_table(found: Sequence[Finding], columns: Sequence[str], *, key: str
     frame(rows, shown, key=key, height=12 * 28, unknown="")
 
 
-def history_note(found: views.retention.simulation.Retention) -> str:
+def history_note(retention: views.retention.simulation.Retention) -> str:
     """What the past costs beside the present."""
-    if found.undated:
+    if retention.undated:
         return "unknown"
-    retained, live = views.units.format_bytes(found.retained_bytes), views.units.format_bytes(found.live_bytes)
+    retained, live = views.units.format_bytes(retention.retained_bytes), views.units.format_bytes(retention.live_bytes)
     return f"{retained} only for old versions, {live} live"
 
 
-def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+def history_cost(retention: views.retention.simulation.Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """Who left the bytes behind, and how often a byte was written; returns HISTORY_COST."""
-    cost = views.retention.cost.history_cost(found, timeline)
-    if found.undated:
+    cost = views.retention.cost.history_cost(retention, timeline)
+    if retention.undated:
         nothing(
             "The cost of history is unknown.", "The provider of the share does not publish the timestamps of versions."
         )
@@ -199,8 +200,8 @@ def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataF
         )
         tile(
             "Kept for old versions",
-            views.units.format_bytes(found.retained_bytes),
-            views.units.counted(found.files.height, "file"),
+            views.units.format_bytes(retention.retained_bytes),
+            views.units.counted(retention.files.height, "file"),
             help="Files that are no longer live and that a readable version needs.",
         )
     if cost.is_empty():
@@ -210,7 +211,7 @@ def history_cost(found: views.retention.simulation.Retention, timeline: pl.DataF
     return cost
 
 
-def doctor(now: Opened) -> list[Finding] | None:
+def doctor(now: OpenTable) -> list[Finding] | None:
     """The log doctor, asked by a button that carries its price; its answer stays while the link says so."""
     log = now.look.frames.of_log("log files")
     size = None if log.is_empty() else int(log["size"].sum())

@@ -17,7 +17,7 @@ from lakeview import charts, views
 from lakeview.app import cache, downloads, errors, selection, tables
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, link, nothing, stack
 from lakeview.app.pages import PAGES
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
 
@@ -92,7 +92,9 @@ def read(entry: views.lake.LakeEntry, now: datetime) -> views.lake.LakeEntry:
         return views.lake.lake_entry(entry, look.lake_evidence(), now)
     except LakeviewError as error:
         failed = views.lake.lake_failure(entry, error)
-        return replace(failed, verdict=errors.told(error.message), finding=error.fix and errors.told(error.fix))
+        return replace(
+            failed, verdict=errors.public_text(error.message), finding=error.fix and errors.public_text(error.fix)
+        )
 
 
 @st.cache_resource(ttl=300, max_entries=8, show_spinner=False)
@@ -107,7 +109,7 @@ def chosen_root() -> str | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         root = st.text_input(
             "Root",
-            key=held(ROOT, next(iter(offered), "")),
+            key=linked(ROOT, next(iter(offered), "")),
             placeholder="a folder, an address in a store, catalog://name/",
             width=420,
         )
@@ -121,7 +123,7 @@ def chosen_root() -> str | None:
                 on_change=_take_offered,
                 width=260,
             )
-        st.selectbox("Tables read at most", BUDGETS, key=held("read-at-most", BUDGETS[1], BUDGETS), width=150)
+        st.selectbox("Tables read at most", BUDGETS, key=linked("read-at-most", BUDGETS[1], BUDGETS), width=150)
         if st.button("Read again", icon=":material/refresh:", key="read-again"):
             survey.clear()
             cache.found_tables.clear()
@@ -149,24 +151,24 @@ def surveyed(root: str) -> Survey:
     return found
 
 
-def progressive(found: Survey) -> None:
+def progressive(survey: Survey) -> None:
     """The tables as far as they are read, drawn again every second until all are."""
 
-    @st.fragment(run_every=None if found.left == 0 else 1.0)
+    @st.fragment(run_every=None if survey.left == 0 else 1.0)
     def draw() -> None:
-        if found.left:
-            st.progress(1 - found.left / found.reads, f"{found.reads - found.left:,} of {found.reads:,} logs read")
+        if survey.left:
+            st.progress(1 - survey.left / survey.reads, f"{survey.reads - survey.left:,} of {survey.reads:,} logs read")
         elif st.session_state.pop(_GOING, None):
             st.rerun()  # the whole page: the clock stops, and the download has all of it
-        st.session_state[_GOING] = found.left > 0
-        _drawn(found.tables())
+        st.session_state[_GOING] = survey.left > 0
+        _drawn(survey.tables())
 
     draw()
 
 
-def _drawn(found: pl.DataFrame) -> None:
-    st.markdown(f"**{views.lake.lake_sentence(found)}**")
-    shown = _filtered(found)
+def _drawn(entries: pl.DataFrame) -> None:
+    st.markdown(f"**{views.lake.lake_sentence(entries)}**")
+    shown = _filtered(entries)
     if shown.is_empty():
         nothing("No table passes these filters.", "Choose another state, or less of a name.")
         return
@@ -177,19 +179,19 @@ def _drawn(found: pl.DataFrame) -> None:
     _one(shown)
 
 
-def _filtered(found: pl.DataFrame) -> pl.DataFrame:
+def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
     with st.container(horizontal=True, gap="small"):
-        states = [state.value for state in views.lake.LakeState if state.value in set(found["state"])]
-        kept = st.pills("State", states, selection_mode="multi", key=held("state", [], states, many=True))
-        part = st.text_input("Name holds", key=held("name"), width=200)
+        states = [state.value for state in views.lake.LakeState if state.value in set(entries["state"])]
+        kept = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
+        part = st.text_input("Name holds", key=linked("name"), width=200)
     if kept:
-        found = found.filter(pl.col("state").is_in(kept))
-    return found.filter(pl.col("name").str.contains(part, literal=True)) if part else found
+        entries = entries.filter(pl.col("state").is_in(kept))
+    return entries.filter(pl.col("name").str.contains(part, literal=True)) if part else entries
 
 
-def _table(found: pl.DataFrame) -> None:
+def _table(entries: pl.DataFrame) -> None:
     column = st.column_config
-    rows = found.head(MAX_ROWS)
+    rows = entries.head(MAX_ROWS)
     frame(
         rows.with_columns(
             pl.col("state").replace_strict({state.value: text for state, text in STATES.items()}),
@@ -226,8 +228,8 @@ def _table(found: pl.DataFrame) -> None:
         selection_mode="single-row",
         on_select=lambda: _pick(rows["name"].to_list()),
     )
-    if found.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {found.height:,}; the download has all]]")
+    if entries.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {entries.height:,}; the download has all]]")
 
 
 def _rhythm(row: Mapping[str, Any]) -> str | None:
@@ -251,13 +253,13 @@ def _pick(names: list[str]) -> None:
         st.session_state[TABLE] = names[picked[0]]
 
 
-def _one(found: pl.DataFrame) -> None:
+def _one(entries: pl.DataFrame) -> None:
     """One table, chosen above or here: what is said of it, and a link into each page."""
-    names = found["name"].head(MAX_ROWS).to_list()
-    name = st.selectbox("Table", names, index=None, key=held(TABLE, None, names), placeholder="choose one to open")
+    names = entries["name"].head(MAX_ROWS).to_list()
+    name = st.selectbox("Table", names, index=None, key=linked(TABLE, None, names), placeholder="choose one to open")
     if name is None:
         return
-    row = found.row(names.index(name), named=True)
+    row = entries.row(names.index(name), named=True)
     for text in (row["verdict"], row["finding"]):
         if text:
             st.markdown(escape(text))
@@ -268,7 +270,7 @@ def _one(found: pl.DataFrame) -> None:
                 link(page, None, selection.Selection(address).parameters())
 
 
-def download(found: pl.DataFrame) -> None:
+def download(entries: pl.DataFrame) -> None:
     """Offers the list as files."""
     if st.button("Download", icon=":material/download:", key="download"):
-        downloads.dialog("lake", {"tables": found})
+        downloads.dialog("lake", {"tables": entries})

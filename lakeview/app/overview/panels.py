@@ -8,12 +8,12 @@ from lakeview import views
 from lakeview.app import answers, columns
 from lakeview.app.components import facts, frame, grid, tile
 from lakeview.app.file_layout import file_layout
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 
 _MAX_PROPERTIES = 40
 
 
-def tiles(now: Opened, timeline: pl.DataFrame) -> None:
+def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
     """Rows, live bytes, retained bytes, files, last commit and log size, each with its history."""
     progress = views.overview.progress(timeline, now.version, now.base)
     files = file_layout(now).facts
@@ -26,31 +26,31 @@ def tiles(now: Opened, timeline: pl.DataFrame) -> None:
         _log_tile(now)
 
 
-def _rows_tile(now: Opened, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
+def _rows_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
     rows = now.snapshot.num_records
     tile(
         "Rows",
         views.overview.figure(rows, files.least_records),
         progress.change(rows, "records"),
-        beside=progress.since,
+        note=progress.since,
         help=views.overview.rows_help(rows, files.least_records),
         trend=views.overview.samples(progress.past, "records"),
     )
 
 
-def _bytes_tile(now: Opened, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
+def _bytes_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
     size = now.snapshot.size_bytes
     tile(
         "Live bytes",
         views.overview.figure(size, files.least_bytes, views.units.format_bytes),
         progress.change(size, "bytes"),
-        beside=progress.since,
+        note=progress.since,
         help=views.overview.bytes_help(files),
         trend=views.overview.samples(progress.past, "bytes"),
     )
 
 
-def _retained_tile(now: Opened, progress: views.overview.Progress) -> None:
+def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     retention = now.look.retention_simulation()
     # bytes in the store do not depend on the version or branch shown
     course = views.retention.cost.retained_course(retention, progress.past) if now.ref is None else None
@@ -58,7 +58,7 @@ def _retained_tile(now: Opened, progress: views.overview.Progress) -> None:
         "Retained bytes",
         views.units.format_bytes(retention.stored_bytes),
         views.overview.retained_text(retention.retained_bytes, undated=retention.undated),
-        beside="old versions" if retention.retained_bytes else None,
+        note="old versions" if retention.retained_bytes else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
         f"{', of the default branch' if retention.refs > 1 else ''}.",
         trend=None if course is None else views.overview.samples(course, "bytes"),
@@ -66,27 +66,27 @@ def _retained_tile(now: Opened, progress: views.overview.Progress) -> None:
     )
 
 
-def _files_tile(now: Opened, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
+def _files_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
     count, small = now.snapshot.num_files, files.small_files
     tile(
         "Files",
         f"{count:,}",
         f"{small:,} under 1 MiB" if small else progress.change(count, "files"),
-        beside=None if small else progress.since,
+        note=None if small else progress.since,
         help="Data files of this version, exact, from the log.",
         trend=views.overview.samples(progress.past, "files"),
         attention=_is_finding(now, "files"),
     )
 
 
-def _last_commit_tile(now: Opened, progress: views.overview.Progress) -> None:
+def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     cadence = now.look.cadence()
     is_empty = cadence.age is None and not now.look.retention_simulation().undated
     tile(
         "Last commit",
         "none" if is_empty else views.units.format_age(cadence.age),
         None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}",
-        beside=None if cadence.usual is None else "median",
+        note=None if cadence.usual is None else "median",
         help="Age of the last commit that changed data, and the median gap between such commits.",
         trend=views.overview.commit_gaps(progress.past),
         bars=True,
@@ -94,7 +94,7 @@ def _last_commit_tile(now: Opened, progress: views.overview.Progress) -> None:
     )
 
 
-def _log_tile(now: Opened) -> None:
+def _log_tile(now: OpenTable) -> None:
     log = now.look.frames.of_log("log files")
     tile(
         "Log size",
@@ -106,13 +106,13 @@ def _log_tile(now: Opened) -> None:
     )
 
 
-def schema_note(now: Opened) -> str:
+def schema_note(now: OpenTable) -> str:
     """How many columns, and when the schema last changed."""
     count = views.units.counted(len(now.snapshot.schema), "column")
     return " · ".join([count, *views.schema.column_history.last_change(answers.schemas_up_to(now))])
 
 
-def schema_glance(now: Opened) -> None:
+def schema_glance(now: OpenTable) -> None:
     """Top-level columns with type, null share and the version that added them, from the log."""
     few = now.look.is_small
     tree = now.look.columns().tree if few else views.schema.columns.schema_tree(now.snapshot.schema)
@@ -132,7 +132,7 @@ def schema_glance(now: Opened) -> None:
     )
 
 
-def identity(now: Opened) -> None:
+def identity(now: OpenTable) -> None:
     """Name, protocol, features, partitioning, properties."""
     s = now.snapshot
     facts(
@@ -150,9 +150,9 @@ def identity(now: Opened) -> None:
     )
 
 
-def _is_finding(now: Opened, page: str) -> bool:
+def _is_finding(now: OpenTable, page: str) -> bool:
     return any(finding.page == page and finding.severity in ("broken", "attention") for finding in now.look.findings())
 
 
-def _has_finding(now: Opened, finding_id: str) -> bool:
+def _has_finding(now: OpenTable, finding_id: str) -> bool:
     return any(f.id == finding_id and f.severity in ("broken", "attention") for f in now.look.findings())

@@ -10,20 +10,20 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, tables
 from lakeview.app.components import MAX_ROWS, dark, frame, grid, nothing, stack, tile
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
 
 PARTITION = "partition"
 MOST_DAY_BARS = 45
 """More days than this are a calendar."""
 
 
-def short_name(now: Opened) -> str:
+def short_name(now: OpenTable) -> str:
     """The table's name for a sentence."""
     return tables.label(now.name).rpartition(" / ")[2]
 
 
-def tiles(now: Opened, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -> None:
+def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -> None:
     """How many, how even, and which comes next."""
     with grid(220):
         half = views.partitions.layout.half_of_the_bytes(sizes)
@@ -31,21 +31,21 @@ def tiles(now: Opened, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew) -
             "Partitions",
             f"{skew.partitions:,}",
             f"{now.snapshot.num_files:,} files",
-            beside=f"{half:,} have half of the bytes" if half else None,
+            note=f"{half:,} have half of the bytes" if half else None,
         )
         tile("Median", views.units.format_bytes(skew.median_bytes), views.units.counted(skew.median_files, "file"))
         tile(
             "Largest",
             views.units.format_bytes(skew.largest_bytes),
             _times(skew.bytes_ratio),
-            beside=skew.largest,
+            note=skew.largest,
             help="The partition with the most bytes, against the median.",
         )
         tile(
             "Most files",
             f"{skew.most_files_count:,}",
             _times(skew.files_ratio),
-            beside=skew.most_files,
+            note=skew.most_files,
             help="The partition with the most files, against the median.",
         )
         _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, now.look.arrivals(), cache.now()))
@@ -67,7 +67,7 @@ def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
     )
 
 
-def picture(now: Opened, sizes: pl.DataFrame) -> None:
+def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
     """The partitions by how many keys they have: a calendar, bars with gaps, a heatmap or a treemap."""
     snapshot = now.snapshot
     in_time = views.partitions.layout.time_partitions(snapshot, sizes)
@@ -110,7 +110,7 @@ def _choose(partition: str) -> None:
     st.query_params[PARTITION] = partition
 
 
-def map_note(now: Opened, sizes: pl.DataFrame) -> str:
+def map_note(now: OpenTable, sizes: pl.DataFrame) -> str:
     """What the picture counts, and what a click does."""
     missing = len(views.partitions.sizes.missing_partitions(now.snapshot))
     gaps = f"{missing:,} missing in between; " if missing else ""
@@ -119,7 +119,7 @@ def map_note(now: Opened, sizes: pl.DataFrame) -> str:
     return f"{gaps}bytes, from the log; a click opens the partition's history below"
 
 
-def _is_map(now: Opened, sizes: pl.DataFrame) -> bool:
+def _is_map(now: OpenTable, sizes: pl.DataFrame) -> bool:
     """Whether the picture is a calendar, a heatmap or a treemap, and no row of bars."""
     kind = views.partitions.keys.partition_kind(now.snapshot)
     in_time = views.partitions.layout.time_partitions(now.snapshot, sizes)
@@ -130,7 +130,7 @@ def _is_map(now: Opened, sizes: pl.DataFrame) -> bool:
     )
 
 
-def history(now: Opened, sizes: pl.DataFrame) -> None:
+def history(now: OpenTable, sizes: pl.DataFrame) -> None:
     """One partition's history: its size after each commit that changed it, and these commits."""
     names = views.partitions.layout.names(sizes)
     chosen = st.query_params.get(PARTITION)
@@ -148,9 +148,9 @@ def history(now: Opened, sizes: pl.DataFrame) -> None:
     _history_table(states)
 
 
-def _picker(sizes: pl.DataFrame, shown: str) -> None:
-    options = list(dict.fromkeys([*views.partitions.layout.names(sizes, MAX_ROWS), shown]))
-    st.session_state["pick_partition"] = shown
+def _picker(sizes: pl.DataFrame, partition: str) -> None:
+    options = list(dict.fromkeys([*views.partitions.layout.names(sizes, MAX_ROWS), partition]))
+    st.session_state["pick_partition"] = partition
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**One partition** &ensp; :small[:gray[when it was written, and by whom]]", width="content")
         st.space("stretch")
@@ -188,12 +188,12 @@ def _history_table(states: pl.DataFrame) -> None:
     )
 
 
-def writes(now: Opened) -> pl.DataFrame:
+def writes(now: OpenTable) -> pl.DataFrame:
     """PARTITION_WRITES: when each partition was written, in spans that fit the table's age."""
     return _writes(now.address, now.version, now.latest, now.ref)
 
 
-@kept(32)
+@cached(32)
 def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
     snapshot = cache.snapshot(address, version)
     order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(snapshot))
@@ -203,7 +203,7 @@ def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.Data
     )
 
 
-@kept(64)
+@cached(64)
 def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
     line = answers.timeline_of(address, latest, ref)
     lifetimes = cache.lifetimes(address, latest, ref)

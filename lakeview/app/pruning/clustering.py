@@ -10,20 +10,20 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
 from lakeview.app.components import dark, escape, fold, frame, nothing, stack
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 
 NOTE = "files that a filter for one value opens: blue by their range, orange for lack of min and max"
 COLUMN = "column"
 
 
-def clustering(now: Opened) -> pl.DataFrame:
+def clustering(now: OpenTable) -> pl.DataFrame:
     """CLUSTERING of the version shown, the columns that skip most files first."""
     return now.look.columns().clustering
 
 
-def examples(now: Opened) -> list[str]:
+def examples(now: OpenTable) -> list[str]:
     """A few filters worth trying at the version shown."""
     return list(now.look.columns().examples)
 
@@ -37,7 +37,7 @@ def picked_column(clustering: pl.DataFrame) -> str | None:
         st.markdown("**One column** &ensp; :small[:gray[or click a bar]]", width="content")
         st.space("stretch")
         chosen: str | None = st.selectbox(
-            "Column", names, key=held(COLUMN, names[0], names), label_visibility="collapsed", width=220
+            "Column", names, key=linked(COLUMN, names[0], names), label_visibility="collapsed", width=220
         )
     return chosen
 
@@ -77,7 +77,7 @@ def column_table(clustering: pl.DataFrame) -> None:
     )
 
 
-def depth_picture(now: Opened, column: str) -> None:
+def depth_picture(now: OpenTable, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
     statistics = now.look.columns()
     is_first = column == next(iter(statistics.clustering["column"]))
@@ -96,13 +96,13 @@ def depth_picture(now: Opened, column: str) -> None:
         )
 
 
-@kept(32)
+@cached(32)
 def _profile(address: str, version: int, column: str) -> pl.DataFrame:
     statistics = cache.statistics(address, version, (column,))
     return views.pruning.clustering.depth_profile(statistics, cache.snapshot(address, version).files, column)
 
 
-def history(now: Opened, column: str) -> None:
+def history(now: OpenTable, column: str) -> None:
     """How well the files were clustered by the column at each version; of very many files on demand."""
     if now.look.is_small:
         _history_picture(now, column)
@@ -113,7 +113,7 @@ def history(now: Opened, column: str) -> None:
             _history_picture(now, column)
 
 
-def _history_picture(now: Opened, column: str) -> None:
+def _history_picture(now: OpenTable, column: str) -> None:
     states = _history(now.address, now.latest, now.ref, column)
     downloads.offer(f"clustering of {column}", states)
     drawn = charts.pruning.clustering_course_chart(states, dark=dark())
@@ -137,7 +137,7 @@ def _history_picture(now: Opened, column: str) -> None:
         )
 
 
-@kept(16)
+@cached(16)
 def _history(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
     branch = views.timeline.commits.on_branch(answers.timeline_of(address, latest, ref))
     lifetimes = cache.column_lifetimes(address, latest, ref, (column,))

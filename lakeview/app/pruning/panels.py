@@ -11,10 +11,10 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.components import dark, escape, frame, grid, nothing, stack, tile
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.pruning import clustering
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.model.table import as_declared
 from lakeview.predicates import predicate
@@ -41,12 +41,12 @@ class FilterPlan:
         return views.units.format_version(self.version)
 
 
-def typed_filter(now: Opened) -> str:
+def typed_filter(now: OpenTable) -> str:
     """The filter as SQL text, kept in the URL; a few examples fill it in."""
     examples = clustering.examples(now)
     where = st.text_input(
         "Where, in SQL",
-        key=held(WHERE),
+        key=linked(WHERE),
         placeholder=examples[0] if examples else "as after WHERE",
         help="A condition on the columns, as after WHERE.",
     )
@@ -69,7 +69,7 @@ def _take_example() -> None:
         st.session_state["example"] = None
 
 
-def plans(now: Opened, where: str) -> list[FilterPlan]:
+def plans(now: OpenTable, where: str) -> list[FilterPlan]:
     """The filter at the version compared with, if there is one, and at the version shown.
 
     Raises InvalidRequestError where it is invalid at the version shown; at the other one the error is in its plan.
@@ -83,7 +83,7 @@ def plans(now: Opened, where: str) -> list[FilterPlan]:
         return [FilterPlan(now.base, None, error), shown]
 
 
-@kept(64)
+@cached(64)
 def _verdicts(address: str, version: int, where: str, part: int | None = None) -> pl.DataFrame:
     """FILE_VERDICTS of a filter, or of one of the conditions that it joins by AND."""
     snapshot = cache.snapshot(address, version)
@@ -100,7 +100,7 @@ def _verdicts(address: str, version: int, where: str, part: int | None = None) -
     return views.pruning.plan.file_verdicts(plan, condition, statistics, snapshot.files)
 
 
-def bad_filter(now: Opened, error: InvalidRequestError) -> None:
+def bad_filter(now: OpenTable, error: InvalidRequestError) -> None:
     """Why a filter is invalid, and the columns there are."""
     errors.show(error, here="pruning")
     st.markdown(f"**Columns of {views.units.format_version(now.version)}**")
@@ -127,7 +127,9 @@ def answer(plans: list[FilterPlan]) -> None:
     bars = [(plan.label, views.pruning.plan.explained(plan.verdicts)) for plan in plans if plan.verdicts is not None]
     stack(charts.pruning.read_bars(bars, dark=dark()), key="read-bars")
     if base is not None and base.error is not None:
-        st.markdown(f":gray[:material/info:] **Invalid at {base.label}:** {escape(errors.told(base.error.message))}")
+        st.markdown(
+            f":gray[:material/info:] **Invalid at {base.label}:** {escape(errors.public_text(base.error.message))}"
+        )
 
 
 def _tiles(verdicts: pl.DataFrame, base: FilterPlan | None) -> None:
@@ -138,14 +140,14 @@ def _tiles(verdicts: pl.DataFrame, base: FilterPlan | None) -> None:
             "Files read",
             f"{cost.files:,}",
             f"{views.units.format_percent(cost.files_share)} of {cost.all_files:,}",
-            beside=_then(base, "files"),
+            note=_then(base, "files"),
             help="Files that may hold a row for which the filter is true: at most these are opened.",
         )
         tile(
             "Bytes read, at most",
             views.units.format_bytes(cost.bytes),
             f"{views.units.format_percent(cost.bytes_share)} of {views.units.format_bytes(cost.all_bytes)}",
-            beside=_then(base, "bytes"),
+            note=_then(base, "bytes"),
             help="Whole files; readers skip columns and row groups inside them.",
         )
         for reason, label in (
@@ -164,7 +166,7 @@ def _then(base: FilterPlan | None, what: str) -> str | None:
     return f"{base.label}: {text}"
 
 
-def parts(now: Opened, where: str) -> pl.DataFrame:
+def parts(now: OpenTable, where: str) -> pl.DataFrame:
     """PARTS of the filter: the files that each condition would skip alone; empty for one condition, or very many."""
     conditions = conjuncts(predicate(where))
     if not 1 < len(conditions) <= _MOST_PARTS:
@@ -217,12 +219,12 @@ def file_list(plans: list[FilterPlan]) -> None:
             "Which files",
             _VERDICTS,
             required=True,
-            key=held("verdict", "read", _VERDICTS),
+            key=linked("verdict", "read", _VERDICTS),
             label_visibility="collapsed",
         )
     rows = views.pruning.verdicts.files_with_verdict(verdicts, wanted or "read")
     pages = max(1, -(-rows.height // _PAGE))
-    number = st.pagination(pages, key=held("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
+    number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
     frame(
         rows.slice((number - 1) * _PAGE, _PAGE),
         {

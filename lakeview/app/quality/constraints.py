@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import columns, selection
 from lakeview.app.components import MAX_ROWS, escape, frame, link
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 
 BROKEN_NOTE = "newest commit first; a null violates a constraint, as engines check it on write"
 MOST_LINKS = 6
@@ -20,12 +20,12 @@ _WORDS = {
 }
 
 
-def verdicts(now: Opened) -> views.quality.constraints.KeptRules:
+def verdicts(now: OpenTable) -> views.quality.constraints.KeptRules:
     """What the statistics of the version shown prove of its constraints."""
     return now.look.constraints()
 
 
-def note(now: Opened, rules: views.quality.constraints.KeptRules) -> str:
+def note(now: OpenTable, rules: views.quality.constraints.KeptRules) -> str:
     """Where the verdicts come from."""
     more = f" of {rules.rules.height + rules.left_out:,}" if rules.left_out else ""
     constraints = views.units.counted(rules.rules.height, "constraint")
@@ -63,7 +63,7 @@ def find_links(rules: pl.DataFrame) -> None:
                 link("data", f"Rows that violate {escape(name)}", selection.link(where=where))
 
 
-def violations(now: Opened, rules: views.quality.constraints.KeptRules) -> pl.DataFrame:
+def violations(now: OpenTable, rules: views.quality.constraints.KeptRules) -> pl.DataFrame:
     """BROKEN_SINCE: the files that violate a constraint, and the commits that wrote them."""
     return views.quality.constraints.broken_since(rules, now.lifetimes, now.look.timeline())
 

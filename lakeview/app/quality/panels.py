@@ -9,10 +9,10 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, columns
 from lakeview.app.components import MAX_ROWS, card, dark, finding_lines, fold, frame, nothing, stack
 from lakeview.app.loads import MOST_COLUMNS, Loads, leaf_columns
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
@@ -27,18 +27,18 @@ STATES_NOTE = "the whole table at every version, from statistics alone; ≤ and 
 PARTITIONS_NOTE = "the version shown; ▲ far from the other partitions"
 
 
-def states(now: Opened) -> pl.DataFrame:
+def states(now: OpenTable) -> pl.DataFrame:
     """COLUMN_STATES of every version."""
     return _states(now.address, now.latest, now.ref, leaf_columns(now)[1])
 
 
-@kept(8)
+@cached(8)
 def _states(address: str, latest: int, ref: str | None, names: tuple[str, ...]) -> pl.DataFrame:
     lifetimes = cache.column_lifetimes(address, latest, ref, names)
     return views.quality.column_states.column_states(lifetimes, answers.timeline_of(address, latest, ref))
 
 
-def findings(now: Opened, loads: Loads) -> list[Finding]:
+def findings(now: OpenTable, loads: Loads) -> list[Finding]:
     """The table's own rules that are violated, anomalous loads, and whether new data is on time."""
     rules = views.health.findings.rule_findings(now.look.constraints())
     own = views.quality.anomalies.quality_findings(loads.changes, now.look.timeline())
@@ -65,7 +65,7 @@ def picked_column(loads: Loads, findings: list[Finding], note: str) -> str:
         chosen = st.selectbox(
             "Column",
             names,
-            key=held("column", names[default], names),
+            key=linked("column", names[default], names),
             label_visibility="collapsed",
             width=190,
         )
@@ -78,7 +78,7 @@ def _partial(loads: Loads) -> str:
     return f" · the first {loads.columns:,} of {loads.all_columns:,} columns"
 
 
-def load_trends(now: Opened, loads: Loads, column: str) -> None:
+def load_trends(now: OpenTable, loads: Loads, column: str) -> None:
     """Four panels: nulls, rows, the maximum, and the delay of the events (or the time between loads)."""
     timeline = now.look.timeline()
     changes = loads.changes
@@ -192,7 +192,7 @@ def state_table(states: pl.DataFrame, column: str) -> None:
     )
 
 
-def by_partition(now: Opened, column: str) -> pl.DataFrame:
+def by_partition(now: OpenTable, column: str) -> pl.DataFrame:
     """PARTITION_COLUMN of the version shown."""
     return views.partitions.columns.partition_column(now.snapshot, now.statistics_of([column]), column)
 

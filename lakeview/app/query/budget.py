@@ -12,7 +12,7 @@ from lakeview import views
 from lakeview.app import selection
 from lakeview.app.query import runner
 from lakeview.app.query.worker import Answer, Request
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
@@ -43,13 +43,13 @@ def controls(who: str = "A query") -> Budget:
         size = st.selectbox(
             "Budget",
             list(BUDGETS),
-            key=held("budget", list(BUDGETS)[1], BUDGETS),
+            key=linked("budget", list(BUDGETS)[1], BUDGETS),
             label_visibility="collapsed",
             width=110,
         )
         st.markdown(":small[:gray[and take]]", width="content")
         seconds = st.selectbox(
-            "Seconds", list(SECONDS), key=held("seconds", list(SECONDS)[1], SECONDS), label_visibility="collapsed",
+            "Seconds", list(SECONDS), key=linked("seconds", list(SECONDS)[1], SECONDS), label_visibility="collapsed",
             width=100,
         )  # fmt: skip
     return Budget(BUDGETS[size], SECONDS[seconds])
@@ -57,7 +57,7 @@ def controls(who: str = "A query") -> Budget:
 
 def button(
     label: str,
-    asked: object,
+    request: object,
     cost: Cost,
     budget: Budget,
     *,
@@ -68,9 +68,9 @@ def button(
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
     A price in bytes that is unknown is within every budget: the seconds bound it.
-    `asked`: what tells one request from another; `cheaper`: what else would cost less.
+    `request`: what tells one request from another; `cheaper`: what else would cost less.
     """
-    asked = (selection.remembered().table, key, asked)
+    request = (selection.remembered().table, key, request)
     fits = cost.size is None or cost.size <= budget.size
     size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
     bound = "reads at most" if at_most else "reads"
@@ -83,8 +83,8 @@ def button(
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
     if pressed:
-        st.session_state[_ASKED] = asked
-    return fits and bool(st.session_state.get(_ASKED) == asked)
+        st.session_state[_ASKED] = request
+    return fits and bool(st.session_state.get(_ASKED) == request)
 
 
 def forget() -> None:
@@ -108,7 +108,7 @@ def answer(request: Request, budget: Budget) -> Answer:
         # pressing it ends this run of the page, and with it the query
         st.button("Cancel", icon=":material/stop:", key="cancel", on_click=forget)
     try:
-        found = runner.run(request, seconds=budget.seconds, on_wait=_told(bar.progress, budget))
+        found = runner.run(request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, budget))
     except BaseException:
         forget()  # else every later run would begin it again
         raise
@@ -118,7 +118,7 @@ def answer(request: Request, budget: Budget) -> Answer:
     return found
 
 
-def _told(draw: Callable[[float, str], object], budget: Budget) -> Callable[[runner.Progress], object]:
+def _progress_line(draw: Callable[[float, str], object], budget: Budget) -> Callable[[runner.Progress], object]:
     def on_wait(progress: runner.Progress) -> None:
         share = min(progress.seconds / budget.seconds, 1.0)
         if not progress.begun:

@@ -1,4 +1,4 @@
-"""A request to rows, in a process of its own: watched, stopped by a budget of seconds, ended with whoever waits for it.
+"""A request to rows, in a process of its own: stopped by a budget of seconds, ended with the page that waits for it.
 
 Streamlit ends a run of a page by an exception at its next call, whenever its reader presses a button, goes elsewhere or
 closes the window. The wait here calls `on_wait` several times a second and ends the process on any exception, so that a

@@ -49,23 +49,23 @@ _SYSTEM = (
 _PACKAGE = "lakeview"
 
 
-def restrict(folders: Iterable[str], listed: Iterable[str] = ()) -> None:
+def restrict(folders: Iterable[str], names_only: Iterable[str] = ()) -> None:
     """Leaves this thread, and those that it makes, with reading below `folders` and of the system's libraries, with the
-    names in `listed` folders, and without sockets."""
+    names in `names_only` folders, and without sockets."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _restrict_files(libc, [*_SYSTEM, *folders], listed)
+    _restrict_files(libc, [*_SYSTEM, *folders], names_only)
     _refuse_sockets(libc)
 
 
-def _restrict_files(libc: ctypes.CDLL, folders: Iterable[str], listed: Iterable[str]) -> None:
+def _restrict_files(libc: ctypes.CDLL, folders: Iterable[str], names_only: Iterable[str]) -> None:
     rights = ctypes.create_string_buffer(struct.pack("Q", _FILE_RIGHTS), 8)
     ruleset = libc.syscall(_CREATE_RULESET, rights, 8, 0)
     if ruleset < 0:  # a kernel without Landlock, or one that has it switched off
         return
     for folder in folders:
         _allow(libc, ruleset, folder, _READ)
-    for folder in listed:
+    for folder in names_only:
         _allow(libc, ruleset, folder, _READ_DIR)
     libc.syscall(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)

@@ -63,7 +63,7 @@ def main(stdin: TextIO = sys.stdin) -> int:
     request = msgspec.json.decode(stdin.read(), type=Request)
     _limit_memory(request.memory)
     try:
-        found = answer(request, _told())
+        found = answer(request, _row_counter())
     except errors.LakeviewError as error:
         _tell(error=_as_json(error))
         return 1
@@ -173,7 +173,7 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
     )
 
 
-def _told() -> Callable[[int], object]:
+def _row_counter() -> Callable[[int], object]:
     total = 0
 
     def on_read(rows: int) -> None:

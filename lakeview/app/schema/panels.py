@@ -12,8 +12,8 @@ from lakeview.app import answers, columns
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
 from lakeview.app.selection import hold
 from lakeview.app.selection import link as selected
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
 
@@ -27,7 +27,7 @@ _FILTER = "find"
 _MANY_COLUMNS = 20
 
 
-def tree(now: Opened) -> pl.DataFrame:
+def tree(now: OpenTable) -> pl.DataFrame:
     """COLUMN_TREE of the version shown: types, statistics, rules and estimated distinct values."""
     rules = views.schema.rules.column_rules(now.snapshot.rules)
     versions = views.timeline.branches.line(now.history, now.version)
@@ -35,7 +35,7 @@ def tree(now: Opened) -> pl.DataFrame:
     return views.schema.tree.column_tree(now.look.columns().tree, rules, distinct)
 
 
-def constraints(now: Opened) -> pl.DataFrame:
+def constraints(now: OpenTable) -> pl.DataFrame:
     """CONSTRAINTS of the version shown."""
     return views.schema.rules.constraints(now.snapshot.rules)
 
@@ -50,7 +50,7 @@ def constraints_table(rules: pl.DataFrame) -> None:
     frame(rules, {"name": columns.text("constraint", 200), "rule": columns.text("every row", 600)}, key="constraints")
 
 
-def tree_note(now: Opened, tree: pl.DataFrame) -> str:
+def tree_note(now: OpenTable, tree: pl.DataFrame) -> str:
     """How many columns, how many of them nested, and when the schema last changed."""
     return " · ".join(
         [
@@ -68,7 +68,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         nothing("No column matches.", "Names, paths and comments were searched.")
         return
     pages = -(-tree.height // MAX_ROWS)
-    page = st.pagination(pages, key=held("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
+    page = st.pagination(pages, key=linked("tree-page", 1, range(1, pages + 1))) if pages > 1 else 1
     shown = {
         "id": columns.text("id", 44),
         "name": columns.text("column", 150, of="label"),
@@ -105,7 +105,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
         return tree
     wanted = st.text_input(
         "Find a column",
-        key=held(_FILTER),
+        key=linked(_FILTER),
         placeholder="find a column",
         label_visibility="collapsed",
         icon=":material/search:",
@@ -114,7 +114,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
     return views.schema.tree.search(tree, wanted or "")
 
 
-def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
+def compared(now: OpenTable) -> tuple[Snapshot, Snapshot]:
     """The two versions to compare: the base and the one shown, or without a base the schema before this one."""
     after = now.snapshot
     base = now.base_snapshot
@@ -123,7 +123,7 @@ def compared(now: Opened) -> tuple[Snapshot, Snapshot]:
     return now.snapshot_of(_before_last_change(now)), after
 
 
-def _before_last_change(now: Opened) -> int:
+def _before_last_change(now: OpenTable) -> int:
     """The readable version just before the last change of the schema; the version shown if it never changed."""
     newest_first = answers.versions(now)["version"]
     for change in reversed(answers.schemas_up_to(now)["version"].to_list()):
@@ -167,7 +167,7 @@ def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
 
 def diff_rules(changes: pl.DataFrame) -> None:
     """Why the changes are of their classes: each rule once, worst class first."""
-    with fold("What breaks, and why", "why", icon=":material/rule:", opened=True):
+    with fold("What breaks, and why", "why", icon=":material/rule:", expanded=True):
         for name, rule in views.schema.breaking.rules(changes):
             st.markdown(f"{_CLASS_GLYPHS[name]} **{name}** :gray[{escape(rule)}]")
 
@@ -189,7 +189,7 @@ def lifetimes_table(lifetimes: pl.DataFrame) -> None:
     )
 
 
-def lanes(now: Opened, lifetimes: pl.DataFrame, history: pl.DataFrame) -> None:
+def lanes(now: OpenTable, lifetimes: pl.DataFrame, history: pl.DataFrame) -> None:
     """The lifetime of each column as a line: where it begins, changes and ends."""
     until = now.history["timestamp"].max()
     if isinstance(until, datetime):

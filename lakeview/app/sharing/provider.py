@@ -24,7 +24,7 @@ from lakeview.app.components import (
     stack,
     tile,
 )
-from lakeview.app.memo import kept
+from lakeview.app.memo import cached
 from lakeview.app.sharing.recipient import choose
 from lakeview.model import config
 from lakeview.model.errors import InvalidRequestError
@@ -198,7 +198,7 @@ def _profile(configuration: ShareConfiguration, tokens: pl.DataFrame) -> None:
 
 
 def audit(configuration: ShareConfiguration) -> None:
-    """What the audit log says was read in the last days, once somebody asks for it."""
+    """What the audit log says was read in the last days, read on a click."""
     address = configuration.settings.audit
     if address is None:
         nothing("No audit log is kept.", "Add audit: audit to the configuration, and restart the server.")
@@ -250,7 +250,7 @@ def audit(configuration: ShareConfiguration) -> None:
         )
 
 
-@kept(8, 60)
+@cached(8, 60)
 def _requests(address: str, latest: int, days: int) -> pl.DataFrame:
     table = lv.open_table(address)
     names = table.snapshot(latest).schema.names

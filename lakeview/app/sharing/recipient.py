@@ -11,7 +11,7 @@ from lakeview import views
 from lakeview.app import cache, downloads, errors, selection
 from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
 from lakeview.app.pages import PAGES
-from lakeview.app.widget_state import held
+from lakeview.app.widget_state import linked
 from lakeview.model import config
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.portable_tasks import reach
@@ -19,14 +19,14 @@ from lakeview.sharing.client.profile import Profile, read_profile
 
 TABS = ("As a recipient", "What is shared", "What was read")
 PROFILE, SHARE = "profile-file", "share-name"
-_CHOSEN = "_chosen-on-sharing"
+_SELECTION = "_chosen-on-sharing"
 
 
 def browse() -> None:
     """A profile's address, who it is for, and the tables that its server shares with it."""
     st.text_input(
         "Profile",
-        key=held(PROFILE),
+        key=linked(PROFILE),
         placeholder="the profile file that you were sent: team.share, s3://inbox/team.share",
         icon=":material/badge:",
         help="Its path or address. The credential in it is sent to its server only, and shown nowhere.",
@@ -45,7 +45,7 @@ def browse() -> None:
             if not shares:
                 nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
                 return
-            st.selectbox("Share", shares, key=held(SHARE, shares[0], shares), label_visibility="collapsed")
+            st.selectbox("Share", shares, key=linked(SHARE, shares[0], shares), label_visibility="collapsed")
             st.markdown(f":small[:gray[{views.units.counted(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
     tables = _tables(profile.address, share)
@@ -64,28 +64,28 @@ def browse() -> None:
         choose(tables, shown, "address", key="shared-tables")
 
 
-def choose(rows: pl.DataFrame, shown: Mapping[str, object], address: str, *, key: str) -> None:
+def choose(rows: pl.DataFrame, cells: Mapping[str, object], address: str, *, key: str) -> None:
     """A table of tables: a row that is chosen is opened, at what its column `address` says."""
     frame(
         rows,
-        shown,
+        cells,
         key=key,
         height=16 * ROW_HEIGHT,
         selection_mode="single-row",
-        on_select=lambda: _chosen(key, rows[address].to_list()),
+        on_select=lambda: _select(key, rows[address].to_list()),
     )
 
 
-def _chosen(key: str, addresses: list[str]) -> None:
+def _select(key: str, addresses: list[str]) -> None:
     rows = st.session_state[key]["selection"]["rows"]
     if rows:
         selection.select(addresses[rows[0]])
-        st.session_state[_CHOSEN] = True
+        st.session_state[_SELECTION] = True
 
 
 def leave() -> None:
     """Goes to the table that was chosen, if one was."""
-    if st.session_state.pop(_CHOSEN, None):
+    if st.session_state.pop(_SELECTION, None):
         st.switch_page(PAGES["overview"].file, query_params=selection.link())
 
 
@@ -95,7 +95,7 @@ def _about(profile: Profile) -> dict[str, str | None]:
         "server": profile.endpoint,
         "credentials": profile.kind.replace("_", " "),
         "valid until": ends,
-        "file": errors.told(profile.address),
+        "file": errors.public_text(profile.address),
     }
 
 

@@ -93,15 +93,15 @@ def running() -> bool:
     return site().build is not None
 
 
-def done(said: str) -> float:
+def done(line: str) -> float:
     """The share of steps done, from a line that counts them (`[94.2 s] 13/87 ...`); 0 before the first."""
-    found = _STEP.search(said)
+    found = _STEP.search(line)
     return 0.0 if found is None else min(int(found[1]) / max(int(found[2]), 1), 1.0)
 
 
 @st.fragment(run_every=1)
 def progress() -> None:
-    """What the build says; when it is done the page is drawn anew, with the lake in it."""
+    """What the build says; when it is done the page is drawn again, with the lake in it."""
     build = site().build
     if build is None:
         return

@@ -11,7 +11,7 @@ from lakeview import views
 from lakeview.app import columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
 from lakeview.app.pages import PAGES
-from lakeview.app.session import Opened
+from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
@@ -22,7 +22,7 @@ _MAX_LISTED = 200
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
 
 
-def demo_table() -> Opened | None:
+def demo_table() -> OpenTable | None:
     """The demo lake's main table, None if the lake has not been built."""
     if all(offer.name != tables.DEMO_TABLE for offer in tables.demo_tables()):
         return None
@@ -105,9 +105,9 @@ def _open_root_table() -> None:
         st.session_state["_go"] = True
 
 
-def questions(shown: Opened) -> None:
+def questions(now: OpenTable) -> None:
     """Five questions, each a link into the demo at the place that answers it."""
-    line = shown.look.timeline()
+    line = now.look.timeline()
     bad = line.filter("suspicious")["version"].to_list()
     asked: list[tuple[str, str, Mapping[str, str]]] = [
         ("Which load went wrong, and who repaired it?", "timeline", {"commit": str(bad[0])} if bad else {}),
@@ -120,7 +120,7 @@ def questions(shown: Opened) -> None:
         for number, (question, page, parameters) in enumerate(asked, start=1):
             with card(stretch=True), st.container(height="stretch", vertical_alignment="distribute"):
                 st.markdown(f"{number}. {question}")
-                link(page, None, {"table": shown.name, "version": str(shown.version), **parameters})
+                link(page, None, {"table": now.name, "version": str(now.version), **parameters})
 
 
 def recent() -> None:
@@ -167,7 +167,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         snapshot = now.snapshot
         rhythm = now.look.cadence()
     except LakeviewError as error:
-        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {errors.told(error.message)}"}
+        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {errors.public_text(error.message)}"}
     return {
         "name": offer.name,
         "table": offer.label,

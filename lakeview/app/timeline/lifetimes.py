@@ -11,9 +11,9 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
-from lakeview.app.memo import kept
-from lakeview.app.session import Opened
-from lakeview.app.widget_state import held
+from lakeview.app.memo import cached
+from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 
 _LIVES_NOTE = "one band for files added and removed together; blue is live, gray was rewritten, orange removed"
 
@@ -27,7 +27,7 @@ class FileLifetimes:
     commits: pl.DataFrame
 
 
-def writers(now: Opened, timeline: pl.DataFrame) -> None:
+def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
     """Who writes what, how often and with which engine: a lane and a row for each writer."""
     rows = views.timeline.writers.writers(timeline, now.history)
     downloads.offer("writers", rows)
@@ -64,7 +64,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
     )
 
 
-def file_lifetimes(now: Opened, timeline: pl.DataFrame) -> None:
+def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
     """How long the files of each commit were live: tiles, a chart of bands, and one row a commit."""
     lifetimes = _file_lifetimes(now.address, now.latest, now.ref)
     downloads.offer("file lifetimes by commit", lifetimes.commits)
@@ -82,7 +82,7 @@ def file_lifetimes(now: Opened, timeline: pl.DataFrame) -> None:
         _table(lifetimes.commits)
 
 
-@kept(16)
+@cached(16)
 def _file_lifetimes(address: str, latest: int, ref: str | None) -> FileLifetimes:
     timeline = answers.timeline_of(address, latest, ref)
     files = views.timeline.lifetimes.file_lives(cache.lifetimes(address, latest, ref), timeline)
@@ -93,7 +93,7 @@ def _file_lifetimes(address: str, latest: int, ref: str | None) -> FileLifetimes
     )
 
 
-def _tiles(facts: views.timeline.lifetimes.LifeFacts, written: views.retention.cost.WriteAmplification) -> None:
+def _tiles(facts: views.timeline.lifetimes.LifeFacts, amplification: views.retention.cost.WriteAmplification) -> None:
     with grid(165, 5):
         tile("Files ever added", f"{facts.files:,}", f"{facts.live_files:,} live")
         tile(
@@ -113,15 +113,17 @@ def _tiles(facts: views.timeline.lifetimes.LifeFacts, written: views.retention.c
         )
         tile(
             "Write amplification",
-            views.units.UNKNOWN if written.ratio is None else f"{written.ratio:.2f}",
-            None if written.maintenance is None else f"{views.units.format_bytes(written.maintenance)} by maintenance",
+            views.units.UNKNOWN if amplification.ratio is None else f"{amplification.ratio:.2f}",
+            None
+            if amplification.maintenance is None
+            else f"{views.units.format_bytes(amplification.maintenance)} by maintenance",
             help="Bytes written by all commits for each byte of new data.",
         )
 
 
 def _table(commits: pl.DataFrame) -> None:
     pages = max(1, -(-commits.height // MAX_ROWS))
-    page = st.pagination(pages, key=held("lives-page", 1, range(1, pages + 1))) if pages > 1 else 1
+    page = st.pagination(pages, key=linked("lives-page", 1, range(1, pages + 1))) if pages > 1 else 1
     frame(
         commits.slice((page - 1) * MAX_ROWS, MAX_ROWS),
         {
