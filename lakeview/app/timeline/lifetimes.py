@@ -114,7 +114,9 @@ def _tiles(facts: views.timeline.lifetimes.LifeFacts, written: views.retention.c
         tile(
             "Write amplification",
             views.units.UNKNOWN if written.ratio is None else f"{written.ratio:.2f}",
-            None if written.maintenance is None else f"{views.units.format_bytes(written.maintenance)} by maintenance",
+            None
+            if written.maintenance_bytes is None
+            else f"{views.units.format_bytes(written.maintenance_bytes)} by maintenance",
             help="Bytes written by all commits for each byte of new data.",
         )
 
