@@ -95,6 +95,6 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """A name as a text of the chart's expression language, whatever it holds."""
+    """Quote a name as a string literal of Vega's expression language."""
     units = name.encode("utf-16-be", "surrogatepass").hex()
     return "'" + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + "'"

@@ -57,11 +57,11 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
     )
 
 
-def _bars(shown: pl.DataFrame, p: Palette) -> AnyChart:
+def _bars(rows: pl.DataFrame, p: Palette) -> AnyChart:
     y = alt.Y("position:O", axis=alt.Axis(title=None, labels=False, domain=False, minExtent=0, maxExtent=0))
     x = alt.X("count:Q", axis=None)
     tooltip = [alt.Tooltip("label:N", title="value"), *_TOOLTIP]
-    base = alt.Chart(shown)
+    base = alt.Chart(rows)
     return layered(
         base.mark_bar(height=15, opacity=0.45).encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
         base.mark_text(align="left", dx=4, color=p.text).encode(x=alt.value(0), y=y, text="short:N"),

@@ -29,7 +29,7 @@ def size_histogram(
     p = palette(dark)
     files_unit = count_unit(_largest(bins["files"]), "Files")
     bytes_unit = byte_unit(_largest(bins["bytes"]), "Bytes")
-    rows = _told(bins, p, picked)
+    rows = _rows(bins, p, picked)
     counts = rows.with_columns(
         value=bins["files"] / files_unit[0], said=pl.Series([format_count(n) for n in bins["files"]], dtype=pl.String)
     )
@@ -82,7 +82,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
 _TOOLTIP = (("label", "size"), ("files_said", "files"), ("bytes_said", "bytes"), ("share", "of all bytes"))
 
 
-def _told(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
+def _rows(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
     whole = int(bins["bytes"].sum())
     return pl.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""LAKE to bars: how large each table is, and which ones need somebody."""
+"""LAKE to bars: how large each table is, and which ones need attention."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> 
             "low": cohorts["low"] / divisor,
             "high": cohorts["high"] / divisor,
             "color": cohorts["ended_by"].replace_strict(colours, default=p.blue, return_dtype=pl.String),
-            "versions": [_written(first, last) for first, last, _, _ in told],
+            "versions": [_version_range(first, last) for first, last, _, _ in told],
             "since": [format_moment(m) for m in cohorts["begins"]],
             "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],
             "life": ["" if age is None else format_age(age) for age in ages],
@@ -88,7 +88,7 @@ def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> 
     )  # fmt: skip
 
 
-def _written(first: int | None, last: int | None) -> str:
+def _version_range(first: int | None, last: int | None) -> str:
     if first is None or last is None:
         return "a version that the log no longer has"
     return format_range(first, last)

@@ -56,7 +56,7 @@ def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width =
 
 
 def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Width) -> AnyChart:
-    rows = _said(days).with_columns(
+    rows = _texts(days).with_columns(
         weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
     )
     months = {
@@ -90,7 +90,7 @@ def partition_heatmap(
     p = palette(dark)
     across = cells["x"].unique(maintain_order=True).to_list()
     down = cells["y"].unique(maintain_order=True).to_list()
-    rows = _said(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
+    rows = _texts(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
     x_axis = alt.Axis(title=None, labelLimit=80, labelOverlap="greedy", labelAngle=0)
     y_axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
     x = alt.X("x:N", sort=None, axis=x_axis, scale=alt.Scale(domain=across, paddingInner=0.06))
@@ -194,7 +194,7 @@ _TOOLTIP = [
 ]
 
 
-def _said(parts: pl.DataFrame) -> pl.DataFrame:
+def _texts(parts: pl.DataFrame) -> pl.DataFrame:
     """What a tooltip says of each partition."""
     return pl.DataFrame(
         {

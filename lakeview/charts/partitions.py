@@ -39,7 +39,7 @@ def partition_bars(
         missing = placed.filter(pl.col("files") == 0).head(_MOST_BARS // 2)
         largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(_MOST_BARS - missing.height)
         shown = pl.concat([largest, missing]).sort("place").drop("place")
-    rows = _told(shown, arrivals, p, of=there)
+    rows = _rows(shown, arrivals, p, of=there)
     gone = shown.height - shown.filter(pl.col("files") > 0).height
     missed = f" and {gone} missing" if gone else ""
     more = f"; the {shown.height - gone} largest{missed} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
@@ -94,7 +94,7 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
     scale = alt.Scale(range=list(p.sequential[2:]), domainMin=0)
     base = alt.Chart(cells)
     layers: list[AnyChart] = [
-        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.gone).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
+        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.absent).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
         alt.Chart(cells.drop_nulls("value"))
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
@@ -181,23 +181,23 @@ def _tooltip() -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:N", title=title) for name, title in (*fields, *more)]
 
 
-def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of: pl.DataFrame) -> pl.DataFrame:
+def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of: pl.DataFrame) -> pl.DataFrame:
     late = pl.DataFrame(schema={"partition_text": pl.String(), "note": pl.String()})
     if arrivals is not None:
         late = arrivals.filter("late").select("partition_text", "note")
-    words = shown.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
-    words = words.set(shown["files"] == 0, "✕")
-    many = shown["files"] >= _OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
-    attention = many & (shown["median_size"] < SMALL_FILE_BYTES)
+    words = sizes.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
+    words = words.set(sizes["files"] == 0, "✕")
+    many = sizes["files"] >= _OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
+    attention = many & (sizes["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {
-            "partition": shown["partition_text"].fill_null(""),
+            "partition": sizes["partition_text"].fill_null(""),
             "words": words.fill_null(""),
-            "rows": [format_count(n, exact=True) for n in shown["records"]],
-            "size": [format_bytes(n) for n in shown["bytes"]],
-            "share": [format_percent(s) for s in shown["share"]],
-            "files": [format_count(n) for n in shown["files"]],
-            "median": [format_bytes(n) for n in shown["median_size"]],
+            "rows": [format_count(n, exact=True) for n in sizes["records"]],
+            "size": [format_bytes(n) for n in sizes["bytes"]],
+            "share": [format_percent(s) for s in sizes["share"]],
+            "files": [format_count(n) for n in sizes["files"]],
+            "median": [format_bytes(n) for n in sizes["median_size"]],
             "color": _choose(words.is_not_null(), p.orange, p.quiet),
             "file_color": _choose(attention, p.orange, p.blue),
             "word_color": _choose(attention, p.orange_text, p.text),

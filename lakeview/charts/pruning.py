@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
-_WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
+_WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
 _MOST_COLUMNS = 60
 _ROW_HEIGHT = 18
 _LABEL_WIDTH = 150
@@ -177,7 +177,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
     whole = pl.col(measure).sum().over("version").clip(1)
     order = pl.col("reason").replace_strict({r: i for i, r in enumerate(_WORDS)}, return_dtype=pl.Int64)
     ends = (pl.col(measure).cum_sum().over("version")) / whole
-    colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.gone}
+    colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.absent}
     told = rows.sort("version", order, maintain_order=True).with_columns(
         end=ends, begin=ends - pl.col(measure) / whole, share=pl.col(measure) / whole
     )

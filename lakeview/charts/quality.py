@@ -46,7 +46,7 @@ def load_trend_chart(
     elif kind == "days":
         divisor, unit = span_unit(_largest(known["value"].abs()))
         title = f"{title}, {unit}"
-    rows = _told(_thinned(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
+    rows = _texts(_sampled(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
@@ -84,8 +84,8 @@ def load_trend_chart(
     return [finished(layered(*layers), p, height=90, title=title, width=width)]
 
 
-def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of each run of loads the least and the greatest, and whatever falls out."""
+def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep the min and max of each run of loads, and the anomalies."""
     if rows.height <= MOST_POINTS:
         return rows
     runs = rows.with_row_index("row").with_columns(run=pl.col("row") * (MOST_POINTS // 3) // rows.height)
@@ -96,7 +96,7 @@ def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
     return rows[pl.concat([kept["least"], kept["row"], out]).unique().sort()]
 
 
-def _told(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.DataFrame:
+def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.DataFrame:
     def text(value: float | None) -> str:
         match kind:
             case _ if value is None:

@@ -1,4 +1,4 @@
-"""CURVE to two step lines: the bytes and the versions that a clean-up takes, by the days it spares."""
+"""CURVE to two step lines: the bytes and the versions that a cleanup removes, by the days it retains."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _curve(
         axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
         scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False),
     )
-    tooltip = [alt.Tooltip("kept:N", title="keeps"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
+    tooltip = [alt.Tooltip("kept:N", title="retains"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
     line = alt.Chart(rows)
     dot = alt.Chart(chosen)
     right = bool(chosen.height and chosen["days"][0] > longest / 2)
@@ -97,7 +97,7 @@ def _top(values: pl.Series) -> float:
 
 
 def _words(curve: pl.DataFrame, measure: str) -> pl.Series:
-    """A measure in words: of versions that are lost with files that nobody told of, the bytes are unknown, not 0."""
+    """A measure as text: the bytes of lost versions whose files the log does not list are unknown, not 0."""
     if measure != "bytes":
         return pl.Series([format_count(n) for n in curve[measure]], dtype=pl.String)
     untold = (pl.col("versions") > 0) & (pl.col("bytes") == 0)

@@ -63,7 +63,7 @@ _WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "
 
 
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
-    colours = {"gone": p.gone, "risk": p.orange, "kept": p.blue, "broken": p.red}
+    colours = {"gone": p.absent, "risk": p.orange, "kept": p.blue, "broken": p.red}
     first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
     narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * _NARROW
     cells = ribbon.with_columns(pl.col("until").fill_null(last)).with_row_index("row")

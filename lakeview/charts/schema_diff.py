@@ -43,7 +43,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     colours = {"added": p.green_text, "dropped": p.orange_text, "same": p.gray_text}
     if diff.is_empty():
         diff = pl.DataFrame({"column": [""], "change": ["same"], "before": [""], "after": [""], "breaks": [""]})
-    told = [_told(before, after) for before, after in diff.select("before", "after").iter_rows()]
+    told = [_change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
     change = diff["change"]
     return pl.DataFrame(
         {
@@ -61,7 +61,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     )
 
 
-def _told(before: str | None, after: str | None) -> str:
+def _change_text(before: str | None, after: str | None) -> str:
     if before and after and before != after:
         return f"{before} {_ARROW} {after}"
     return after or before or ""

@@ -43,7 +43,7 @@ class Palette:
     grid: str
     axis: str
     band: str
-    gone: str
+    absent: str
     quiet: str
     zero: str
     blue: str
@@ -68,7 +68,7 @@ LIGHT = Palette(
     grid="#EDF0F3",
     axis="#CBD2D9",
     band="#E9F0F8",
-    gone="#D5DAE0",
+    absent="#D5DAE0",
     quiet="#8FB6E0",
     zero="#F1F3F6",
     blue="#1D66B8",
@@ -104,7 +104,7 @@ DARK = Palette(
     grid="#1F262E",
     axis="#36404A",
     band="#1A2735",
-    gone="#2E363F",
+    absent="#2E363F",
     quiet="#2F6499",
     zero="#1B2129",
     blue="#5CA8F5",

@@ -121,7 +121,7 @@ class _Panel:
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
     divisor, title = _unit(measure, points[measure].max(), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
-    rows = told(points).with_columns(value=points[measure] / divisor)
+    rows = tooltip_rows(points).with_columns(value=points[measure] / divisor)
     return _Panel("state", title, height, rows)
 
 
@@ -135,7 +135,7 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
         "files": "Files added and removed",
     }
     divisor, title = _unit(measure, largest, names)
-    said = told(sums).with_columns(maintenance=sums["lane"] == "maintenance")
+    said = tooltip_rows(sums).with_columns(maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
         added, removed = (values.set(said["maintenance"], None) for values in (added, removed))
 
@@ -149,11 +149,11 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
 
 def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
     marks = lane_marks(timeline)
-    rows = marked(marks, told(marks), p)
+    rows = marked(marks, tooltip_rows(marks), p)
     if checkpoints is not None:
         known = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
         places = lane_marks(known, _MOST_CHECKPOINTS)
-        squares = told(places).with_columns(
+        squares = tooltip_rows(places).with_columns(
             lane=pl.lit(_CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
             operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False),
         )  # fmt: skip
@@ -165,20 +165,20 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
     return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
 
 
-def marked(marks: pl.DataFrame, said: pl.DataFrame, p: Palette) -> pl.DataFrame:
-    """What `told` says of THINNED, with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
+def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame:
+    """`tooltip_rows` of SAMPLED with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
     lane = (
         pl.when("suspicious")
         .then(pl.lit("unusual"))
         .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
         .alias("lane")
     )
-    rows = said.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
+    rows = texts.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
     colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
     return rows.with_columns(
         color=pl.when(pl.col("lane") != "unusual")
         .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
-        .when("taken_back")  # somebody took it back: it was wrong
+        .when("taken_back")  # it was reverted: it was wrong
         .then(pl.lit(p.red))
         .otherwise(pl.lit(p.orange)),
         shape=pl.col("lane").replace_strict(_SHAPES, default="circle", return_dtype=pl.String),
@@ -266,8 +266,8 @@ _TOOLTIP = (
 )
 
 
-def told(rows: pl.DataFrame) -> pl.DataFrame:
-    """What the tooltip says of THINNED, as text: unknown is said, never 0; versions are text."""
+def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """The texts of the tooltip for SAMPLED: unknown is a word, never 0; versions are text."""
     changes = [
         f"{'at least ' if partly else ''}+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}"
         if a is not None or r is not None

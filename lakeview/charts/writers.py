@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette, time_axis, time_domain
-from lakeview.charts.timeline import marked, told
+from lakeview.charts.timeline import marked, tooltip_rows
 
 _LONGEST = 26
 _ROW = 22
@@ -23,7 +23,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
     names = {name: _cut(name) for name in sums["writer"]}
     if len(set(names.values())) < len(names):  # two that begin alike
         names = {name: name for name in names}
-    rows = marked(known, told(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
+    rows = marked(known, tooltip_rows(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
     y = alt.Y(
         "lane_of:O",
         title=None,

@@ -60,7 +60,7 @@ def test_pieces_of_a_bar_follow_each_other_and_are_named() -> None:
     files, _ = charts.pruning.read_bars([("v1", told(kept=1, partition=2, range=1))])
     pieces = {r["word"]: (r["begin"], r["end"], r["text"]) for r in rows_of(files)}
     assert pieces["read"] == (0, 0.25, "read 1")
-    assert pieces["spared by partition"] == (0.25, 0.75, "spared by partition 2")
+    assert pieces["skipped by partition"] == (0.25, 0.75, "skipped by partition 2")
     assert pieces["by min and max"] == (0.75, 1, "by min and max 1")
 
 

@@ -81,7 +81,7 @@ def test_figures_of_history_say_from_when_on_bytes_are_unknown(table: lv.Table) 
     commits, lifetimes = table.history(), table.lifetimes()
     for line in (views.timeline.commits.timeline(commits, lifetimes), views.timeline.commits.timeline(commits)):
         assert line["bytes"].to_list() == [0, 40, 140, None, None]
-    assert views.retention.cost.write_amplification(line).written is None
+    assert views.retention.cost.write_amplification(line).written_bytes is None
     lives = views.timeline.lifetimes.life_facts(views.timeline.lifetimes.file_lives(lifetimes, line))
     assert (lives.files, lives.bytes, lives.live_bytes, lives.churn) == (3, None, None, None)
     found = views.retention.simulation.retention(

@@ -1,4 +1,4 @@
-"""Snapshots and frames to findings: what somebody should look at first, worst first, each with its evidence."""
+"""Snapshots and frames to findings, worst first, each with its evidence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lakeview.model.frames import MOST_BYTES
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW, FileFacts, file_facts
 from lakeview.views.partitions.sizes import missing_partitions, partition_arrivals, partition_sizes, partition_skew
-from lakeview.views.quality.constraints import KeptRules, Verdict
-from lakeview.views.retention.maintenance import past_upkeep, upkeep
+from lakeview.views.quality.verdicts import ConstraintVerdicts, Verdict
+from lakeview.views.retention.maintenance import history_findings, maintenance_findings
 from lakeview.views.retention.remedies import command
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.schema.columns import silent_files
@@ -81,24 +81,24 @@ class Evidence:
     lifetimes: pl.DataFrame | None = None
     retention: Retention | None = None
     log: pl.DataFrame | None = None
-    rules: KeptRules | None = None
+    rules: ConstraintVerdicts | None = None
     arrivals: pl.DataFrame | None = None
 
 
 def findings(evidence: Evidence, now: datetime) -> list[Finding]:
     """Every finding, worst first. PARTITION_ARRIVALS are computed from lifetimes and commits unless they are given."""
     snapshot, commits = evidence.snapshot, evidence.commits
-    found = past_findings(evidence, now)
-    found += [*_files(snapshot), *_statistics(snapshot, evidence.statistics), *_partitions(snapshot)]
-    found += upkeep(snapshot, log=evidence.log)
+    every = past_findings(evidence, now)
+    every += [*_files(snapshot), *_statistics(snapshot, evidence.statistics), *_partitions(snapshot)]
+    every += maintenance_findings(snapshot, log=evidence.log)
     if evidence.rules is not None:
-        found += rule_findings(evidence.rules)
+        every += rule_findings(evidence.rules)
     if commits is not None:
-        found += _cadence(commits, now)
+        every += _cadence(commits, now)
         arrivals = _arrivals(snapshot, evidence.lifetimes, commits, evidence.arrivals)
-        found += _late(arrivals)
-        found += _loads(make_timeline(commits, evidence.lifetimes, arrivals=arrivals))
-    return worst_first(found)
+        every += _late(arrivals)
+        every += _loads(make_timeline(commits, evidence.lifetimes, arrivals=arrivals))
+    return worst_first(every)
 
 
 def past_findings(evidence: Evidence, now: datetime) -> list[Finding]:
@@ -106,32 +106,31 @@ def past_findings(evidence: Evidence, now: datetime) -> list[Finding]:
     versions, retention = evidence.versions, evidence.retention
     found = [] if versions is None else _versions(versions, evidence.snapshot.version)
     if retention is not None:
-        found += past_upkeep(evidence.snapshot, retention, evidence.commits, now)
+        found += history_findings(evidence.snapshot, retention, evidence.commits, now)
     return worst_first(found)
 
 
-def findings_frame(found: Sequence[Finding]) -> pl.DataFrame:
+def findings_frame(findings: Sequence[Finding]) -> pl.DataFrame:
     """FINDINGS of a list, in its order."""
     rows = [
         {name: getattr(each, "claim" if name == "title" else name) for name in FINDINGS}
         | {"severity": each.severity.value}
-        for each in found
+        for each in findings
     ]
     return pl.DataFrame(rows, schema=FINDINGS, orient="row")
 
 
-def worst_first(found: Iterable[Finding]) -> list[Finding]:
-    """Findings by their severity; of the same one those of upkeep come last, the others as they come: that a clean-up
-    ends versions is told of most tables, and where there is room for one line it is for what is this table's own."""
-    return sorted(found, key=lambda f: (ORDER.index(f.severity), f.page == "health"))
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by severity, stable; maintenance comes last: that a cleanup ends versions holds for most tables."""
+    return sorted(findings, key=lambda f: (ORDER.index(f.severity), f.page == "health"))
 
 
-def verdict(found: Sequence[Finding]) -> str:
+def verdict(findings: Sequence[Finding]) -> str:
     """One sentence over the findings: `Readable and fresh, but three things need attention`."""
-    ids = {f.id for f in found}
+    ids = {f.id for f in findings}
     state = "Readable and fresh" if ON_TIME in ids else "Readable"
-    broken = sum(f.severity is Severity.BROKEN for f in found)
-    attention = sum(f.severity is Severity.ATTENTION for f in found)
+    broken = sum(f.severity is Severity.BROKEN for f in findings)
+    attention = sum(f.severity is Severity.ATTENTION for f in findings)
     parts = []
     if broken:
         parts.append(f"{_number(broken)} {'is' if broken == 1 else 'are'} broken")
@@ -145,16 +144,17 @@ def verdict(found: Sequence[Finding]) -> str:
     return f"{state}, and nothing needs attention"
 
 
-def rule_findings(kept: KeptRules) -> list[Finding]:
-    """The table's own constraints that some rows are proved to break, in one finding; none where no row is."""
-    broken = kept.rules.filter(pl.col("verdict") == Verdict.BROKEN.value)
+def rule_findings(verdicts: ConstraintVerdicts) -> list[Finding]:
+    """One finding about the table's constraints that some rows are proved to violate; none without such rows."""
+    broken = verdicts.rules.filter(pl.col("verdict") == Verdict.VIOLATED.value)
     if broken.is_empty():
         return []
     first = broken.row(0, named=True)
-    claim = f"{first['name']} is broken" if broken.height == 1 else f"{broken.height:,} of the table's rules are broken"
-    told = [
-        f"{row['rule']} in {'' if row['certainty'] == 'exact' else 'at least '}{counted(row['files_broken'], 'file')}, "
-        f"{counted(row['records_broken'], 'row')} or more"
+    one = f"{first['name']} is violated"
+    claim = one if broken.height == 1 else f"{broken.height:,} of the table's constraints are violated"
+    texts = [
+        f"{row['rule']} in {'' if row['certainty'] == 'exact' else 'at least '}"
+        f"{counted(row['files_violating'], 'file')}, {counted(row['records_violating'], 'row')} or more"
         for row in broken.head(MOST_RULES_NAMED).iter_rows(named=True)
     ]
     more = f"; and {broken.height - MOST_RULES_NAMED:,} more" if broken.height > MOST_RULES_NAMED else ""
@@ -163,11 +163,11 @@ def rule_findings(kept: KeptRules) -> list[Finding]:
             "constraint-violated",
             Severity.ATTENTION,
             claim,
-            f"{'; '.join(told)}{more}",
-            "every row keeps what the table states, as its statistics tell",
-            remedy="correct these rows, and see that their writer checks the table's rules",
+            f"{'; '.join(texts)}{more}",
+            "every row satisfies the table's constraints, by its statistics",
+            remedy="correct these rows, and check that their writer enforces the table's constraints",
             page="quality",
-            effect="who reads the table relies on what it states",
+            effect="readers and optimizers rely on the constraints",
         )
     ]
 
@@ -349,12 +349,12 @@ def _partitions(snapshot: Snapshot) -> list[Finding]:
     return found
 
 
-def _versions(versions: pl.DataFrame, shown: int) -> list[Finding]:
+def _versions(versions: pl.DataFrame, version: int) -> list[Finding]:
     """What cannot be read: the version shown by a finding of its own, then the others."""
-    told = readability(versions)
-    here = pl.col("version") == shown
-    own = told.filter(here & (pl.col("state") != "kept"))
-    ribbon = told.with_columns(state=pl.when(here & (pl.col("state") == "broken")).then(None).otherwise("state"))
+    ribbon = readability(versions)
+    here = pl.col("version") == version
+    own = ribbon.filter(here & (pl.col("state") != "kept"))
+    ribbon = ribbon.with_columns(state=pl.when(here & (pl.col("state") == "broken")).then(None).otherwise("state"))
     runs = readability_runs(ribbon)
     remedy = "restore the missing file from a backup, or write the version off"
     found = [
@@ -364,7 +364,7 @@ def _versions(versions: pl.DataFrame, shown: int) -> list[Finding]:
             "This version cannot be read",
             reason or "the log does not say why",
             "the version that is looked at",
-            format_version(shown),
+            format_version(version),
             remedy=remedy,
             page="timeline",
             effect="its log can be looked at, its rows cannot",
@@ -458,7 +458,7 @@ def _loads(line: pl.DataFrame) -> list[Finding]:
 
 
 def _arrivals(
-    snapshot: Snapshot, lifetimes: pl.DataFrame | None, commits: pl.DataFrame, known: pl.DataFrame | None
+    snapshot: Snapshot, lifetimes: pl.DataFrame | None, commits: pl.DataFrame, arrivals: pl.DataFrame | None
 ) -> pl.DataFrame | None:
     """PARTITION_ARRIVALS where partitions can be a sequence in time: one key, three or more of them."""
     if lifetimes is None or len(snapshot.partition_columns) != 1:
@@ -466,7 +466,7 @@ def _arrivals(
     sizes = partition_sizes(snapshot)
     if sizes.height < 3:
         return None
-    return known if known is not None else partition_arrivals(sizes, snapshot.files, lifetimes, commits)
+    return arrivals if arrivals is not None else partition_arrivals(sizes, snapshot.files, lifetimes, commits)
 
 
 def _late(arrivals: pl.DataFrame | None) -> list[Finding]:

@@ -169,7 +169,7 @@ def partition_writes(
     A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
     Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
     """
-    written = _written(files, lifetimes, commits)
+    written = _loads_by_partition(files, lifetimes, commits)
     if partitions is not None:
         written = written.filter(pl.col("partition_text").is_in(list(partitions)))
     if written.is_empty():
@@ -203,7 +203,7 @@ def partition_arrivals(
 ) -> pl.DataFrame:
     """PARTITION_ARRIVALS in the order of PARTITION_SIZES: which partition was first written after later ones."""
     written = (
-        _written(files, lifetimes, commits)
+        _loads_by_partition(files, lifetimes, commits)
         .sort("written")
         .group_by("partition_text")
         .agg(
@@ -229,7 +229,7 @@ def partition_arrivals(
     )
 
 
-def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+def _loads_by_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """`partition_text, version, written (order), timestamp, files, bytes, records, suspicious, note`: one row a
     partition and commit that changed data and added files to it."""
     judged = "suspicious" in commits.columns
@@ -246,7 +246,7 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     # a file that stays on with other deleted rows was not written again
     new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
     return (
-        _placed(files, lifetimes, new)
+        _with_partition(files, lifetimes, new)
         .drop_nulls("partition_text")
         .group_by("partition_text", version="added")
         .agg(files=pl.len(), bytes=total("size"), records=total("records"))
@@ -254,28 +254,28 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     )
 
 
-def _placed(files: pl.DataFrame, lifetimes: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
     """The wanted LIFETIMES with the partition of each file as `partition_text`, null where nothing tells it."""
     if lifetimes["path"].equals(files["path"]):  # as a rule where nothing was removed; else texts are compared
-        return lifetimes.hstack([files["partition_text"]]).filter(wanted)
-    stays = lifetimes.filter(wanted)
-    known = files.select("path", "partition_text")
-    named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
+        return lifetimes.hstack([files["partition_text"]]).filter(where)
+    stays = lifetimes.filter(where)
+    partitions = files.select("path", "partition_text")
+    named = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
     placed = stays.join(named, on="path")
-    gone = stays.join(named, on="path", how="anti")
-    return placed if gone.is_empty() else pl.concat([placed, in_folders(gone, known.drop_nulls())])
+    removed = stays.join(named, on="path", how="anti")
+    return placed if removed.is_empty() else pl.concat([placed, in_folders(removed, partitions.drop_nulls())])
 
 
-def in_folders(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:
     """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
     folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
     folders = (
-        known.group_by(folder)
+        partitions_of_files.group_by(folder)
         .agg(pl.col("partition_text").first(), partitions=pl.col("partition_text").n_unique())
         .filter(pl.col("partitions") == 1)
         .select("folder", "partition_text")
     )
-    return gone.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
+    return removed.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
 
 
 def _typed_values(files: pl.DataFrame) -> pl.DataFrame:

@@ -21,9 +21,9 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
 
     Without any, one that says so; none where no load tells enough to be judged.
     """
-    told = {**_sudden(changes), **_taken_back(changes, timeline)}
+    anomalies = {**_sudden(changes), **_taken_back(changes, timeline)}
     for version, parts in [*_volumes(timeline), *_lags(changes)]:
-        told.setdefault(version, []).extend(parts)
+        anomalies.setdefault(version, []).extend(parts)
     back = dict(timeline.select("version", "taken_back_by").iter_rows())
     who = {row["version"]: row for row in timeline.select("version", "timestamp", "writer").iter_rows(named=True)}
     order = {version: place for place, version in enumerate(timeline["version"])}
@@ -35,7 +35,7 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
             who[version]["writer"],
             back.get(version),
         )
-        for version, parts in told.items()
+        for version, parts in anomalies.items()
         if version in who
     ]
     places = {format_version(version): place for version, place in order.items()}
@@ -80,26 +80,26 @@ def _finding(version: int, parts: list[str], moment: datetime | None, writer: st
 
 def _sudden(changes: pl.DataFrame) -> dict[int, list[str]]:
     """For each load the columns that changed suddenly, in words, the farthest first."""
-    told: dict[int, list[str]] = {}
+    anomalies: dict[int, list[str]] = {}
     for version, rows in _by_version(changes.filter(pl.col("sudden_range"))):
-        told.setdefault(version, []).append(_ranges(rows))
+        anomalies.setdefault(version, []).append(_ranges(rows))
     for version, rows in _by_version(changes.filter(pl.col("sudden"))):
-        told.setdefault(version, []).append(_nulls(rows))
-    return told
+        anomalies.setdefault(version, []).append(_nulls(rows))
+    return anomalies
 
 
 def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list[str]]:
     """Loads that were taken back: what was sudden in them, else what was unusual, else only that they were."""
     sudden = _sudden(changes)
-    told = {}
+    anomalies = {}
     bad = timeline.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
     unusual = dict(_by_version(changes.filter("unusual")))
     for version in bad["version"]:
         words = sudden.get(version, [])
         if not words and version in unusual:
             words = [_nulls(unusual[version])]
-        told[version] = words or ["a load that was taken back"]
-    return told
+        anomalies[version] = words or ["a load that was taken back"]
+    return anomalies
 
 
 def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
@@ -113,7 +113,7 @@ def _nulls(rows: pl.DataFrame) -> str:
         f"{first['column']} is null in {format_percent(first['null_share'])}, usually {format_percent(first['usual'])}"
     )
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_listed(others)}" if others else text
+    return f"{text}; also {_column_list(others)}" if others else text
 
 
 def _ranges(rows: pl.DataFrame) -> str:
@@ -125,10 +125,10 @@ def _ranges(rows: pl.DataFrame) -> str:
     words = ("reaches", "at most") if above else ("goes down to", "at least")
     text = f"{first['column']} {words[0]} {_number(value)}, usually {words[1]} {_number(usual)}"
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_listed(others)}" if others else text
+    return f"{text}; also {_column_list(others)}" if others else text
 
 
-def _listed(columns: list[str]) -> str:
+def _column_list(columns: list[str]) -> str:
     named = ", ".join(columns[:_MOST_COLUMNS_NAMED])
     more = len(columns) - _MOST_COLUMNS_NAMED
     return f"{named} and {more} more" if more > 0 else named

@@ -91,10 +91,10 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     # a load's rows are those it wrote, whatever was deleted of them later
     rows = "written" if "written" in written.columns else "records"
     head = written.select(records=rows).with_columns(first["load"])
-    told = written["statistics"].struct
+    columns = written["statistics"].struct
     parts = [
         _column(name, head, series.struct.unnest())
-        for name, series in zip(told.fields, told.unnest().get_columns(), strict=True)
+        for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
     ]
     return (
         pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts])
@@ -110,10 +110,8 @@ _PER_LOAD = pl.Schema(
 )
 
 
-def _column(name: str, head: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    rows = head.with_columns(
-        said["null_count"], said["null_count_exact"], said["exact"], said["min"].alias("min"), said["max"].alias("max")
-    )
+def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    rows = head.with_columns(statistics.select("null_count", "null_count_exact", "exact", "min", "max"))
     known = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
     empty = (pl.col("null_count") == pl.col("records")).fill_null(value=False)
     # a file without values has no range; one with values that does not tell leaves the load's unknown

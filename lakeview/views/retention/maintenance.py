@@ -1,4 +1,4 @@
-"""A snapshot, its retention and its log to findings of upkeep: what waits for a clean-up, a checkpoint, a rewrite."""
+"""A snapshot, its retention and its log to findings about maintenance: vacuum, checkpoints, rewrites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.retention.policy import SHORTEST_KEPT
-from lakeview.views.retention.remedies import clean_up_command, command, keep_longer_command
+from lakeview.views.retention.remedies import cleanup_command, command, keep_longer_command
 from lakeview.views.retention.simulation import Retention, simulate
 from lakeview.views.sums import total_of
 from lakeview.views.timeline.readability import cadence
@@ -17,7 +17,7 @@ from lakeview.views.units import counted, format_age, format_bytes, format_perce
 
 HISTORY_SHARE = 0.4
 HISTORY_BYTES = 64 << 20
-"""History is dear from this share of all bytes kept and this size on."""
+"""History is costly from this share of all retained bytes and this size on."""
 
 CHECKPOINT_TIMES = 10
 DEFAULT_CHECKPOINT_INTERVAL = 10
@@ -36,16 +36,18 @@ DELETE_FILES_AT_LEAST = 20
 """Files that only delete rows pile up from so many a data file, and this number on."""
 
 
-def upkeep(snapshot: Snapshot, *, log: pl.DataFrame | None = None) -> list[Finding]:
-    """What waits for a rewrite or a checkpoint, in no order; LOG_FILES are not judged unless they are given."""
+def maintenance_findings(snapshot: Snapshot, *, log: pl.DataFrame | None = None) -> list[Finding]:
+    """Findings about rewrites and, with LOG_FILES, about checkpoints and the log's size; in no order."""
     found = [*_tombstones(snapshot), *_delete_files(snapshot)]
     if log is not None and not log.is_empty():
         found += [*_checkpoint(snapshot, log), *_log_size(snapshot, log)]
     return found
 
 
-def past_upkeep(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime) -> list[Finding]:
-    """What the past costs, and what the next clean-up takes of it, in no order; COMMITS tell how often they come."""
+def history_findings(
+    snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime
+) -> list[Finding]:
+    """Findings about the cost of history and the next cleanup, in no order; COMMITS give the cadence."""
     if retention.versions.is_empty() or retention.undated:
         return []
     return [*_history(snapshot, retention, now), *_retention(snapshot, retention, commits, now)]
@@ -58,18 +60,18 @@ def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Fi
         return []
     share = None if whole is None else kept / whole
     dear = share is not None and share >= HISTORY_SHARE and kept >= HISTORY_BYTES
-    evidence = f"{format_percent(share)} of the bytes kept, {counted(retention.files.height, 'file')}"
+    evidence = f"{format_percent(share)} of the bytes retained, {counted(retention.files.height, 'file')}"
     return [
         Finding(
             "history-cost",
             Severity.ATTENTION if dear else Severity.PASS,
             f"History costs {format_bytes(kept)}",
             evidence,
-            f"{HISTORY_SHARE:.0%} of the bytes kept, at least {format_bytes(HISTORY_BYTES)}".replace("%", " %"),
-            remedy="clean up files that only old versions need" if dear else None,
+            f"{HISTORY_SHARE:.0%} of the bytes retained, at least {format_bytes(HISTORY_BYTES)}".replace("%", " %"),
+            remedy="vacuum files that only old versions need" if dear else None,
             page="health",
-            effect="storage is paid for versions that nobody may read" if dear else None,
-            command=clean_up_command(snapshot, retention.policy, retention.policy.keep, now) if dear else None,
+            effect="storage is paid for old versions" if dear else None,
+            command=cleanup_command(snapshot, retention.policy, retention.policy.keep, now) if dear else None,
         )
     ]
 
@@ -83,41 +85,41 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
             Finding(
                 "retention-short",
                 Severity.ATTENTION,
-                f"Removed files are kept for {format_age(policy.keep)} only",
-                f"{policy.declared} says so",
+                f"Removed files are retained for {format_age(policy.keep)} only",
+                f"set by {policy.declared}",
                 format_age(SHORTEST_KEPT),
-                remedy="keep them for a week or more",
+                remedy="retain them for a week or more",
                 page="health",
-                effect="a query or a writer that takes longer may find its files gone",
+                effect="a query or a writer that takes longer may lose files it reads",
                 command=keep_longer_command(snapshot, SHORTEST_KEPT),
             )
         )
     done = simulate(retention, policy.keep)
     if done.lost is None:
-        limit = "no readable version needs what a clean-up takes"
+        limit = "no readable version needs the files that a cleanup removes"
         return [
             *found,
             Finding(
-                "cleanup-ends-no-version", Severity.PASS, "The next clean-up ends no version", "", limit, page="health"
+                "cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version", "", limit, page="health"
             ),
         ]
     usual = None if commits is None else cadence(commits, now).usual
     last = done.versions_left <= 1 < done.versions_left + done.versions
     freed = "an unknown number of bytes" if done.is_unknown else f"at least {format_bytes(done.bytes)}"
-    evidence = f"{retention.what} are kept for {format_age(policy.keep)}; it frees {freed}"
+    evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"
     found.append(
         Finding(
             "cleanup-ends-versions",
             Severity.ATTENTION if last else Severity.NOTE,
-            f"The next clean-up ends {done.lost}",
+            f"The next cleanup ends {done.lost}",
             evidence,
             "an earlier version stays readable",
             done.lost,
-            remedy="keep more of the past, or write these versions off" if last else None,
+            remedy="retain history for longer, or give these versions up" if last else None,
             page="health",
-            effect="no way back to an earlier version is left" if last else "these versions can no longer be read then",
+            effect="no earlier version is left to restore" if last else "these versions can no longer be read then",
             command=keep_longer_command(snapshot, _keeps_another(retention, usual)) if last else None,
         )
     )
@@ -125,8 +127,8 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
 
 
 def _keeps_another(retention: Retention, usual: timedelta | None) -> timedelta:
-    """A retention, in whole days, with which an earlier version outlives the next clean-up, and later ones: by the
-    usual gap between commits, else with as much time again as the nearest of those versions needs today."""
+    """A retention, in whole days, with which an earlier version outlives the next cleanup, and later ones: by the
+    usual gap between commits, else twice what the nearest of those versions needs today."""
     keep = retention.policy.keep
     needs = retention.versions["needs_ms"]
     nearest = needs.filter(needs > keep // timedelta(milliseconds=1)).min()
@@ -188,12 +190,12 @@ def _tombstones(snapshot: Snapshot) -> list[Finding]:
         Finding(
             "tombstones-exceed-files",
             Severity.ATTENTION,
-            "The log remembers more removed files than live ones",
+            "The log lists more removed files than live ones",
             f"{counted(gone, 'removed file')}, {live:,} live",
             f"{TOMBSTONES_TIMES} times the live files, at least {TOMBSTONES_AT_LEAST:,}",
-            remedy="rewrite fewer files at once, or keep removed files for less long",
+            remedy="rewrite fewer files at once, or retain removed files for a shorter time",
             page="health",
-            effect="every checkpoint carries them along",
+            effect="every checkpoint contains them",
         )
     ]
 
@@ -207,7 +209,7 @@ def _delete_files(snapshot: Snapshot) -> list[Finding]:
             "delete-files-pile-up",
             Severity.ATTENTION,
             f"{deletes:,} files only delete rows",
-            f"beside {counted(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}",
+            f"with {counted(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}",
             f"one for two data files, at least {DELETE_FILES_AT_LEAST}",
             remedy="rewrite the data files with their deletes applied",
             page="files",

@@ -208,8 +208,8 @@ def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
-def _part(said: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
-    return said[name] if name in said.columns else pl.Series(name, [None] * said.height, dtype=dtype)
+def _part(statistics: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
+    return statistics[name] if name in statistics.columns else pl.Series(name, [None] * statistics.height, dtype=dtype)
 
 
 def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame:

@@ -14,8 +14,8 @@ RIBBON = pl.Schema(
     {"version": pl.Int64(), "timestamp": UTC_MILLIS, "until": UTC_MILLIS, "state": pl.String(), "reason": pl.String()}
 )
 """One row a version, oldest first. `state`: kept; gone (older than everything readable); broken (unreadable although an
-older version, or none at all, can be read), null where nobody looked. `until`: when the next version came, null for the
-newest."""
+older version, or none at all, can be read), null where readability was not checked. `until`: when the next version
+came, null for the newest."""
 
 RUNS = pl.Schema(
     {"state": pl.String(), "first": pl.Int64(), "last": pl.Int64(), "versions": pl.Int64(), "label": pl.String()}
