@@ -15,6 +15,7 @@ from lakeview.delta.sharing import ListedFiles, read_head
 from lakeview.model.config import Config
 from lakeview.model.errors import NotATableError, SharingError, VersionNotFoundError
 from lakeview.predicates.expressions import parse
+from lakeview.predicates.hints import json_hint, sql_hints
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Answer, Head
 from lakeview.sharing.client.blocks import Blocks
@@ -22,7 +23,6 @@ from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.file_lines import FileListing, SignedUrl, read_file_lines
 from lakeview.sharing.client.profile import TableName
 from lakeview.sharing.client.signed_files import SignedFiles
-from lakeview.sharing.protocol.hints import json_hint, sql_hints
 from lakeview.sharing.protocol.messages import QueryRequest, ResponseFormat
 
 _MOVED_ON = "version-moved-on"

@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.model.schema import leaf_name
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.tree import Node, Path
-from lakeview.sharing.server.budget import PRUNING_CPU, PRUNING_WALL, Budget
+from lakeview.sharing.server.hints import PRUNING_CPU, PRUNING_WALL, Budget
 
 StatisticsOf = Callable[[list[str]], pl.DataFrame]
 """Leaf names to STATISTICS of the same files in the same order."""
@@ -57,7 +57,7 @@ class FileIndex:
         height = self.facts.height
         kept = pl.Series("kept", [True], dtype=pl.Boolean).new_from_index(0, height)
         for condition in conditions:
-            kept = kept & may_match(condition, lambda path: None if limit.is_spent else self.bounds(path), height)
+            kept = kept & may_match(condition, lambda path: None if limit.is_spent() else self.bounds(path), height)
         return kept
 
     def bounds(self, path: Path) -> Bounds | None:

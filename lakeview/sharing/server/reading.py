@@ -18,18 +18,16 @@ from lakeview.sharing.server.answers import (
     signed,
     stream,
 )
-from lakeview.sharing.server.budget import PARSING_CPU, Budget
 from lakeview.sharing.server.changes import stream_of_changes
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.continuation import Position, open_position, seal_position
-from lakeview.sharing.server.json_hints import json_condition
+from lakeview.sharing.server.hints import PARSING_CPU, Budget, json_condition, sql_condition
 from lakeview.sharing.server.lines import closing, encode_rows
 from lakeview.sharing.server.packed_rows import PackedRows
 from lakeview.sharing.server.refusals import bad_parameter
 from lakeview.sharing.server.requests import AnswerOptions, answer_options, moment, query_request, version_number
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.signing import checksum
-from lakeview.sharing.server.sql_hints import sql_condition
 from lakeview.sharing.server.urls import expiry
 from lakeview.sharing.server.version_request import RequestedTable, require_history
 
