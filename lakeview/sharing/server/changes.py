@@ -132,7 +132,7 @@ def _ready(
         raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
     first = target.shared(start)
     heading = first if requested.metadata else target.shared(end)
-    between = target.source.needed_between(start, end, feed=requested.feed)
+    between = target.source.features_between(start, end, feed=requested.feed)
     chosen = chosen_format(options, first, target.shared(end).needed | between)
     wanted_changes = ChangeRange(
         start,
