@@ -15,7 +15,7 @@ from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
 from lakeview.predicates.tree import And, Comparison, IsIn, Node, Unknown
 from lakeview.sharing.server import hints
 from lakeview.sharing.server.hints import Budget, json_condition, sql_condition
-from lakeview.sharing.server.pruning import FileIndex
+from lakeview.sharing.server.shared_version import FileIndex
 from tests.server.conftest import Api
 from tests.server.shared_lake import TABLE
 

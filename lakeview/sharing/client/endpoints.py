@@ -192,7 +192,7 @@ class SharingClient:
         self, kind: type[P], path: tuple[str, ...], what: str, rows: Callable[[P], list[tuple[Any, ...]]]
     ) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
-        seen: set[str] = set()
+        tokens: set[str] = set()
         token: str | None = None
         while True:
             call = _Call("GET", path_of(path), what, {"pageToken": token})
@@ -201,7 +201,7 @@ class SharingClient:
             token = page.next_page_token
             if not token:  # "may be an empty string or missing when there are no additional results"
                 return found
-            _check_token(token, seen, self.http.limits.pages)
+            _check_token(token, tokens, self.http.limits.pages)
 
     def _body(self, response: httpx.Response, kind: type[P]) -> P:
         try:
@@ -293,9 +293,9 @@ def _version_of(response: httpx.Response) -> int:
 
 def _all_pages(page: Callable[[str | None], Answer], most: int) -> Answer:
     answer = page(None)
-    seen: set[str] = set()
+    tokens: set[str] = set()
     while answer.end is not None and answer.end.next_page_token:
-        _check_token(answer.end.next_page_token, seen, most)
+        _check_token(answer.end.next_page_token, tokens, most)
         found = page(answer.end.next_page_token)
         known = [t for t in (answer.end.min_url_expiration_timestamp,) if t is not None]
         answer = answer.followed_by(found)
@@ -305,11 +305,11 @@ def _all_pages(page: Callable[[str | None], Answer], most: int) -> Answer:
     return answer
 
 
-def _check_token(token: str, seen: set[str], most: int) -> None:
-    if token in seen or len(seen) >= most:
+def _check_token(token: str, earlier_tokens: set[str], most: int) -> None:
+    if token in earlier_tokens or len(earlier_tokens) >= most:
         raise SharingError(
             "the server gave the token of a page that was read already: its list has no end",
             fix="ask whoever runs the server",
             kind="endless-pages",
         )
-    seen.add(token)
+    earlier_tokens.add(token)

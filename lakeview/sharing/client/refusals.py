@@ -107,5 +107,5 @@ def _message(body: bytes) -> str:
 
 
 def without_control(text: str) -> str:
-    """A text of somebody else's on one line, without what would steer a terminal."""
+    """A foreign text on one line, without what would steer a terminal."""
     return _CONTROL.sub(" ", text)

@@ -33,7 +33,7 @@ from lakeview.sharing.client.portable_tasks import portable_task, reach
 from lakeview.sharing.client.profile import Profile, TableName, parse_address, read_profile
 from lakeview.sharing.client.state import SharedState, head_of
 
-_KEPT_STATES = 4
+_MAX_STATES = 4
 
 
 def open_shared(
@@ -62,7 +62,7 @@ def open_shared(
 
 
 class SharedTable(OneLine):
-    """A table that somebody shares. Implements `lakeview.model.table.Table`; safe to use from several threads.
+    """A table that a sharing server shares. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Only what the protocol tells is known: the newest version at once, earlier ones where their history is shared, no
     commits, no log. Files are read over signed URLs, piece by piece, and cached by their id (`client.blocks`).
@@ -89,7 +89,7 @@ class SharedTable(OneLine):
         self._past = SharedPast(self.client, table)
         head = head_of(self.client, table)
         self._latest = head.version
-        self._kept(head, pinned=False)
+        self._remember(head, pinned=False)
 
     @property
     def address(self) -> str:
@@ -176,7 +176,7 @@ class SharedTable(OneLine):
         return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and what spares the others."""
+        """PLAN: which files a filter reads, and what skips the others."""
         state = self._state(version)
         return state.listed.scan().plan(_checked(where, state))
 
@@ -214,7 +214,7 @@ class SharedTable(OneLine):
     ) -> list[FileTask]:
         """The files a read needs, each as a value that another process can read by itself, until its URL expires.
 
-        `where` spares files, it does not filter rows. Tasks hold signed URLs: whoever has one can read its file.
+        `where` skips files, it does not filter rows. Tasks hold signed URLs: whoever has one can read its file.
         """
         state = self._state(version)
         _require_parquet(state, self.address)
@@ -285,10 +285,10 @@ class SharedTable(OneLine):
             raise InvalidRequestError("a version and a moment were given", fix="give one of them")
         if at is not None:
             milliseconds(at)
-            return self._made(None, at)
+            return self._load(None, at)
         wanted = self._latest if version is None else version
         self._check_version(wanted)
-        return self._made(wanted, None)
+        return self._load(wanted, None)
 
     def _check_version(self, version: int) -> None:
         if not 0 <= version <= self._latest:
@@ -297,7 +297,7 @@ class SharedTable(OneLine):
                 fix=f"ask for a version from 0 to {self._latest}",
             )
 
-    def _made(self, version: int | None, at: datetime | None) -> SharedState:
+    def _load(self, version: int | None, at: datetime | None) -> SharedState:
         with self._lock:
             if version is not None and version in self._states:
                 return self._states[version]
@@ -305,15 +305,15 @@ class SharedTable(OneLine):
             head = head_of(self.client, self.name, version if pinned else None, at)
             if not pinned and head.version != version:  # it moved on since it was asked for its version
                 head, pinned = head_of(self.client, self.name, version), True
-            return self._kept(head, pinned=pinned)
+            return self._remember(head, pinned=pinned)
 
-    def _kept(self, head: Head, *, pinned: bool) -> SharedState:
+    def _remember(self, head: Head, *, pinned: bool) -> SharedState:
         if head.version not in self._states:
             self._states[head.version] = SharedState(
                 self.client, self.name, head, pinned=pinned, address=self.address, config=self._config,
                 blocks=self._blocks,
             )  # fmt: skip
-            while len(self._states) > _KEPT_STATES:
+            while len(self._states) > _MAX_STATES:
                 del self._states[next(iter(self._states))]
         return self._states[head.version]
 

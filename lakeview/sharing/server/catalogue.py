@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakeview.sharing.protocol.messages import Share, SharedSchema, SharedTable
-from lakeview.sharing.server.refusals import not_there
+from lakeview.sharing.server.refusals import bad_parameter, not_there
 from lakeview.sharing.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry
 
 BEARER = Recipient("bearer", ["*"], id="bearer")
@@ -39,6 +38,27 @@ class Place:
         what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()
         return f"{self.id}/{what[:12]}"
 
+    @property
+    def _has_history(self) -> bool:
+        return self.table.history_shared and self.table.view is None
+
+    def require_history(self) -> None:
+        """400 unless the table is shared with its history; a view never is. Needs no request to the table's store.
+
+        The reference server's words, which clients match, and its order: before a timestamp is parsed.
+        """
+        if not self._has_history:
+            raise bad_parameter(
+                "Reading table by version or timestamp is not supported because history sharing is not enabled on "
+                f"table: {self.full_name}"
+            )
+
+    def require_changes(self) -> None:
+        """400 unless the table's changes may be asked for: they are part of its history. In the reference server's
+        words, whether or not the table records a change data feed."""
+        if not self._has_history:
+            raise bad_parameter(f"cdf is not enabled on table {self.full_name}")
+
 
 class Catalogue:
     """What is shared with whom. Immutable."""
@@ -47,7 +67,8 @@ class Catalogue:
         self.settings = settings
         recipients = [*settings.recipients, *([BEARER] if settings.authorization.bearer_token else [])]
         self.recipients = {r.name: r for r in recipients}
-        self._by_id = {r.id: r for r in recipients}
+        self.recipients_by_id = {r.id: r for r in recipients}
+        """By what stands in signed URLs."""
         self._shares = {s.name.lower(): s for s in settings.shares}
         self._tables = {
             place.id: place
@@ -56,17 +77,13 @@ class Catalogue:
             for place in (Place(share, schema, t) for t in schema.tables)
         }
 
-    def recipient(self, number: str) -> Recipient | None:
-        """A recipient by the id that stands in signed URLs."""
-        return self._by_id.get(number)
-
     def shares(self, recipient: Recipient) -> list[ShareEntry]:
         """The shares a recipient may read."""
         granted = {name.lower() for name in recipient.shares}
         return [s for s in self.settings.shares if "*" in granted or s.name.lower() in granted]
 
     def share(self, recipient: Recipient, name: str) -> ShareEntry:
-        """One share. 404 if it is not there, or not granted: nobody can tell which."""
+        """One share. 404 if it is not there, or not granted: the answer is the same."""
         found = self._shares.get(name.lower())
         if found is None or found not in self.shares(recipient):
             raise not_there("Share", name)
@@ -102,18 +119,3 @@ class Catalogue:
     def _granted_share(self, recipient: Recipient, name: str) -> ShareEntry | None:
         found = self._shares.get(name.lower())
         return found if found is not None and found in self.shares(recipient) else None
-
-
-def share_item(share: ShareEntry) -> Share:
-    """A share as listings have it."""
-    return Share(share.name, share.id)
-
-
-def schema_item(share: ShareEntry, schema: SchemaEntry) -> SharedSchema:
-    """A schema as listings have it."""
-    return SharedSchema(schema.name, share.name)
-
-
-def table_items(share: ShareEntry, schema: SchemaEntry) -> list[SharedTable]:
-    """The tables of a schema as listings have them."""
-    return [SharedTable(t.name, schema.name, share.name, share.id, t.id) for t in schema.tables]

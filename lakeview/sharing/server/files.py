@@ -12,13 +12,13 @@ from starlette.responses import Response
 from lakeview.model.errors import AccessDeniedError, LakeviewError
 from lakeview.sharing.protocol.messages import ErrorCode
 from lakeview.sharing.server.access import may_still_read
+from lakeview.sharing.server.answers import TimelyResponse
 from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal, forbidden
 from lakeview.sharing.server.settings import Recipient
 from lakeview.sharing.server.signing import Grant
-from lakeview.sharing.server.streams import TimelyResponse
 
 _BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
@@ -38,7 +38,7 @@ def authorize(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
     repeated = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
     if not signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
         raise forbidden(_REFUSED)
-    recipient = hub.catalogue.recipient(grant.recipient)
+    recipient = hub.catalogue.recipients_by_id.get(grant.recipient)
     place = None if recipient is None else hub.catalogue.table_of(recipient, number)
     if recipient is None or place is None or not may_still_read(hub, recipient):
         raise forbidden(_REFUSED)
@@ -101,8 +101,8 @@ def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:
 class _Closing:
     """Closes a file and gives the download's place back, once."""
 
-    def __init__(self, opened: IO[bytes], release: object, borrower: object) -> None:
-        self._file: IO[bytes] | None = opened
+    def __init__(self, file: IO[bytes], release: object, borrower: object) -> None:
+        self._file: IO[bytes] | None = file
         self._release = release
         self._borrower = borrower
 
@@ -115,13 +115,13 @@ class _Closing:
             self._release(self._borrower)
 
 
-async def _blocks(hub: Hub, opened: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:
+async def _blocks(hub: Hub, file: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:
     left = length
 
     def read() -> bytes:
         if left == length:
-            opened.seek(start)
-        return opened.read(min(_BLOCK, left))
+            file.seek(start)
+        return file.read(min(_BLOCK, left))
 
     while left > 0:
         block = await hub.work(read)

@@ -20,9 +20,8 @@ from lakeview.model.type_tree import nodes
 from lakeview.sharing.protocol.messages import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.delta_lines import public_schema
 from lakeview.sharing.server.lines import Row, parquet_row, servable
-from lakeview.sharing.server.pruning import FileIndex
 from lakeview.sharing.server.refusals import bad_parameter, not_recorded, unsupported
-from lakeview.sharing.server.shared_version import SharedVersion
+from lakeview.sharing.server.shared_version import FileIndex, SharedVersion
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
 from lakeview.sharing.server.stats_text import stats_texts
 

@@ -8,11 +8,20 @@ from typing import TypeVar
 import msgspec
 from starlette.responses import Response
 
-from lakeview.sharing.protocol.messages import JSON, SchemaPage, ShareBody, SharePage, TablePage
-from lakeview.sharing.server.catalogue import schema_item, share_item, table_items
+from lakeview.sharing.protocol.messages import (
+    JSON,
+    SchemaPage,
+    Share,
+    ShareBody,
+    SharedSchema,
+    SharedTable,
+    SharePage,
+    TablePage,
+)
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.refusals import bad_parameter
 from lakeview.sharing.server.requests import page_of
+from lakeview.sharing.server.settings import SchemaEntry, ShareEntry
 
 T = TypeVar("T")
 Page = SharePage | SchemaPage | TablePage
@@ -28,7 +37,7 @@ class _Next(msgspec.Struct, frozen=True, array_like=True):
 
 async def shares(context: Context) -> Response:
     """GET /shares."""
-    found = [share_item(s) for s in context.hub.catalogue.shares(context.caller.recipient)]
+    found = [Share(s.name, s.id) for s in context.hub.catalogue.shares(context.caller.recipient)]
     return _page(context, "shares", found, SharePage)
 
 
@@ -36,14 +45,14 @@ async def share(context: Context) -> Response:
     """GET /shares/{share}."""
     found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
     context.entry.share = found.name
-    return json_response(ShareBody(share_item(found)))
+    return json_response(ShareBody(Share(found.name, found.id)))
 
 
 async def schemas(context: Context) -> Response:
     """GET /shares/{share}/schemas."""
     found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
     context.entry.share = found.name
-    items = [schema_item(found, c) for c in found.schemas]
+    items = [SharedSchema(c.name, found.name) for c in found.schemas]
     return _page(context, f"schemas/{found.id}", items, SchemaPage)
 
 
@@ -52,7 +61,7 @@ async def tables(context: Context) -> Response:
     names = context.request.path_params
     found, schema = context.hub.catalogue.schema(context.caller.recipient, names["share"], names["schema"])
     context.entry.share, context.entry.schema = found.name, schema.name
-    items = table_items(found, schema)
+    items = _table_items(found, schema)
     return _page(context, f"tables/{found.id}/{schema.name}", items, TablePage)
 
 
@@ -60,8 +69,12 @@ async def all_tables(context: Context) -> Response:
     """GET /shares/{share}/all-tables."""
     found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
     context.entry.share = found.name
-    items = [item for schema in found.schemas for item in table_items(found, schema)]
+    items = [item for schema in found.schemas for item in _table_items(found, schema)]
     return _page(context, f"all/{found.id}", items, TablePage)
+
+
+def _table_items(share: ShareEntry, schema: SchemaEntry) -> list[SharedTable]:
+    return [SharedTable(t.name, schema.name, share.name, share.id, t.id) for t in schema.tables]
 
 
 def _page(context: Context, listing: str, items: Sequence[T], page: Callable[[list[T], str | None], Page]) -> Response:
