@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -63,7 +63,10 @@ class Answer:
         """This page and the next. SharingError if the next is about something else."""
         if page.head.same_table != self.head.same_table:
             raise _broken("the pages of one answer are about different versions of the table", "different-pages")
-        return replace(page, head=self.head, files=[*self.files, *page.files], schemas=[*self.schemas, *page.schemas])
+        ends = [end for end in (self.end, page.end) if end is not None]
+        times = [end.min_url_expiration_timestamp for end in ends if end.min_url_expiration_timestamp is not None]
+        end = page.end and msgspec.structs.replace(page.end, min_url_expiration_timestamp=min(times, default=None))
+        return Answer(self.head, [*self.files, *page.files], [*self.schemas, *page.schemas], end)
 
 
 @dataclass(slots=True)
@@ -75,7 +78,7 @@ class _Page:
     end: EndStreamAction | None = None
 
 
-def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = True, must_end: bool = False) -> Answer:
+def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False) -> Answer:
     """The lines of one page. `must_end`: the server said that an endStreamAction comes last.
 
     SharingError for lines that break the protocol, a stream that stops before its end, and what the server says went
@@ -97,10 +100,7 @@ def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = T
     if read.protocol is None or read.metadata is None:
         missing = "protocol" if read.protocol is None else "metaData"
         raise _broken(f"the answer has no {missing} line", "incomplete-answer")
-    head = _head(read.protocol, read.metadata, version)
-    if head.format is ResponseFormat.DELTA and not delta_allowed:
-        raise _broken("it answered in delta format, which was not asked for", "unasked-format")
-    return Answer(head, read.files, read.schemas, read.end)
+    return Answer(_head(read.protocol, read.metadata, version), read.files, read.schemas, read.end)
 
 
 def _parse(data: bytes, number: int) -> Line:
