@@ -187,6 +187,27 @@ class ListedFiles:
         partitions = [f.name for f in self._head.partitions]
         return table_statistics(self, physical_leaves(self._head.schema, columns, partitions))
 
+    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """LIFETIMES of the live files, with `columns` their `statistics` too: since when each is there is unknown."""
+        unknown = pl.lit(None, pl.Int64)
+        lives = self.files(["path", "deletion_vector", "size", "records", "deleted_records"]).select(
+            "path",
+            "deletion_vector",
+            unknown.alias("added"),
+            unknown.alias("removed"),
+            "size",
+            (pl.col("records") - pl.col("deleted_records")).alias("records"),
+        )
+        if columns is None:
+            return lives
+        statistics = self.statistics(columns).rename({"_path": "path", "_deletion_vector": "deletion_vector"})
+        if not (names := statistics.columns[2:]):
+            return lives
+        each = statistics.select("path", "deletion_vector").with_columns(
+            statistics.select(names).to_struct("statistics")
+        )
+        return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
+
     def scan(self) -> Scan:
         """The files, ready to be pruned."""
         return Scan(self, self._head.schema, self._head.partitions, self._head.address)

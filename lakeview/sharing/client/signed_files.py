@@ -20,10 +20,9 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.model.snapshot import milliseconds
-from lakeview.sharing.client.blocks import BLOCK, Blocks
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, redacted_url, redirect_target
-from lakeview.sharing.client.range_file import RangeFile
+from lakeview.sharing.client.range_file import BLOCK, Blocks, RangeFile
 from lakeview.sharing.client.refusals import RetryLaterError, failure
 from lakeview.storage.interface import LISTING, Storage
 
