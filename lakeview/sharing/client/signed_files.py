@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
@@ -112,23 +112,15 @@ class SignedFiles(Storage):
             return b""
         size = self._url_of(path).size or 0
         first, last = start // BLOCK, (start + length - 1) // BLOCK
-        found: dict[int, bytes] = {}
-        missing: list[int] = []
-        for number in range(first, last + 1):
-            data = self._blocks.get((path, number))
-            if data is None:
-                missing.append(number)
-            else:
-                found[number] = data
-        if missing:
-            begin, end = missing[0], missing[-1]
-            end = min(end + ahead, (size - 1) // BLOCK)
+        blocks = {number: self._blocks.get((path, number)) for number in range(first, last + 1)}
+        if missing := [number for number, block in blocks.items() if block is None]:
+            begin, end = missing[0], min(missing[-1] + ahead, (size - 1) // BLOCK)
             data = self._fetch(path, begin * BLOCK, min((end + 1) * BLOCK, size) - begin * BLOCK)
             for number in range(begin, end + 1):
                 block = data[(number - begin) * BLOCK : (number - begin + 1) * BLOCK]
                 self._blocks.put((path, number), block)
-                found[number] = block
-        whole = b"".join(found[number] for number in range(first, last + 1))
+                blocks[number] = block
+        whole = b"".join(blocks[number] or b"" for number in range(first, last + 1))
         return whole[start - first * BLOCK : start - first * BLOCK + length]
 
     def _url_of(self, path: str) -> SignedUrl:
@@ -164,16 +156,14 @@ class SignedFiles(Storage):
         self.count("read")
         location = self._fresh_url(path)
         try:
-            return self._fetch_with_retry(location, path, start, length)
+            return self._http.with_retries(lambda: self._follow(location, path, start, length), location.url)
         except _ExpiredError:
             self._renew(location, path)
+        newer = self._url_of(path)
         try:
-            return self._fetch_with_retry(self._url_of(path), path, start, length)
+            return self._http.with_retries(lambda: self._follow(newer, path, start, length), newer.url)
         except _ExpiredError as error:
             raise error.error from None
-
-    def _fetch_with_retry(self, location: SignedUrl, path: str, start: int, length: int) -> bytes:
-        return self._http.with_retries(lambda: self._follow(location, path, start, length), location.url)
 
     def _follow(self, location: SignedUrl, path: str, start: int, length: int) -> bytes:
         url = location.url
@@ -245,17 +235,13 @@ class SignedFiles(Storage):
         """No, as `walk`."""
         return False
 
-    def put_if_absent(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
-        self._unwritten(path)
-
     def put(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
-        self._unwritten(path)
+        raise UnsupportedTableError("a shared table is read, not written", fix="write it where it lies", place=path)
+
+    put_if_absent = put
 
     def delete(self, path: str) -> None:
-        self._unwritten(path)
-
-    def _unwritten(self, path: str) -> NoReturn:
-        raise UnsupportedTableError("a shared table is read, not written", fix="write it where it lies", place=path)
+        self.put(path, b"")
 
 
 class _ExpiredError(Exception):

@@ -139,7 +139,7 @@ async def _answer(context: Context, endpoint: Endpoint) -> Response:
 def _entry(hub: Hub, request: Request, action: str) -> Entry:
     client = None if request.client is None else request.client.host
     agent = request.headers.get("user-agent", "")[:200] or None
-    return Entry(hub.now(), hub.request_id(), client, agent, action)
+    return Entry(hub.now(), hub.request_id(), client=client, agent=agent, action=action)
 
 
 def _refuse(hub: Hub, entry: Entry, refusal: Refusal) -> Response:

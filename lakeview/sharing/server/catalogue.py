@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lakeview.sharing.server.refusals import bad_parameter, not_there
 from lakeview.sharing.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry
+
+E = TypeVar("E", ShareEntry, SchemaEntry, TableEntry)
 
 BEARER = Recipient("bearer", ["*"], id="bearer")
 """Who shows the one token of `authorization`."""
@@ -69,7 +72,6 @@ class Catalogue:
         self.recipients = {r.name: r for r in recipients}
         self.recipients_by_id = {r.id: r for r in recipients}
         """By what stands in signed URLs."""
-        self._shares = {s.name.lower(): s for s in settings.shares}
         self._tables = {
             place.id: place
             for share in settings.shares
@@ -84,28 +86,27 @@ class Catalogue:
 
     def share(self, recipient: Recipient, name: str) -> ShareEntry:
         """One share. 404 if it is not there, or not granted: the answer is the same."""
-        found = self._shares.get(name.lower())
-        if found is None or found not in self.shares(recipient):
+        share = _by_name(self.shares(recipient), name)
+        if share is None:
             raise not_there("Share", name)
-        return found
+        return share
 
     def schema(self, recipient: Recipient, share: str, name: str) -> tuple[ShareEntry, SchemaEntry]:
         """One schema; 404 as above."""
-        granted = self._granted_share(recipient, share)
-        found = [] if granted is None else [c for c in granted.schemas if c.name.lower() == name.lower()]
-        if granted is None or not found:
+        granted = _by_name(self.shares(recipient), share)
+        schema = None if granted is None else _by_name(granted.schemas, name)
+        if granted is None or schema is None:
             raise not_there("Share/Schema", f"{share}/{name}")
-        return granted, found[0]
+        return granted, schema
 
     def table(self, recipient: Recipient, share: str, schema: str, name: str) -> Place:
         """One table; 404 as above."""
-        granted = self._granted_share(recipient, share)
-        for found in () if granted is None else granted.schemas:
-            if granted is not None and found.name.lower() == schema.lower():
-                for table in found.tables:
-                    if table.name.lower() == name.lower():
-                        return Place(granted, found, table)
-        raise not_there("Share/Schema/Table", f"{share}/{schema}/{name}")
+        granted = _by_name(self.shares(recipient), share)
+        group = None if granted is None else _by_name(granted.schemas, schema)
+        table = None if group is None else _by_name(group.tables, name)
+        if granted is None or group is None or table is None:
+            raise not_there("Share/Schema/Table", f"{share}/{schema}/{name}")
+        return Place(granted, group, table)
 
     def table_of(self, recipient: Recipient, number: str) -> Place | None:
         """A table by its id, if the recipient may read its share."""
@@ -116,6 +117,6 @@ class Catalogue:
         """Every table."""
         return list(self._tables.values())
 
-    def _granted_share(self, recipient: Recipient, name: str) -> ShareEntry | None:
-        found = self._shares.get(name.lower())
-        return found if found is not None and found in self.shares(recipient) else None
+
+def _by_name(entries: Iterable[E], name: str) -> E | None:
+    return next((entry for entry in entries if entry.name.lower() == name.lower()), None)

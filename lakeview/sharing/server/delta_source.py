@@ -83,7 +83,7 @@ class DeltaSource(Source):
             if state.from_checkpoint and not any(f.physical_name for f in snapshot.schema):
                 parts = _with_texts(parts, statistics, snapshot.schema)
             for adds in parts:
-                yield from (add_row("file", row, response_format, scheme) for row in adds.iter_rows(named=True))
+                yield from (add_row(row, response_format, scheme) for row in adds.iter_rows(named=True))
 
         sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
         return SharedVersion(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import IO
 
 from starlette.requests import Request
@@ -49,32 +50,25 @@ async def file(context: Context, place: Place, path: str) -> Response:
     """The bytes of a file, or the range asked for. 404 for a file that is gone, 416 for a range outside of it."""
     hub, request = context.hub, context.request
     slots = hub.downloads(context.caller.recipient.name)
-    await slots.acquire_on_behalf_of(request)
-    try:
+    with ExitStack() as stack:  # closes the file and frees the download's slot, unless the response does
+        await slots.acquire_on_behalf_of(request)
+        stack.callback(slots.release_on_behalf_of, request)
         opened, size = await hub.work(lambda: _open(hub, place, path))
-    except BaseException:
-        slots.release_on_behalf_of(request)
-        raise
-    start, length, status = 0, size, 200
-    headers = {"Accept-Ranges": "bytes", "Content-Type": _TYPE, "X-Content-Type-Options": "nosniff",
-               "Cache-Control": "private"}  # fmt: skip
-    closing = _Closing(opened, slots.release_on_behalf_of, request)
-    try:
-        asked = _range(request.headers.get("range"), size)
-    except Refusal:
-        closing.close()
-        raise
-    if asked is not None:
-        start, length, status = asked[0], asked[1] - asked[0] + 1, 206
-        headers["Content-Range"] = f"bytes {asked[0]}-{asked[1]}/{size}"
-    headers["Content-Length"] = str(length)
-    if request.method == "HEAD":
-        closing.close()
-        context.finish(status)
-        return Response(status_code=status, headers=headers)
+        stack.enter_context(opened)
+        start, length, status = 0, size, 200
+        headers = {"Accept-Ranges": "bytes", "Content-Type": _TYPE, "X-Content-Type-Options": "nosniff",
+                   "Cache-Control": "private"}  # fmt: skip
+        if (part := _range(request.headers.get("range"), size)) is not None:
+            start, length, status = part[0], part[1] - part[0] + 1, 206
+            headers["Content-Range"] = f"bytes {part[0]}-{part[1]}/{size}"
+        headers["Content-Length"] = str(length)
+        if request.method == "HEAD":
+            context.finish(status)
+            return Response(status_code=status, headers=headers)
+        open_file = stack.pop_all()
 
     def done(sent: int) -> None:
-        closing.close()
+        open_file.close()
         context.entry.bytes = sent
         context.finish(status)
 
@@ -96,23 +90,6 @@ def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:
         opened.close()
         raise gone from error
     return opened, size
-
-
-class _Closing:
-    """Closes a file and gives the download's place back, once."""
-
-    def __init__(self, file: IO[bytes], release: object, borrower: object) -> None:
-        self._file: IO[bytes] | None = file
-        self._release = release
-        self._borrower = borrower
-
-    def close(self) -> None:
-        """Safe to call again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            assert callable(self._release)
-            self._release(self._borrower)
 
 
 async def _blocks(hub: Hub, file: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:

@@ -30,15 +30,13 @@ async def shares(context: Context) -> Response:
 
 async def share(context: Context) -> Response:
     """GET /shares/{share}."""
-    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
-    context.entry.share = found.name
+    found = _share(context)
     return json_response(ShareBody(Share(found.name, found.id)))
 
 
 async def schemas(context: Context) -> Response:
     """GET /shares/{share}/schemas."""
-    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
-    context.entry.share = found.name
+    found = _share(context)
     items = [SharedSchema(c.name, found.name) for c in found.schemas]
     return _page(context, f"schemas/{found.id}", items)
 
@@ -54,10 +52,15 @@ async def tables(context: Context) -> Response:
 
 async def all_tables(context: Context) -> Response:
     """GET /shares/{share}/all-tables."""
-    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
-    context.entry.share = found.name
+    found = _share(context)
     items = [item for schema in found.schemas for item in _table_items(found, schema)]
     return _page(context, f"all/{found.id}", items)
+
+
+def _share(context: Context) -> ShareEntry:
+    share = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
+    context.entry.share = share.name
+    return share
 
 
 def _table_items(share: ShareEntry, schema: SchemaEntry) -> list[SharedTable]:
