@@ -16,11 +16,11 @@ from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.table import DeltaTable
 from lakeview.sharing.protocol.messages import EndStreamAction, ResponseFormat
 from lakeview.sharing.server import delta_changes
+from lakeview.sharing.server.answers import BrokenStreamError
+from lakeview.sharing.server.answers import lines as sent_lines
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.lines import parquet_row
 from lakeview.sharing.server.source import ChangeRange, CommitRow
-from lakeview.sharing.server.streams import BrokenStreamError
-from lakeview.sharing.server.streams import lines as sent_lines
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
 from tests.builders.feeds import FED, feed
 from tests.builders.history import DeltaHistory

@@ -59,7 +59,7 @@ class Credentials(Protocol):
         """The Authorization header's value at an aware moment; may ask a token endpoint. SharingError if it refuses."""
 
     def renew(self) -> bool:
-        """Forget what can be had anew, after a 401; False if there is nothing to renew."""
+        """Drop a token that can be requested again, after a 401; False if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

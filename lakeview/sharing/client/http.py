@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from lakeview.model.config import VERSION
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, SharingError, StoreUnavailableError
+from lakeview.model.errors import AccessDeniedError, SharingError, StoreUnavailableError
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.refusals import RetryLaterError, without_control
 from lakeview.storage import back_off
@@ -268,13 +268,3 @@ def _private(host: str, what: str) -> AccessDeniedError:
 
 def _reason(error: Exception) -> str:
     return without_control(str(error)) or type(error).__name__
-
-
-def check_endpoint(http: Http, url: str) -> None:
-    """InvalidRequestError if credentials must not be sent to a URL of a profile, AccessDeniedError if it leads into a
-    private network where that is not allowed."""
-    try:
-        # who brings a profile chooses its endpoint: it is no more trusted than the URLs that come from there
-        http.check_url(url, "the endpoint of the profile", handed_out=True)
-    except SharingError as error:
-        raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error

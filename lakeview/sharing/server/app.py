@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 import anyio
 import msgspec
@@ -17,14 +18,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lakeview.model.errors import LakeviewError
-from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode
+from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode, ResponseFormat
 from lakeview.sharing.server import changes, files, limits, listing, reading
 from lakeview.sharing.server.access import Caller, caller_of
 from lakeview.sharing.server.audit import AuditLog, Entry
+from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal, refusal_of
-from lakeview.sharing.server.warm_up import load_ahead
 
 _LOG = logging.getLogger("lakeview.sharing.server")
 _ERROR_TYPE = "application/json; charset=utf-8"
@@ -138,7 +139,7 @@ async def _answer(context: Context, endpoint: Endpoint) -> Response:
 def _entry(hub: Hub, request: Request, action: str) -> Entry:
     client = None if request.client is None else request.client.host
     agent = request.headers.get("user-agent", "")[:200] or None
-    return Entry(hub.now(), hub.request_id(), client, agent, action)
+    return Entry(hub.now(), hub.request_id(), client=client, agent=agent, action=action)
 
 
 def _refuse(hub: Hub, entry: Entry, refusal: Refusal) -> Response:
@@ -173,7 +174,7 @@ def _lifespan(hub: Hub) -> Callable[[Starlette], AbstractAsyncContextManager[Non
         async with anyio.create_task_group() as group:
             if hub.audit is not None:
                 group.start_soon(_write_audit, hub.audit, hub.settings.audit_seconds)
-            group.start_soon(load_ahead, hub)
+            group.start_soon(_load_ahead, hub)
             try:
                 yield
             finally:
@@ -188,3 +189,26 @@ async def _write_audit(audit: AuditLog, seconds: float) -> None:
     while True:
         await anyio.sleep(seconds)
         await anyio.to_thread.run_sync(audit.flush)
+
+
+async def _load_ahead(hub: Hub) -> None:
+    """Open and list so many tables as the settings say, one after the other, each in its turn as requests have theirs:
+    so that no first byte waits for a listing.
+
+    Views are left out: a copy is made on the first request. A table that cannot be loaded is refused on request.
+    """
+    for place in list(hub.catalogue.tables())[: hub.settings.load_ahead]:
+        if place.table.view is None:
+            handle = hub.sources.of(place.table)
+            async with handle.turn, handle.loading:
+                await hub.work(partial(_load, hub, place))
+
+
+def _load(hub: Hub, place: Place) -> None:
+    try:
+        target = hub.sources.current(place)
+        shared = target.shared(target.latest)
+        response_format = ResponseFormat.DELTA if shared.reader_features else ResponseFormat.PARQUET
+        shared.rows(response_format, response_format.value)
+    except (LakeviewError, Refusal) as error:
+        _LOG.info("table %s is not loaded ahead: %s", place.table.name, error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -15,7 +14,6 @@ from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
 from lakeview.sharing.server.refusals import unsupported
 
 _FEED = "delta.enableChangeDataFeed"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def records_changes(metadata: Metadata) -> bool:
@@ -42,26 +40,17 @@ def heads(
         num_files=files,
     )
     recorded = {
-        "id": metadata.id,
-        "name": metadata.name,
-        "description": metadata.description,
+        **msgspec.to_builtins(metadata),
         # "format.options must be an object": the kernel's clients refuse anything else
         "format": {"provider": metadata.format.provider, "options": dict(metadata.format.options or {})},
-        "schemaString": metadata.schema_string,
         "partitionColumns": list(metadata.partition_columns or ()),
         "configuration": own,
-        "createdTime": metadata.created_time,
     }
     delta = {"deltaMetadata": without_nulls(recorded)} | without_nulls({"size": size, "numFiles": files})
-    named = {
-        "minReaderVersion": protocol.min_reader_version,
-        "minWriterVersion": protocol.min_writer_version,
-        "readerFeatures": protocol.reader_features,
-        "writerFeatures": protocol.writer_features,
-    }
+    delta_protocol = {"deltaProtocol": without_nulls(msgspec.to_builtins(protocol))}
     return {
         ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), plain),
-        ResponseFormat.DELTA: ({"deltaProtocol": without_nulls(named)}, delta),
+        ResponseFormat.DELTA: (delta_protocol, delta),
     }
 
 
@@ -92,20 +81,14 @@ def _public_type(type_: DataType) -> DataType:
     return type_
 
 
-def add_row(
-    kind: str,
-    row: Mapping[str, Any],
-    response_format: ResponseFormat,
-    scheme: str,
-    common: Mapping[str, Any] = _NOTHING,
-) -> Row:
-    """The line of an add, a row of FILE_ACTIONS. `common`: version and timestamp, where an answer gives them."""
+def add_row(row: Mapping[str, Any], response_format: ResponseFormat, scheme: str) -> Row:
+    """The line of a live file, a row of FILE_ACTIONS."""
     path = servable(row["key"])
     values = row["partition_values"] or {}
     if response_format is ResponseFormat.PARQUET:
         require_no_vector(row["vector"])
-        body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": row["size"], **common}
-        return parquet_row(kind, path, body if row["stats"] is None else {**body, "stats": row["stats"]}, scheme)
+        body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": row["size"]}
+        return parquet_row("file", path, body if row["stats"] is None else {**body, "stats": row["stats"]}, scheme)
     tags = None if row["tags"] is None else msgspec.Raw(row["tags"].encode())
     action = {
         "partitionValues": values,
@@ -118,7 +101,7 @@ def add_row(
         "baseRowId": row["base_row_id"],
         "defaultRowCommitVersion": row["default_row_commit_version"],
     }
-    return delta_row("add", path, without_nulls(action), servable_vector_path(row["vector"]), common, scheme)
+    return delta_row("add", path, without_nulls(action), servable_vector_path(row["vector"]), {}, scheme)
 
 
 def require_no_vector(vector: object) -> None:

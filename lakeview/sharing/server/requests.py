@@ -29,7 +29,8 @@ _FORMATS = tuple(ResponseFormat)
 
 @dataclass(frozen=True, slots=True)
 class ChangesRequest:
-    """Which commits: versions or moments, both ends included."""
+    """Which commits: versions or moments, both ends included. `feed`: the change data feed is requested, else
+    adds and removes."""
 
     starting_version: int | None
     ending_version: int | None
@@ -39,6 +40,7 @@ class ChangesRequest:
     historical_protocol: bool
     max_files: int | None
     page_token: str | None
+    feed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class AnswerOptions:
         """True if the client asks for an endStreamAction."""
         return bool(self.capabilities.end_stream)
 
-    def response_format(self, needed: frozenset[str]) -> ResponseFormat:
+    def response_format(self, features: frozenset[str]) -> ResponseFormat:
         """The format for a table that needs these reader features (in lower case).
 
         400 if the client takes none that we have, or lacks what the table needs.
@@ -62,14 +64,14 @@ class AnswerOptions:
         known = [ResponseFormat(f) for f in formats if f in _FORMATS]
         if formats and not known:
             raise bad_parameter(f"responseformat {', '.join(formats)[:100]} is not supported; use parquet or delta")
-        if not needed:
+        if not features:
             return known[0] if len(known) == 1 else ResponseFormat.PARQUET
-        names = ", ".join(sorted(needed))
+        names = ", ".join(sorted(features))
         if ResponseFormat.DELTA not in known:
             raise unsupported(
                 f"Unsupported Delta Table Properties: the table uses {names}, which needs responseformat=delta"
             )
-        if missing := sorted(needed - self.capabilities.reader_features):
+        if missing := sorted(features - self.capabilities.reader_features):
             raise unsupported(
                 f"Unsupported Delta Table Properties: the table uses {names}, and the client does not read "
                 f"{', '.join(missing)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,6 +12,8 @@ import msgspec
 import polars as pl
 
 from lakeview.model.schema import Schema, leaf_name
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def stats_texts(statistics: pl.DataFrame, schema: Schema, records: pl.Series) -> list[str | None]:
@@ -23,7 +26,7 @@ def stats_texts(statistics: pl.DataFrame, schema: Schema, records: pl.Series) ->
         column = statistics[name].struct
         for part, key in (("min", "minValues"), ("max", "maxValues"), ("null_count", "nullCount")):
             _put(documents, key, path, column.field(part).to_list())
-    return [msgspec.json.encode(d).decode() if d else None for d in documents]
+    return [_ENCODER.encode(d).decode() if d else None for d in documents]
 
 
 def _put(documents: Sequence[dict[str, Any]], key: str, path: tuple[str, ...], values: Sequence[Any]) -> None:
@@ -39,15 +42,10 @@ def _put(documents: Sequence[dict[str, Any]], key: str, path: tuple[str, ...], v
 
 def _plain(value: Any) -> Any:
     match value:
-        case bool() | int() | str():
-            return value
-        case float():
-            return value if value == value and abs(value) != float("inf") else None
-        case Decimal():
-            return msgspec.Raw(format(value, "f").encode())
+        case float() if not math.isfinite(value):
+            return None
         case datetime():
-            shown = value.isoformat(timespec="milliseconds")
-            return shown.replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case str() | int() | float() | Decimal() | date():
+            return value
     return None
