@@ -68,7 +68,6 @@ def room(path: Path) -> str:
 
 LEFT = {
     "lakeview/delta": 30,
-    "lakeview/iceberg": 82,
     "lakeview/predicates": 4,
     "lakeview/rows": 28,
 }
