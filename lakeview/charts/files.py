@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette
-from lakeview.views.files.sizes import TARGET_HIGH, TARGET_LOW
+from lakeview.views.thresholds import TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_percent
 
 _NAMED_SHARE = 0.02

@@ -9,14 +9,12 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette, time_axis
-from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
+from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
 
 _MOST_BARS = 200
 _MOST_WRITTEN_FIGURES = 24
 _MOST_LINES = 60
-_OUTLIER_TIMES = 10.0
-_MIB = 1 << 20
 _KEYS = "(^|/)[^=/]*="
 
 
@@ -51,7 +49,7 @@ def partition_bars(
     median = _number(there[measure].median()) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
-        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / _MIB).drop_nulls("value"), x, p, width),
+        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
         _file_counts(rows.with_columns(value=shown["files"]), labelled, p, width),
     ]
 
@@ -143,7 +141,7 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> Any
         scale=alt.Scale(type="log", nice=False, padding=8),
         axis=alt.Axis(format="~g", tickCount=3),
     )
-    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / _MIB], "high": [TARGET_HIGH / _MIB]})).mark_rect(color=p.band)
+    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / MIB], "high": [TARGET_HIGH / MIB]})).mark_rect(color=p.band)
     dots = alt.Chart(rows).mark_point(filled=True, opacity=1, size=40)
     layers = layered(
         band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
@@ -187,7 +185,7 @@ def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of:
         late = arrivals.filter("late").select("partition_text", "note")
     words = sizes.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
     words = words.set(sizes["files"] == 0, "✕")
-    many = sizes["files"] >= _OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
+    many = sizes["files"] >= SKEW_TIMES * max(_number(of["files"].median()), 1.0)
     attention = many & (sizes["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {

@@ -173,7 +173,7 @@ class Inspection:
             return ColumnAnswers(
                 tree.result(),
                 shares.result(),
-                views.schema.columns.silent_files(statistics),
+                views.schema.columns.files_without_statistics(statistics),
                 clustering,
                 views.pruning.clustering.depth_profile(statistics, files, next(iter(clustering["column"]), "")),
                 tuple(views.pruning.plan.example_filters(snapshot, statistics, clustering)),

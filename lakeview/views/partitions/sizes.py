@@ -13,6 +13,7 @@ from lakeview.model.frames import UTC_MILLIS, formatted, live_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import partition_keys, whole_sequence
 from lakeview.views.sums import total
+from lakeview.views.thresholds import LATE_PARTITION_STEPS, OUT_OF_ORDER_SHARE
 from lakeview.views.timeline.lifetimes import continued
 from lakeview.views.timeline.loads import elapsed
 from lakeview.views.units import version_label
@@ -62,17 +63,10 @@ PARTITION_ARRIVALS = pl.Schema(
 """One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
 came before them all."""
 
-LATE_TIMES = 1.5
-"""A partition is late when it came after a later one by this many usual steps between partitions."""
-
 _SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
 _SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
 _MOST_SPANS = 28
 _MOST_MISSING = 1000
-
-
-_OUT_OF_ORDER_SHARE = 0.25
-"""Where more partitions than this share come after later ones, they are no sequence in time, and none is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +212,8 @@ def partition_arrivals(
     lag = pl.col("first_written") - later_first
     steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
     usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
-    late = (pl.col("lag") > usual * LATE_TIMES).fill_null(False)
-    in_time = late.sum() <= _OUT_OF_ORDER_SHARE * pl.len()
+    late = (pl.col("lag") > usual * LATE_PARTITION_STEPS).fill_null(False)
+    in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
     return (
         ordered.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)

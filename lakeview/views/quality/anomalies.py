@@ -8,8 +8,8 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
-from lakeview.views.quality.column_loads import SUDDEN_SHARE, SUDDEN_WIDTHS
 from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
+from lakeview.views.thresholds import NULL_JUMP, RANGE_WIDTHS, percent
 from lakeview.views.timeline.readability import LATE, ON_TIME
 from lakeview.views.units import counted, format_count, format_moment, format_percent, format_version
 
@@ -47,7 +47,7 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
         Finding(
             "loads-as-expected",
             Severity.PASS,
-            "No load stands out",
+            "No anomalous loads",
             f"{loads}, {counted(changes['column'].n_unique(), 'column')}",
         )
     ]
@@ -69,9 +69,7 @@ def _finding(version: int, parts: list[str], moment: datetime | None, writer: st
         Severity.ATTENTION if back is None else Severity.NOTE,
         f"{format_version(version)}: {first}",
         f"{by}{when} UTC{rest}{repaired}",
-        f"nulls {SUDDEN_SHARE:.0%} above all usual loads; values {SUDDEN_WIDTHS:g} times the usual range away".replace(
-            "%", " %"
-        ),
+        f"nulls {percent(NULL_JUMP)} above the baseline; values {RANGE_WIDTHS:g} times the expected range away",
         format_version(version),
         page="timeline",
         commit=version,
@@ -110,7 +108,7 @@ def _nulls(rows: pl.DataFrame) -> str:
     rows = rows.sort(pl.col("null_share") - pl.col("usual"), descending=True, maintain_order=True)
     first = rows.row(0, named=True)
     text = (
-        f"{first['column']} is null in {format_percent(first['null_share'])}, usually {format_percent(first['usual'])}"
+        f"{first['column']} is null in {format_percent(first['null_share'])}, expected {format_percent(first['usual'])}"
     )
     others = rows["column"].to_list()[1:]
     return f"{text}; also {_column_list(others)}" if others else text
@@ -123,7 +121,7 @@ def _ranges(rows: pl.DataFrame) -> str:
     above = first["high"] - first["usual_high"] >= first["usual_low"] - first["low"]
     value, usual = (first["high"], first["usual_high"]) if above else (first["low"], first["usual_low"])
     words = ("reaches", "at most") if above else ("goes down to", "at least")
-    text = f"{first['column']} {words[0]} {_number(value)}, usually {words[1]} {_number(usual)}"
+    text = f"{first['column']} {words[0]} {_number(value)}, expected {words[1]} {_number(usual)}"
     others = rows["column"].to_list()[1:]
     return f"{text}; also {_column_list(others)}" if others else text
 
@@ -144,7 +142,7 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, list[str]]]:
     usual = (rows["band_low"] + rows["band_high"]) / 2
     judged = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
     return [
-        (version, [f"{format_count(value)} rows, usually {format_count(often)}"])
+        (version, [f"{format_count(value)} rows, expected {format_count(often)}"])
         for version, value, often in judged.select("version", "value", "usual").iter_rows()
     ]
 
@@ -157,7 +155,7 @@ def _lags(changes: pl.DataFrame) -> list[tuple[int, list[str]]]:
     rows = lag_trend(changes, column)
     late = rows.filter("outside").with_columns(more=pl.col("value") - pl.col("band_high"))
     return [
-        (version, [f"{column} is {counted(round(more), 'day')} later than usual"])
+        (version, [f"{column} is {counted(round(more), 'day')} later than expected"])
         for version, more in late.drop_nulls("more").select("version", "more").iter_rows()
         if more >= 1
     ]

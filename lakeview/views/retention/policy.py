@@ -22,9 +22,6 @@ _REF_AGE = "history.expire.max-ref-age-ms"
 _DEFAULT_FILES_KEPT = timedelta(days=7)
 """Without the property engines retain removed files for a week (Delta Lake, Table properties)."""
 
-SHORTEST_KEPT = timedelta(days=7)
-"""A long query or a slow writer may need removed files for up to this time (Delta Lake, VACUUM)."""
-
 _DEFAULT_LOG_KEPT = timedelta(days=30)
 
 _DEFAULT_VERSION_AGE = timedelta(days=5)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import format_words
-from lakeview.views.retention.policy import SHORTEST_KEPT, RetentionPolicy
+from lakeview.views.retention.policy import RetentionPolicy
+from lakeview.views.thresholds import SAFE_RETENTION
 from lakeview.views.units import format_age
 
 
@@ -32,7 +33,7 @@ def cleanup_warning(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta
         switch = None if words is None else words.commands.get("cleanup_unchecked")
         refusal = f"Less than the {format_age(policy.keep)} that removed files are retained for: engines refuse it"
         parts.append(refusal if switch is None else f"{refusal} until {switch}")
-    if keep < SHORTEST_KEPT if files else not keep:
+    if keep < SAFE_RETENTION if files else not keep:
         parts.append("Running queries and writers lose files they need")
     return ". ".join(parts) + "." if parts else None
 

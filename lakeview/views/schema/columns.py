@@ -108,7 +108,7 @@ def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
 
 
-def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
+def files_without_statistics(statistics: pl.DataFrame) -> pl.DataFrame:
     """The rows of STATISTICS whose files count the nulls of no column: they carry no statistics."""
     known = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
     for column in statistics.columns:

@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import total
+from lakeview.views.thresholds import BASELINE_MIN
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.downsampling import MOST_MARKS, SAMPLED, thin_marks
 
@@ -39,7 +40,6 @@ its commits, null with fewer than five of them."""
 _MOST_LANES = 12
 _OTHERS = "others"
 _NOBODY = "not recorded"
-_GAPS_AT_LEAST = 4
 _LANES = ("append", "change", "schema", "maintenance", "other")
 
 
@@ -61,7 +61,7 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
             commits=pl.len(),
             first=pl.col("timestamp").min(),
             last=pl.col("timestamp").max(),
-            median_gap_ms=pl.when(gaps.len() >= _GAPS_AT_LEAST).then(gaps.median()),
+            median_gap_ms=pl.when(gaps.len() >= BASELINE_MIN - 1).then(gaps.median()),
         )
         .with_columns(share=pl.col("commits") / pl.col("commits").sum())
         .sort("commits", "last", "writer", descending=[True, True, False], nulls_last=True)
