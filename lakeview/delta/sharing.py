@@ -56,7 +56,7 @@ __all__ = [
     "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
     "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "ListedFiles", "Long",
     "Metadata", "Protocol", "RemoveFile", "TableHead", "change_scan", "check_type_changes", "decode_path",
-    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "maintain", "read_head",
+    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "live_lifetimes", "maintain", "read_head",
     "schema_text", "typed", "vector_path", "vector_value",
 ]  # fmt: skip
 
@@ -187,27 +187,6 @@ class ListedFiles:
         partitions = [f.name for f in self._head.partitions]
         return table_statistics(self, physical_leaves(self._head.schema, columns, partitions))
 
-    def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """LIFETIMES of the live files, with `columns` their `statistics` too: since when each is there is unknown."""
-        unknown = pl.lit(None, pl.Int64)
-        lives = self.files(["path", "deletion_vector", "size", "records", "deleted_records"]).select(
-            "path",
-            "deletion_vector",
-            unknown.alias("added"),
-            unknown.alias("removed"),
-            "size",
-            (pl.col("records") - pl.col("deleted_records")).alias("records"),
-        )
-        if columns is None:
-            return lives
-        statistics = self.statistics(columns).rename({"_path": "path", "_deletion_vector": "deletion_vector"})
-        if not (names := statistics.columns[2:]):
-            return lives
-        each = statistics.select("path", "deletion_vector").with_columns(
-            statistics.select(names).to_struct("statistics")
-        )
-        return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
-
     def scan(self) -> Scan:
         """The files, ready to be pruned."""
         return Scan(self, self._head.schema, self._head.partitions, self._head.address)
@@ -217,6 +196,26 @@ class ListedFiles:
         head = self._head
         schema = tracked_schema(head.schema, head.protocol, head.properties, head.address)
         return Scan(self, head.schema, head.partitions, head.address, tracked=schema), schema
+
+
+def live_lifetimes(files: pl.DataFrame, statistics: pl.DataFrame | None) -> pl.DataFrame:
+    """LIFETIMES of live files, FILES of one version, with their STATISTICS where given: since when each is part of the
+    table is unknown."""
+    unknown = pl.lit(None, pl.Int64)
+    lives = files.select(
+        "path",
+        "deletion_vector",
+        unknown.alias("added"),
+        unknown.alias("removed"),
+        "size",
+        (pl.col("records") - pl.col("deleted_records")).alias("records"),
+    )
+    if statistics is None or not (names := statistics.columns[2:]):
+        return lives
+    each = statistics.select(
+        pl.col("_path").alias("path"), pl.col("_deletion_vector").alias("deletion_vector")
+    ).with_columns(statistics.select(names).to_struct("statistics"))
+    return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
 
 
 def change_scan(

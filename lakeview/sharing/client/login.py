@@ -10,12 +10,12 @@ import msgspec
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError, SharingError
 from lakeview.sharing.client.credentials import (
-    BasicLogin,
-    BearerToken,
     ClientCredentials,
     Credentials,
     Secret,
     Token,
+    basic_login,
+    bearer_token,
 )
 from lakeview.sharing.client.http import Http
 from lakeview.sharing.client.profile import BASIC, OAUTH, Profile
@@ -29,7 +29,7 @@ def log_in(profile: Profile, http: Http, clock: Clock) -> Credentials:
     if profile.kind == OAUTH:
         _check_endpoint(http, profile.token_endpoint)
         return ClientCredentials(profile.user, profile.secret, partial(_request_token, http, profile, clock))
-    return BasicLogin(profile.user, profile.secret) if profile.kind == BASIC else BearerToken(profile.secret)
+    return basic_login(profile.user, profile.secret) if profile.kind == BASIC else bearer_token(profile.secret)
 
 
 def _check_endpoint(http: Http, url: str) -> None:
@@ -45,7 +45,7 @@ def _request_token(http: Http, profile: Profile, clock: Clock, credentials: Clie
     url = profile.token_endpoint
     form = {"grant_type": "client_credentials"} | ({"scope": profile.scope} if profile.scope else {})
     headers = {
-        "Authorization": BasicLogin(credentials.client_id, credentials.client_secret).header(clock()),
+        "Authorization": basic_login(credentials.client_id, credentials.client_secret).header(clock()),
         "Content-Type": "application/x-www-form-urlencoded",
         "Accept": "application/json",
     }

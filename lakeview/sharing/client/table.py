@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from lakeview.delta.sharing import live_lifetimes
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
@@ -151,7 +152,8 @@ class SharedTable(OneLine):
 
         With `columns`, their `statistics` too: a struct with one field for each, as in STATISTICS.
         """
-        return self._state().listed.lifetimes(columns)
+        files = self.files(columns=["path", "deletion_vector", "size", "records", "deleted_records"])
+        return live_lifetimes(files, None if columns is None else self.statistics(columns=columns))
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what skips the others."""

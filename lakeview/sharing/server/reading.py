@@ -65,8 +65,7 @@ async def query(context: Context) -> Response:
     """POST .../query: the files of a version, or with startingVersion what changed since."""
     place = context.place()
     request = query_request(await context.body())
-    with_version = request.version is not None or bool(request.timestamp)
-    if with_version or request.starting_version is not None:
+    if request.version is not None or request.timestamp or request.starting_version is not None:
         place.require_history()
     if request.starting_version is not None:
         return await stream_of_changes(context, place, request)
@@ -84,12 +83,27 @@ async def query(context: Context) -> Response:
         return target, target.past(target.version(request.version, at) if pinned is None else pinned.version)
 
     target, shared = await run_on_table(context, place, load)
-    settings, recipient = context.hub.settings, context.caller.recipient.name
-    response_format, files = await context.hub.compute(
-        recipient, lambda: _select_files(context, shared, request, options)
-    )
-    start = 0 if page is None else page.row
-    most = settings.query_table_page_size_limit
+    recipient = context.caller.recipient.name
+    selection = await context.hub.compute(recipient, lambda: _select_files(context, shared, request, options))
+    context.entry.hints = hints_text(request)
+    return _stream_files(context, target, shared, selection, request, options, 0 if page is None else page.row, mark)
+
+
+def _stream_files(
+    context: Context,
+    target: RequestedTable,
+    shared: SharedVersion,
+    selection: tuple[ResponseFormat, PackedRows],
+    request: QueryRequest,
+    options: AnswerOptions,
+    start: int,
+    mark: str,
+) -> Response:
+    """The answer of a query from a row on; `mark`: a checksum of the request, for the token of the next page."""
+    response_format, files = selection
+    with_version = request.version is not None or bool(request.timestamp)
+    paged = request.max_files is not None or request.page_token is not None
+    most = context.hub.settings.query_table_page_size_limit
     rows = files.slice(start, min(request.max_files or most, most)) if paged else files
     ends = options.end_stream or paged or request.include_refresh_token
     url, expires = url_signer(context, target)
@@ -102,19 +116,18 @@ async def query(context: Context) -> Response:
 
     def end() -> EndStreamAction:
         next_row = start + rows.height
-        follows, table = next_row < files.height, place.share_key
+        follows, place = next_row < files.height, target.place
         return EndStreamAction(
-            next_page_token=context.seal_position("pages", table, mark, shared.version, row=next_row)
+            next_page_token=context.seal_position("pages", place.share_key, mark, shared.version, row=next_row)
             if follows
             else None,
-            refresh_token=context.seal_position("refresh", table, place.id, shared.version)
+            refresh_token=context.seal_position("refresh", place.share_key, place.id, shared.version)
             if request.include_refresh_token
             else None,
             min_url_expiration_timestamp=expires * 1000 if rows.height else None,
         )
 
     context.entry.version, context.entry.files = shared.version, rows.height
-    context.entry.hints = hints_text(request)
     return stream(
         context,
         shared.version,

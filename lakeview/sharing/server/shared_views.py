@@ -24,7 +24,7 @@ from lakeview.predicates import predicate
 from lakeview.predicates.expressions import check_columns
 from lakeview.sharing.server.delta_lines import public_field
 from lakeview.sharing.server.delta_source import DeltaSource
-from lakeview.sharing.server.refresh import latest_of
+from lakeview.sharing.server.refresh import look_again
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
 
 _APPLICATION = "lakeview-view"
@@ -72,9 +72,10 @@ class ViewSource(DeltaSource):
         return super().refresh()
 
     def _updated_copy(self) -> DeltaTable:
-        version = latest_of(self._base)
+        look_again(self._base)
+        version = self._base.latest_version
         if self._copy is not None and self._copied_version() != version:
-            latest_of(self._copy)  # another process of this server may have copied it
+            look_again(self._copy)  # another process of this server may have copied it
         if self._copy is None or self._copied_version() != version:
             self._copy_version(version)
         assert self._copy is not None

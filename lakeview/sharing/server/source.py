@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.delta.sharing import DeltaTable
 from lakeview.iceberg.table import IcebergTable
 from lakeview.sharing.protocol.messages import ResponseFormat
-from lakeview.sharing.server.refresh import latest_of
+from lakeview.sharing.server.refresh import look_again
 from lakeview.sharing.server.refusals import after_latest, before_earliest
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.storage import Storage
@@ -79,7 +79,8 @@ class Source(ABC):
     def refresh(self) -> int:
         """Look for newer versions; the latest. CorruptTableError of the kind `another-table` if it has to be opened
         again."""
-        return latest_of(self._table)
+        look_again(self._table)
+        return self._table.latest_version
 
     @abstractmethod
     def at(self, version: int) -> SharedVersion:
