@@ -68,7 +68,7 @@ def room(path: Path) -> str:
 
 LEFT = {
     "lakeview/charts": 18,
-    "lakeview/delta": 30,
+    "lakeview/delta": 29,
     "lakeview/iceberg": 82,
     "lakeview/predicates": 4,
     "lakeview/rows": 28,

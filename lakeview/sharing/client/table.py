@@ -17,15 +17,14 @@ from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, Ve
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.model.table import OneLine, PhysicalFile
+from lakeview.model.table import OneLine, PhysicalFile, RangeRead, check_point
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.sharing.client.answers import Head
 from lakeview.sharing.client.blocks import block_cache
-from lakeview.sharing.client.changes import SharedChanges, check_range, shared_changes
+from lakeview.sharing.client.changes import check_range, shared_changes
 from lakeview.sharing.client.earliest_version import SharedPast
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.limits import Limits
@@ -178,7 +177,7 @@ class SharedTable(OneLine):
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter reads, and what spares the others."""
         state = self._state(version)
-        return state.listed.scan().plan(_checked(where, state))
+        return state.listed.scan().plan(predicate(where, state.schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
@@ -218,36 +217,9 @@ class SharedTable(OneLine):
         """
         state = self._state(version)
         _require_parquet(state, self.address)
-        wanted = state.tasks(None if where is None else _checked(where, state))
+        wanted = state.tasks(None if where is None else predicate(where, state.schema))
         urls = state.files.urls()
-        found = [portable_task(task, urls) for task in wanted]
-        if columns is None:
-            return found
-        if unknown := [c for c in columns if c not in state.schema]:
-            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
-        return [task.select(columns) for task in found]
-
-    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
-        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
-
-        The table's columns, then CHANGES, from the change feed that the server shares. SharingError in its words where
-        it shares none; VersionNotFoundError, InvalidRequestError for a range that is none or that a schema change cuts.
-        """
-        found = self._changes(start, end)
-        return found.scan.rows(found.files)
-
-    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
-        return self._changes(start, end).scan.plan()
-
-    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
-        """The `changes` of the commits after `base` up to a version (the latest without one): a server shares no other
-        way that needs no more files. InvalidRequestError unless `base` comes first, errors as `changes`."""
-        return self.changes(*self._after(base, version))
-
-    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
-        return self.changes_plan(*self._after(base, version))
+        return select_columns((portable_task(task, urls) for task in wanted), state.schema, columns)
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What is known without a log: the profile, whether the table opens, whether its history is shared."""
@@ -281,10 +253,8 @@ class SharedTable(OneLine):
     def _state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> SharedState:
         if ref is not None:
             self.ref_lifetimes(ref)  # says that there is none
-        if version is not None and at is not None:
-            raise InvalidRequestError("a version and a moment were given", fix="give one of them")
+        check_point(version, at)
         if at is not None:
-            milliseconds(at)
             return self._made(None, at)
         wanted = self._latest if version is None else version
         self._check_version(wanted)
@@ -317,7 +287,14 @@ class SharedTable(OneLine):
                 del self._states[next(iter(self._states))]
         return self._states[head.version]
 
-    def _after(self, base: int, version: int | None) -> tuple[int, int]:
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
+        """From the change feed that the server shares; SharingError in its words where it shares none."""
+        check_range(start, end, self._latest, self.address)
+        found = shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
+        return RangeRead(found.scan.plan, lambda: found.scan.rows(found.files))
+
+    def _difference(self, base: int, version: int | None) -> RangeRead:
+        """The changes of the commits after `base`: a server shares no other way that needs no more files."""
         last = self._latest if version is None else version
         if base >= last:
             raise InvalidRequestError(
@@ -325,11 +302,7 @@ class SharedTable(OneLine):
                 fix="give the earlier version as the base",
                 kind="bad-range",
             )
-        return base + 1, last
-
-    def _changes(self, start: int | datetime, end: int | datetime | None) -> SharedChanges:
-        check_range(start, end, self._latest, self.address)
-        return shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
+        return self._changes(base + 1, last)
 
     def _describe(self, state: SharedState) -> TableMetadata:
         metadata = state.head.metadata
@@ -348,12 +321,6 @@ class SharedTable(OneLine):
             created=None,
             data_format=metadata.format.provider,
         )
-
-
-def _checked(where: str | pl.Expr, state: SharedState) -> pl.Expr:
-    expression = predicate(where)
-    check_columns(expression, state.schema)
-    return expression
 
 
 def _require_parquet(state: SharedState, address: str) -> None:
