@@ -253,7 +253,7 @@ class IcebergTable(TableBody):
         files = self._files(state, entry)
         deletes = files.delete_files().select("path", "size")
         size = listed_size(pl.concat([files.files(["path", "size"]), deletes]), path, self.address)
-        return physical_file(state.storage, state.locations.resolve(path), size, schema, "id", shown=path)
+        return physical_file(state.storage, state.locations.resolve(path), size, schema, "id", recorded_path=path)
 
     def scan(
         self,

@@ -68,10 +68,8 @@ def room(path: Path) -> str:
 
 LEFT = {
     "lakeview/charts": 18,
-    "lakeview/delta": 29,
+    "lakeview/delta": 22,
     "lakeview/iceberg": 82,
-    "lakeview/predicates": 4,
-    "lakeview/rows": 28,
     "lakeview/sharing": 44,
     "lakeview/views": 94,
 }
