@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from lakeview.delta.data.change_range import change_scan, commit_range
-from lakeview.delta.data.changes import ChangeScan
-from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.ends import end_difference
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.lifetimes import with_statistics
-from lakeview.delta.data.partition_values import partition_fields
-from lakeview.delta.data.readability import check_data_files, listed_versions, readable_versions
+from lakeview.delta.data.readability import listed_versions, readable_versions
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, string_prefix, table_statistics
-from lakeview.delta.features import check_readable, column_mapping_mode
+from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
 from lakeview.delta.log.listing import listed_log
-from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.times import CommitTimes, in_commit_start, version_at
+from lakeview.delta.log.times import version_at
+from lakeview.delta.states import States
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import ACTIONS, moment
-from lakeview.model.schema import Schema
-from lakeview.model.snapshot import Snapshot, TableMetadata
-from lakeview.model.table import OneLine, PhysicalFile
+from lakeview.model.frames import ACTIONS
+from lakeview.model.snapshot import Snapshot
+from lakeview.model.table import OneLine, PhysicalFile, RangeRead, check_point
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns
-from lakeview.rows.difference import Difference
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
@@ -50,8 +44,6 @@ if TYPE_CHECKING:
     from lakeview.model.clock import Clock
     from lakeview.model.findings import Finding
 
-_KEPT_STATES = 8
-
 
 class DeltaTable(OneLine):
     """A Delta table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads."""
@@ -60,11 +52,9 @@ class DeltaTable(OneLine):
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._lock = threading.RLock()
         self._log = TableLog(storage)
         self._history = History(self._log)
-        self._states: dict[int, Replay] = {}
-        self._schemas: dict[int, Schema] = {}
+        self._states = States(self._log)
 
     @property
     def address(self) -> str:
@@ -89,8 +79,8 @@ class DeltaTable(OneLine):
         which version is the latest only the catalog knows, and asking for it is an UnsupportedTableError.
         """
         state = self._state(version, at, ref)
-        loader = DeltaLoader(state, self._schema(state), self._partitions(state))
-        return Snapshot(self._describe(state), loader, table=self)
+        loader = DeltaLoader(state, self._states.schema(state), self._states.partitions(state))
+        return Snapshot(self._states.describe(state), loader, table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: at most `limit`, of versions below `before`. Works whatever the table's protocol asks.
@@ -121,7 +111,7 @@ class DeltaTable(OneLine):
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """FILES at a version, only these columns read."""
         state = self._state(version)
-        return files_frame(state, self._partitions(state), columns)
+        return files_frame(state, self._states.partitions(state), columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live files at a version; partition columns have none.
@@ -129,7 +119,7 @@ class DeltaTable(OneLine):
         InvalidRequestError for a column the schema does not have.
         """
         state = self._state(version)
-        leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
+        leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
         return table_statistics(state, leaves)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -142,22 +132,22 @@ class DeltaTable(OneLine):
         if columns is None:
             return lives
         state = self._state()
-        leaves = physical_leaves(self._schema(state), columns, state.metadata.partition_columns or ())
+        leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
         prefix = string_prefix(state.properties)
         return with_statistics(lives, self._log, self._history.bases(), leaves, prefix)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and what spares the others."""
+        """PLAN: which files a filter reads, and what skips the others."""
         state = self._state(version)
-        return self._scan(state).plan(self._checked(where, state))
+        return self._scan(state).plan(predicate(where, self._states.schema(state)))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self._state(version)
-        size = listed_size(files_frame(state, self._partitions(state), ["path", "size"]), path, self.address)
+        size = listed_size(files_frame(state, self._states.partitions(state), ["path", "size"]), path, self.address)
         by_id = column_mapping_mode(state.table_protocol, state.properties) == "id"
-        return physical_file(self.storage, path, size, self._schema(state), "id" if by_id else "name")
+        return physical_file(self.storage, path, size, self._states.schema(state), "id" if by_id else "name")
 
     def scan(
         self,
@@ -174,59 +164,26 @@ class DeltaTable(OneLine):
         Collecting raises DataFileMissingError for a file that is gone, UnsupportedTableError for a type without rows.
         """
         state = self._state(version, at, ref)
-        self._require_parquet(state)
-        schema = self._schema(state)
+        self._states.require_parquet(state)
+        schema = self._states.schema(state)
         if not row_tracking:
             return lazy_rows(self._scan(state).tasks, schema, self.storage)
         tracked = tracked_schema(schema, state.table_protocol, state.properties, self.address)
-        scan = Scan(state, schema, self._partitions(state), self.address, tracked=tracked)
+        scan = Scan(state, schema, self._states.partitions(state), self.address, tracked=tracked)
         return lazy_rows(scan.tasks, tracked, self.storage)
-
-    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
-        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
-
-        The table's columns at `end`, then CHANGES. Where the table records a change feed it is read; elsewhere changes
-        are derived from files and deletion vectors, and an update is a delete and an insert: `changes_plan` says which.
-        Moments stand for the commits between them. Filters on versions, times, kinds and partition columns spare files.
-
-        VersionNotFoundError for commits that are not there, InvalidRequestError for a range that ends before it starts
-        or that a schema change cuts in two. Collecting raises DataFileMissingError, which names file and version.
-        """
-        return self._changes(start, end).rows(self.storage)
-
-    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
-        return self._changes(start, end).plan()
-
-    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
-        """The rows that a version (the latest without one) has and `base` has not (insert), and the reverse (delete).
-
-        The later version's columns, then `_change_type`. Only files that one of the two has alone are read: a row that
-        was copied from one to another is given twice, once each way. VersionNotFoundError, InvalidRequestError where
-        the type of a column changed between. Collecting raises DataFileMissingError for a file of the two.
-        """
-        return self._difference(base, version).rows(self.storage)
-
-    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
-        return self._difference(base, version).plan()
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
     ) -> list[FileTask]:
         """The files a read needs, each as a value that another process can read by itself (`lakeview.rows.tasks`).
 
-        `where` spares files, it does not filter rows.
+        `where` skips files, it does not filter rows.
         """
         state = self._state(version)
-        self._require_parquet(state)
-        known = self._scan(state).tasks(None if where is None else self._checked(where, state))
-        found = [replace(task, roots=self.storage.config.roots) for task in known]
-        if columns is None:
-            return found
-        if unknown := [c for c in columns if c not in self._schema(state)]:
-            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
-        return [task.select(columns) for task in found]
+        self._states.require_parquet(state)
+        schema = self._states.schema(state)
+        tasks = self._scan(state).tasks(None if where is None else predicate(where, schema))
+        return select_columns((replace(t, roots=self.storage.config.roots) for t in tasks), schema, columns)
 
     def transaction(
         self,
@@ -298,98 +255,26 @@ class DeltaTable(OneLine):
             raise InvalidRequestError(
                 f"a Delta table has no ref called {ref}", fix="ask for a version or a moment", kind="unknown-ref"
             )
-        if version is not None and at is not None:
-            raise InvalidRequestError("a version and a moment were given", fix="give one of them")
+        check_point(version, at)
         if at is not None:
             version = version_at(self._history.times(), at, self.address)
-        wanted = self._log.latest if version is None else version
-        state = self._replay(wanted)
         # a moment before the newest published commit is certain as well: nothing can come between any more
         certain = version is not None and (at is None or version < self._log.latest)
-        check_readable(
-            state.table_protocol, state.properties, self.address, by_number=certain, published=self._log.latest
-        )
-        return state
-
-    def _difference(self, base: int, version: int | None) -> Difference:
-        ends = [self._state(base), self._state(version)]
-        for state in ends:
-            self._require_parquet(state)
-        first, last = ((state, self._schema(state)) for state in ends)
-        return end_difference(first, last, self.address)
-
-    def _changes(self, start: int | datetime, end: int | datetime | None) -> ChangeScan:
-        def times() -> pl.DataFrame:
-            return self._history.times()
-
-        first, last = commit_range(start, end, self._log.latest, times, self.address)
-        self._require_parquet(self._state(last))
-        return change_scan(self._log, self._state, first, last)
-
-    def _replay(self, version: int) -> Replay:
-        with self._lock:
-            if version not in self._states:
-                segment = self._log.segment(version)
-                self._states[version] = Replay(self._log, segment, self._earlier(segment))
-                while len(self._states) > _KEPT_STATES:
-                    del self._states[next(iter(self._states))]
-            return self._states[version]
-
-    def _earlier(self, segment: LogSegment) -> Replay | None:
-        """The state to go on from: the newest that has loaded something, if only commits lie between.
-
-        A checkpoint between is passed over only by a table that has followed the log past it; otherwise what can be
-        read would depend on what was read before.
-        """
-        floor = -1 if segment.checkpoint is None else segment.checkpoint.version
-        loaded = [s.base for v, s in self._states.items() if v < segment.version and s.base is not None]
-        usable = [s for s in loaded if s.version >= floor or s.version in self._log.tips]
-        newest = max(usable, key=lambda s: s.version, default=None)
-        return newest if newest and self._log.has_commits(newest.version + 1, segment.version) else None
-
-    def _schema(self, state: Replay) -> Schema:
-        with self._lock:  # thousands of columns take a while to parse, and a scan asks several times
-            if state.version not in self._schemas:
-                found = table_schema(
-                    state.metadata.schema_string,
-                    state.table_protocol,
-                    state.properties,
-                    max_depth=self.storage.config.max_schema_depth,
-                )
-                self._schemas[state.version] = found
-                while len(self._schemas) > _KEPT_STATES:
-                    del self._schemas[next(iter(self._schemas))]
-            return self._schemas[state.version]
-
-    def _partitions(self, state: Replay) -> list[Any]:
-        return partition_fields(self._schema(state), state.metadata.partition_columns or [])
+        return self._states.readable(self._log.latest if version is None else version, by_number=certain)
 
     def _scan(self, state: Replay) -> Scan:
-        return Scan(state, self._schema(state), self._partitions(state), self.address)
+        return Scan(state, self._states.schema(state), self._states.partitions(state), self.address)
 
-    def _checked(self, where: str | pl.Expr, state: Replay) -> pl.Expr:
-        expression = predicate(where)
-        check_columns(expression, self._schema(state))
-        return expression
+    def _difference(self, base: int, version: int | None) -> RangeRead:
+        ends = [self._state(base), self._state(version)]
+        for state in ends:
+            self._states.require_parquet(state)
+        first, last = ((state, self._states.schema(state)) for state in ends)
+        found = end_difference(first, last, self.address)
+        return RangeRead(found.plan, partial(found.rows, self.storage))
 
-    def _require_parquet(self, state: Replay) -> None:
-        check_data_files(state.metadata.format.provider, self._schema(state), self.address)
-
-    def _describe(self, state: Replay) -> TableMetadata:
-        metadata = state.metadata
-        found = state.properties
-        return TableMetadata(
-            address=self.address,
-            format=self.format,
-            version=state.version,
-            timestamp=CommitTimes(self._log, in_commit_start(state.table_protocol, found)).of(state.version),
-            schema=self._schema(state),
-            partition_columns=tuple(metadata.partition_columns or ()),
-            properties=found,
-            protocol=state.table_protocol,
-            id=metadata.id,
-            name=metadata.name,
-            description=metadata.description,
-            created=moment(metadata.created_time),
-            data_format=metadata.format.provider,
-        )
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
+        first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)
+        self._states.require_parquet(self._state(last))
+        found = change_scan(self._log, self._state, first, last)
+        return RangeRead(found.plan, partial(found.rows, self.storage))

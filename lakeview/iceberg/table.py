@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NoReturn
 
 import polars as pl
@@ -29,18 +29,17 @@ from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
 from lakeview.iceberg.scan.plan import Scan
 from lakeview.iceberg.state import State
 from lakeview.model.change_columns import change_schema
-from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.frames import LOG_FILES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.model.table import PhysicalFile, TableBody
+from lakeview.model.table import PhysicalFile, RangeRead, TableBody
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns
-from lakeview.rows.difference import Difference, difference
+from lakeview.rows.difference import difference
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.storage import Storage
 
 
@@ -244,7 +243,7 @@ class IcebergTable(TableBody):
         """PLAN: which files a filter reads, and why the others are skipped."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        return self._scan(state, entry, schema).plan(self._checked(where, schema))
+        return self._scan(state, entry, schema).plan(predicate(where, schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
@@ -254,7 +253,7 @@ class IcebergTable(TableBody):
         files = self._files(state, entry)
         deletes = files.delete_files().select("path", "size")
         size = listed_size(pl.concat([files.files(["path", "size"]), deletes]), path, self.address)
-        return physical_file(state.storage, state.locations.resolve(path), size, schema, "id", shown=path)
+        return physical_file(state.storage, state.locations.resolve(path), size, schema, "id", recorded_path=path)
 
     def scan(
         self,
@@ -288,49 +287,8 @@ class IcebergTable(TableBody):
         """
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
-        found = self._scan(state, entry, schema).tasks(None if where is None else self._checked(where, schema))
-        if columns is None:
-            return found
-        if unknown := [c for c in columns if c not in schema]:
-            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
-        snapshot_and_schema = schema.select(list(columns))
-        return [replace(task, schema=snapshot_and_schema) for task in found]
-
-    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
-        """The rows that snapshots `start` to `end` (both included; to the current one without it) inserted and deleted.
-
-        The table's columns at `end`, then CHANGES; an update is a delete and an insert. Moments stand for the snapshots
-        between them. VersionNotFoundError for snapshots that are not there, or whose parent is not;
-        InvalidRequestError for a range that is not one of a single branch.
-        """
-        state = self._state
-        found, schema = self._steps(state, start, end)
-
-        def tasks(_where: pl.Expr | None) -> Iterator[FileTask]:
-            return (task for _, _, task in change_tasks(found, schema, self._tasks_of(state)))
-
-        return lazy_rows(tasks, change_schema(schema), state.storage)
-
-    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
-        state = self._state
-        found, schema = self._steps(state, start, end)
-        return plan_frame(change_tasks(found, schema, self._tasks_of(state)))
-
-    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
-        """The rows that a snapshot (the current one without it) has and `base` has not (insert), and the reverse
-        (delete): of any two snapshots, whatever branch they are of.
-
-        The columns of the one that was made later, then `_change_type`. Only files that one of the two has alone are
-        read: a row that was copied from one to another is given twice, once each way. VersionNotFoundError; collecting
-        raises as `scan`.
-        """
-        state = self._state
-        return self._difference(state, base, version).rows(state.storage)
-
-    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
-        return self._difference(self._state, base, version).plan()
+        tasks = self._scan(state, entry, schema).tasks(None if where is None else predicate(where, schema))
+        return select_columns(tasks, schema, columns)
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What the metadata and the manifests contradict, worst first. Costs every manifest and one listing."""
@@ -352,22 +310,34 @@ class IcebergTable(TableBody):
     def _tasks_of(self, state: State) -> Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]:
         return lambda entry, schema: self._scan(state, entry, schema).tasks(None)
 
-    def _difference(self, state: State, base: int, version: int | None) -> Difference:
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
+        """The range lies on one branch, in snapshots; their parents have to be there."""
+        state = self._state
+        point = (None, end) if isinstance(end, datetime) else (end, None)
+        last, schema = self._snapshot_and_schema(state, *point)
+        if last is None:
+            raise VersionNotFoundError(f"{self.address} has no snapshot", fix="there are no changes to ask for")
+        opening = milliseconds(start) if isinstance(start, datetime) else self._entry(state, start)
+        pairs = steps(state.metadata, opening, last)
+
+        def tasks() -> Iterator[tuple[Step, str, FileTask]]:
+            return change_tasks(pairs, schema, self._tasks_of(state))
+
+        def rows() -> pl.LazyFrame:
+            return lazy_rows(lambda _where: (task for _, _, task in tasks()), change_schema(schema), state.storage)
+
+        return RangeRead(lambda: plan_frame(tasks()), rows)
+
+    def _difference(self, base: int, version: int | None) -> RangeRead:
+        """Of any two snapshots, on any branches; the columns are those of the one that was made later."""
+        state = self._state
         ends = [self._snapshot_and_schema(state, base), self._snapshot_and_schema(state, version)]
         order = {entry.snapshot_id: place for place, entry in enumerate(history.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
         tasks = self._tasks_of(state)
         sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]
-        return difference(sides[0], sides[1], schema)
-
-    def _steps(self, state: State, start: int | datetime, end: int | datetime | None) -> tuple[list[Step], Schema]:
-        """Each snapshot of a range with the one before it, oldest first, and the schema at its end."""
-        at = end if isinstance(end, datetime) else None
-        last, schema = self._snapshot_and_schema(state, None if isinstance(end, datetime) else end, at)
-        if last is None:
-            raise VersionNotFoundError(f"{self.address} has no snapshot", fix="there are no changes to ask for")
-        opening = milliseconds(start) if isinstance(start, datetime) else self._entry(state, start)
-        return steps(state.metadata, opening, last), schema
+        found = difference(sides[0], sides[1], schema)
+        return RangeRead(found.plan, partial(found.rows, state.storage))
 
     def _scan(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> Scan:
         files = self._files(state, entry)
@@ -388,8 +358,3 @@ class IcebergTable(TableBody):
 
     def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
         return described(state.metadata, self.address, entry, schema, state.columns)
-
-    def _checked(self, where: str | pl.Expr, schema: Schema) -> pl.Expr:
-        expression = predicate(where)
-        check_columns(expression, schema)
-        return expression

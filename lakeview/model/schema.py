@@ -5,13 +5,13 @@ Type names are Delta's (`long`, `integer`, `timestamp_ntz`); other formats trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,9 +124,21 @@ class Schema:
         """Column names in order."""
         return [f.name for f in self.fields]
 
-    def select(self, names: list[str]) -> Schema:
-        """The columns of that name, in the order asked for; KeyError for one that is not there."""
+    def select(self, names: Sequence[str]) -> Schema:
+        """The columns of that name, in the order asked for; InvalidRequestError as `require`."""
+        self.require(names)
         return Schema(tuple(self[name] for name in names))
+
+    def require(self, names: Sequence[str], place: str | None = None) -> None:
+        """InvalidRequestError (kind unknown-column) at `place`, else at the name, if a column is not there."""
+        for name in names:
+            if name not in self:
+                raise InvalidRequestError(
+                    f"there is no column {name}",
+                    fix=f"choose from {', '.join(self.names[:20])}",
+                    place=place or name,
+                    kind="unknown-column",
+                )
 
     def leaves(self) -> Iterator[tuple[tuple[str, ...], Field]]:
         """Every leaf reached through structs only, with its path; lists and maps count as leaves."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -11,7 +11,7 @@ from typing import Protocol, cast, runtime_checkable
 
 import polars as pl
 
-from lakeview.model.errors import LakeviewError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.frames import (
     FORMAT_VERSIONS,
@@ -24,7 +24,7 @@ from lakeview.model.frames import (
     STATISTICS_FILES,
 )
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import Snapshot
+from lakeview.model.snapshot import Snapshot, milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,55 @@ class Table(Protocol):
         """True if there is a newer version; costs one listing and the new commits."""
 
 
+@dataclass(frozen=True, slots=True)
+class RangeRead:
+    """The files that differ between two versions, ready to be listed as CHANGES_PLAN or read."""
+
+    plan: Callable[[], pl.DataFrame]
+    rows: Callable[[], pl.LazyFrame]
+
+
 class TableBody:
-    """What tables of every format do alike, in terms of the Table protocol. A reader's table inherits it."""
+    """What tables of every format do alike, in terms of the Table protocol. A reader's table inherits it and says how
+    it resolves a range of commits and two versions."""
+
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
+        """The files that commits of a range changed."""
+        raise NotImplementedError
+
+    def _difference(self, base: int, version: int | None) -> RangeRead:
+        """The files that one of two versions has alone."""
+        raise NotImplementedError
+
+    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
+        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
+
+        The table's columns at `end`, then CHANGES. A change feed is read where the table records one; elsewhere changes
+        are derived from files and deletes, and an update is a delete and an insert: `changes_plan` says which. Moments
+        stand for the commits between them. Filters on versions, times, kinds and partition columns skip files.
+
+        VersionNotFoundError for commits that are not there, InvalidRequestError for a range that ends before it starts
+        or that a schema change cuts in two, SharingError where a server shares no changes. Collecting raises
+        DataFileMissingError, which names file and version.
+        """
+        return self._changes(start, end).rows()
+
+    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
+        return self._changes(start, end).plan()
+
+    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
+        """The rows that a version (the latest without one) has and `base` has not (insert), and the reverse (delete).
+
+        The later version's columns, then `_change_type`. Only files that one of the two has alone are read: a row that
+        was copied from one to another is given twice, once each way. VersionNotFoundError, InvalidRequestError where
+        the type of a column changed between. Collecting raises DataFileMissingError for a file of the two.
+        """
+        return self._difference(base, version).rows()
+
+    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
+        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
+        return self._difference(base, version).plan()
 
     @property
     def schema(self: Table) -> Schema:
@@ -235,6 +282,14 @@ def as_declared(table: Table, version: int) -> int | None:
     branches, whose columns may have changed since it was written; else the version."""
     newest = not table.refs().is_empty() and version == table.latest_version
     return None if newest else version
+
+
+def check_point(version: int | None, at: datetime | None, ref: str | None = None) -> None:
+    """InvalidRequestError if several of a version, a moment and a ref are given, or a moment without a time zone."""
+    if sum(each is not None for each in (version, at, ref)) > 1:
+        raise InvalidRequestError("more than one of a version, a moment and a ref was given", fix="give one of them")
+    if at is not None:
+        milliseconds(at)
 
 
 def _no_ref(ref: str) -> VersionNotFoundError:

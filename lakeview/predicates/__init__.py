@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.schema import Schema
 
-def predicate(where: str | pl.Expr) -> pl.Expr:
+
+def predicate(where: str | pl.Expr, schema: Schema | None = None) -> pl.Expr:
     """Returns a filter as a polars expression; an expression is returned as it is.
 
-    InvalidRequestError if the text is no SQL condition, or holds what `lakeview.predicates.condition` does not allow.
+    InvalidRequestError if the text is no SQL condition, or holds what `lakeview.predicates.condition` does not allow;
+    with a schema also for a column that is not in it (kind unknown-column).
     """
-    if isinstance(where, pl.Expr):
-        return where
-    # reading a table loads no SQL parser until a condition is given as text
-    from lakeview.predicates.condition import to_expression
+    if isinstance(where, str):
+        # reading a table loads no SQL parser until a condition is given as text
+        from lakeview.predicates.condition import to_expression
 
-    return to_expression(where)
+        where = to_expression(where)
+    if schema is not None:
+        schema.require(where.meta.root_names(), place="where")
+    return where

@@ -89,33 +89,33 @@ def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) 
             return every if value else ~every
         case Unknown():
             return every
-    known = bounds(node.path)
-    if known is None:
+    column = bounds(node.path)
+    if column is None:
         return every
     try:
-        verdict = _leaf(node, known)
+        verdict = _leaf(node, column)
     except (pl.exceptions.PolarsError, TypeError):  # constant and column do not compare: the scan itself will say so
         return every
     return verdict.fill_null(True)
 
 
-def _leaf(node: Comparison | IsNull | IsIn | StartsWith, known: Bounds) -> pl.Series:
-    all_null = (known.nulls == known.records).fill_null(False)
+def _leaf(node: Comparison | IsNull | IsIn | StartsWith, column: Bounds) -> pl.Series:
+    all_null = (column.nulls == column.records).fill_null(False)
     if isinstance(node, IsNull):
-        return ~all_null if node.negated else known.nulls > 0
+        return ~all_null if node.negated else column.nulls > 0
     if isinstance(node, StartsWith):
         length = len(node.prefix)
-        low, high = known.low.str.head(length), known.high.str.head(length)
+        low, high = column.low.str.head(length), column.high.str.head(length)
         return (low <= node.prefix) & (high >= node.prefix) & ~all_null
     if isinstance(node, IsIn):
-        return _membership(node, known) & ~all_null
-    return _compared(node.op, known, node.value) & ~all_null
+        return _membership(node, column) & ~all_null
+    return _compared(node.op, column, node.value) & ~all_null
 
 
-def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
-    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, known.low.len())
+def _compared(op: str, column: Bounds, value: pl.Series) -> pl.Series:
+    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, column.low.len())
     # NaN is above every number for polars, and statistics leave it out: a maximum says nothing about it
-    floating = known.low.dtype.is_float()
+    floating = column.low.dtype.is_float()
     if floating and value.dtype.is_float() and value.is_nan().any():
         return unknown
     tests: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr], pl.Expr]] = {
@@ -126,29 +126,29 @@ def _compared(op: str, known: Bounds, value: pl.Series) -> pl.Series:
         ">": lambda _, high, v: high > v,
         ">=": lambda _, high, v: high >= v,
     }
-    frame = pl.DataFrame([known.low.alias("low"), known.high.alias("high"), known.exact.alias("exact")])
+    frame = pl.DataFrame([column.low.alias("low"), column.high.alias("high"), column.exact.alias("exact")])
     met = frame.select(tests[op](pl.col("low"), pl.col("high"), pl.lit(value.alias("value"))).alias("m")).to_series()
-    return _unless_nan(met, known) if floating and op in (">", ">=", "!=") else met
+    return _unless_nan(met, column) if floating and op in (">", ">=", "!=") else met
 
 
-def _unless_nan(verdict: pl.Series, known: Bounds) -> pl.Series:
+def _unless_nan(verdict: pl.Series, column: Bounds) -> pl.Series:
     """A verdict that holds only where no value is NaN: unknown elsewhere."""
-    without = pl.Series([False] * verdict.len(), dtype=pl.Boolean) if known.nans is None else known.nans == 0
+    without = pl.Series([False] * verdict.len(), dtype=pl.Boolean) if column.nans is None else column.nans == 0
     return verdict.set(~without.fill_null(False), None)
 
 
-def _membership(node: IsIn, known: Bounds) -> pl.Series:
+def _membership(node: IsIn, column: Bounds) -> pl.Series:
     values = node.values.drop_nulls()
-    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, known.low.len())
-    if node.widened and not (known.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
+    unknown = pl.Series([None], dtype=pl.Boolean).new_from_index(0, column.low.len())
+    if node.widened and not (column.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
         return unknown
     if node.negated:
         # a null in the list is no reason: polars, which filters the rows, passes it over
-        one = (known.low == known.high) & known.exact
-        verdict = ~(one & known.low.is_in(values.implode()))
+        one = (column.low == column.high) & column.exact
+        verdict = ~(one & column.low.is_in(values.implode()))
         # bounds leave NaN out, and NaN is in no list without it
-        return _unless_nan(verdict, known) if known.low.dtype.is_float() else verdict
-    verdict = pl.Series([False] * known.low.len(), dtype=pl.Boolean)
+        return _unless_nan(verdict, column) if column.low.dtype.is_float() else verdict
+    verdict = pl.Series([False] * column.low.len(), dtype=pl.Boolean)
     for i in range(min(values.len(), _MAX_VALUES)):
-        verdict = verdict | _compared("=", known, values.slice(i, 1))
+        verdict = verdict | _compared("=", column, values.slice(i, 1))
     return verdict if values.len() <= _MAX_VALUES else unknown

@@ -13,8 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema
 from lakeview.predicates.tree import (
     MIRRORED,
     And,
@@ -29,18 +27,6 @@ from lakeview.predicates.tree import (
     Unknown,
     negate,
 )
-
-
-def check_columns(where: pl.Expr, schema: Schema) -> None:
-    """InvalidRequestError if the filter names a column that is not there."""
-    for name in where.meta.root_names():
-        if name not in schema:
-            raise InvalidRequestError(
-                f"there is no column {name}",
-                fix=f"choose from {', '.join(schema.names[:20])}",
-                place="where",
-                kind="unknown-column",
-            )
 
 
 def parse(where: pl.Expr) -> Node:

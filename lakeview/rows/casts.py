@@ -55,7 +55,7 @@ _SOURCES = {
 _LONG_DIGITS, _MOST_DIGITS = 19, 38
 
 
-def located(found: Sequence[pa.Field], wanted: Sequence[Field], match: Match = "name") -> list[int | None]:
+def located(file_fields: Sequence[pa.Field], table_fields: Sequence[Field], match: Match = "name") -> list[int | None]:
     """Where in a file, or in one of its structs, each field lies; None for one that is not there.
 
     By name: exactly, else ignoring case ("unique ignoring case"). A physical name that column mapping made up is only
@@ -64,47 +64,48 @@ def located(found: Sequence[pa.Field], wanted: Sequence[Field], match: Match = "
     return nulls for each column": nulls would pass for data).
     """
     if match == "id":
-        return _by_id(found, wanted)
-    exact = {f.name: i for i, f in enumerate(found)}
+        return _by_id(file_fields, table_fields)
+    exact = {f.name: i for i, f in enumerate(file_fields)}
     folded: dict[str, int] = {}
-    for i, f in enumerate(found):
+    for i, f in enumerate(file_fields):
         folded.setdefault(f.name.casefold(), i)
-    held = Counter(f.name for f in found)
+    name_counts = Counter(f.name for f in file_fields)
     places = []
-    for field in wanted:
+    for field in table_fields:
         name = field.physical_name or field.name
         place = exact.get(name)
         if place is None and name == field.name:
             place = folded.get(name.casefold())
-        if place is not None and held[found[place].name] > 1:
-            raise pa.ArrowInvalid(f"it holds {held[found[place].name]} columns called {found[place].name}")
+        if place is not None and name_counts[file_fields[place].name] > 1:
+            name = file_fields[place].name
+            raise pa.ArrowInvalid(f"it holds {name_counts[name]} columns called {name}")
         places.append(place)
     return places
 
 
-def _by_id(found: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | None]:
+def _by_id(file_fields: Sequence[pa.Field], table_fields: Sequence[Field]) -> list[int | None]:
     ids: dict[int, int] = {}
-    for i, f in enumerate(found):
+    for i, f in enumerate(file_fields):
         number = (f.metadata or {}).get(b"PARQUET:field_id", b"")
         if not number.isdigit():
             continue
         if int(number) in ids:
             raise pa.ArrowInvalid(f"it holds two columns with the field id {int(number)}")
         ids[int(number)] = i
-    if found and not ids and any(f.id is not None for f in wanted):
+    if file_fields and not ids and any(f.id is not None for f in table_fields):
         raise pa.ArrowInvalid("it has no field ids, by which column mapping finds its columns")
-    names = {f.name: i for i, f in enumerate(found)}
-    return [names.get(f.physical_name or f.name) if f.id is None else ids.get(f.id) for f in wanted]
+    names = {f.name: i for i, f in enumerate(file_fields)}
+    return [names.get(f.physical_name or f.name) if f.id is None else ids.get(f.id) for f in table_fields]
 
 
 class ConformRules(Protocol):
     """What `conform` leaves open: reading a file is lenient about fields and types, writing to a table is not."""
 
-    def fields(self, found: Sequence[pa.Field], wanted: Sequence[Field], path: str) -> list[int | None]:
-        """Where each wanted field of the struct at `path` lies among those found; None where it is null."""
+    def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:
+        """Where each field of the table's struct at `path` lies in the source; None where it is null."""
 
-    def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:
-        """An array without parts, or one whose parts do not match the wanted type, as `target`."""
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
+        """An array without parts, or one whose parts do not match the column's type, as `target`."""
 
 
 class ValueMisfitError(Exception):
@@ -123,58 +124,58 @@ class _Lenient:
 
     match: Match = "name"
 
-    def fields(self, found: Sequence[pa.Field], wanted: Sequence[Field], path: str) -> list[int | None]:  # noqa: ARG002 (needs no path to refuse)
-        return located(found, wanted, self.match)
+    def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:  # noqa: ARG002 (needs no path to refuse)
+        return located(source_fields, table_fields, self.match)
 
-    def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         if pa.types.is_null(target):
             return pa.nulls(len(array), target)
-        if wanted == PrimitiveType("variant") and is_variant(array.type):
+        if column_type == PrimitiveType("variant") and is_variant(array.type):
             return variant_text(array, path)
-        if kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or wanted == PrimitiveType("variant"):
-            raise _refused(path, array.type, wanted, "one does not become the other")
-        return _cast(array, wanted, target, path)
+        if kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == PrimitiveType("variant"):
+            raise _refused(path, array.type, column_type, "one does not become the other")
+        return _cast(array, column_type, target, path)
 
 
-def conformed(array: pa.Array, wanted: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
+def conformed(array: pa.Array, field: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
     """The array as `target`, the Arrow type of the field: numbers widened, timestamps in its unit, fields of structs
     found at every level, one that is missing null, JSON text for a variant.
 
     UnsupportedTableError where the types have nothing to do with each other, or a value would not survive; it names
     the column and its declared type. CorruptTableError for a variant that is none.
     """
-    return conform(array, wanted.type, target, wanted.name, _Lenient(match))
+    return conform(array, field.type, target, field.name, _Lenient(match))
 
 
-def conform(array: pa.Array, wanted: DataType, target: pa.DataType, path: str, rules: ConformRules) -> pa.Array:
-    """The array as `target`, the Arrow type of `wanted`, level by level; `rules` decide about fields and leaves.
+def conform(array: pa.Array, column_type: DataType, target: pa.DataType, path: str, rules: ConformRules) -> pa.Array:
+    """The array as `target`, the Arrow type of `column_type`, level by level; `rules` decide about fields and leaves.
 
     `path` names the column, and below it fields, `element`, `key` and `value`. What lies below a null is left out.
     """
     array = _plain(array)
-    found = array.type
-    if pa.types.is_null(found):
+    source_type = array.type
+    if pa.types.is_null(source_type):
         return pa.nulls(len(array), target)
-    if isinstance(wanted, StructType) and pa.types.is_struct(found):
-        return _struct(array, wanted, target, path, rules)
-    if isinstance(wanted, ArrayType) and pa.types.is_list(found):
+    if isinstance(column_type, StructType) and pa.types.is_struct(source_type):
+        return _struct(array, column_type, target, path, rules)
+    if isinstance(column_type, ArrayType) and pa.types.is_list(source_type):
         array = whole(array)
         try:
-            values = conform(array.values, wanted.element, target.value_type, f"{path}.element", rules)
+            values = conform(array.values, column_type.element, target.value_type, f"{path}.element", rules)
         except ValueMisfitError as misfit:
             raise _in_list(misfit, array) from misfit.error
         return _rebuilt(array, target, values)
-    if isinstance(wanted, MapType) and pa.types.is_map(found):
+    if isinstance(column_type, MapType) and pa.types.is_map(source_type):
         array = whole(array)
         try:
-            keys = conform(array.keys, wanted.key, target.key_type, f"{path}.key", rules)
-            items = conform(array.items, wanted.value, target.item_type, f"{path}.value", rules)
+            keys = conform(array.keys, column_type.key, target.key_type, f"{path}.key", rules)
+            items = conform(array.items, column_type.value, target.item_type, f"{path}.value", rules)
         except ValueMisfitError as misfit:
             raise _in_list(misfit, array) from misfit.error
         return _rebuilt(
             array, target, pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
         )
-    return rules.leaf(array, wanted, target, path)
+    return rules.leaf(array, column_type, target, path)
 
 
 def _in_list(misfit: ValueMisfitError, lists: pa.Array) -> ValueMisfitError:
@@ -184,46 +185,48 @@ def _in_list(misfit: ValueMisfitError, lists: pa.Array) -> ValueMisfitError:
     return misfit
 
 
-def _struct(array: pa.StructArray, wanted: StructType, target: pa.DataType, path: str, rules: ConformRules) -> pa.Array:
-    places = rules.fields(list(array.type), wanted.fields, path)
-    if not wanted.fields:
+def _struct(
+    array: pa.StructArray, column_type: StructType, target: pa.DataType, path: str, rules: ConformRules
+) -> pa.Array:
+    places = rules.fields(list(array.type), column_type.fields, path)
+    if not column_type.fields:
         array = whole(array)
         return pa.Array.from_buffers(target, len(array), array.buffers()[:1], array.null_count)
     parts = []
     # null where the struct is: what lies below a null struct is nobody's value, and a variant there may be none
-    held = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
-    for field, index, type_ in zip(wanted.fields, places, (f.type for f in target), strict=True):
+    children = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
+    for field, index, type_ in zip(column_type.fields, places, (f.type for f in target), strict=True):
         if index is None:
             parts.append(pa.nulls(len(array), type_))
         else:
-            parts.append(conform(held[index], field.type, type_, f"{path}.{field.name}", rules))
+            parts.append(conform(children[index], field.type, type_, f"{path}.{field.name}", rules))
     return pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
 
 
-def _cast(array: pa.Array, wanted: DataType, target: pa.DataType, place: str) -> pa.Array:
+def _cast(array: pa.Array, column_type: DataType, target: pa.DataType, place: str) -> pa.Array:
     if array.type == target:
         return array
     try:
-        if isinstance(wanted, DecimalType) and pa.types.is_integer(array.type):
+        if isinstance(column_type, DecimalType) and pa.types.is_integer(array.type):
             # Arrow asks for room for every value of the type; here only the values there are have to fit
-            digits = min(_MOST_DIGITS, _LONG_DIGITS + 1 + wanted.scale)
-            array = array.cast(pa.decimal128(digits, wanted.scale))
+            digits = min(_MOST_DIGITS, _LONG_DIGITS + 1 + column_type.scale)
+            array = array.cast(pa.decimal128(digits, column_type.scale))
         return array.cast(options=pc.CastOptions(target_type=target, allow_time_truncate=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _refused(place, array.type, wanted, str(error).splitlines()[0]) from error
+        raise _refused(place, array.type, column_type, str(error).splitlines()[0]) from error
 
 
 def _plain(array: pa.Array) -> pa.Array:
     """Without the wrappings a file may ask for: extension types, dictionaries, other kinds of lists."""
     if isinstance(array, pa.ExtensionArray):
         return _plain(array.storage)
-    found = array.type
-    if pa.types.is_dictionary(found):
+    source_type = array.type
+    if pa.types.is_dictionary(source_type):
         return array.dictionary_decode()
-    if pa.types.is_list_view(found) or pa.types.is_large_list_view(found):
+    if pa.types.is_list_view(source_type) or pa.types.is_large_list_view(source_type):
         return _list_of_views(array)
-    if pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found):
-        return array.cast(pa.list_(found.value_field))
+    if pa.types.is_large_list(source_type) or pa.types.is_fixed_size_list(source_type):
+        return array.cast(pa.list_(source_type.value_field))
     return array
 
 
@@ -244,8 +247,8 @@ def whole(array: pa.Array) -> pa.Array:
         array = pa.concat_arrays([array, array.slice(0, 0)])
     if pa.types.is_list(array.type) or pa.types.is_map(array.type):
         lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
-        held = pc.sum(lengths.filter(array.is_valid()) if array.null_count else lengths).as_py() or 0
-        if held != len(array.values):
+        count = pc.sum(lengths.filter(array.is_valid()) if array.null_count else lengths).as_py() or 0
+        if count != len(array.values):
             return array.take(pa.arange(0, len(array)))
     return array
 
@@ -255,9 +258,9 @@ def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[child])
 
 
-def _refused(column: str, found: pa.DataType, declared: DataType, why: str) -> UnsupportedTableError:
+def _refused(column: str, file_type: pa.DataType, column_type: DataType, why: str) -> UnsupportedTableError:
     return UnsupportedTableError(
-        f"column {column} is {found} in a file and {declared} in the schema, and values do not fit: {why}",
+        f"column {column} is {file_type} in a file and {column_type} in the schema, and values do not fit: {why}",
         fix="read the other columns, or a version from before the type changed",
         place=column,
         kind="unsupported-cast",

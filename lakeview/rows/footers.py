@@ -47,14 +47,21 @@ def listed_size(files: pl.DataFrame, path: str, address: str) -> int:
 
 
 def physical_file(
-    storage: Storage, path: str, size: int, schema: Schema | None = None, match: Match = "name", *, shown: str = ""
+    storage: Storage,
+    path: str,
+    size: int,
+    schema: Schema | None = None,
+    match: Match = "name",
+    *,
+    recorded_path: str = "",
 ) -> PhysicalFile:
     """What the footer of a Parquet file of `size` bytes says: one request, two where the footer is large.
 
-    `schema` and `match` give its columns the names the table has for them now; `shown`: the path as recorded.
-    DataFileMissingError, UnsupportedTableError for a file of another kind, CorruptTableError for a broken footer.
+    `schema` and `match` give its columns the names the table has for them now; `recorded_path`: the path in
+    the log. DataFileMissingError, UnsupportedTableError for a file of another kind, CorruptTableError for a broken
+    footer.
     """
-    name = shown or path
+    name = recorded_path or path
     try:
         tail = storage.read_range(path, max(0, size - FIRST_READ), min(size, FIRST_READ))
         if len(tail) < 12 or tail[-4:] != _MAGIC:
@@ -114,11 +121,11 @@ def _names(metadata: pq.FileMetaData, schema: Schema | None, match: Match) -> di
     if schema is None:
         return {}
     try:
-        held = list(metadata.schema.to_arrow_schema())
-        places = located(held, list(schema), match)
+        stored = list(metadata.schema.to_arrow_schema())
+        places = located(stored, list(schema), match)
     except pa.ArrowException:  # a type that Arrow has not, or a file without ids: its own names will do
         return {}
-    return {held[place].name: f.name for f, place in zip(schema, places, strict=True) if place is not None}
+    return {stored[place].name: f.name for f, place in zip(schema, places, strict=True) if place is not None}
 
 
 def _chunks(metadata: pq.FileMetaData, names: dict[str, str]) -> pl.DataFrame:
@@ -131,15 +138,15 @@ def _rows(metadata: pq.FileMetaData, names: dict[str, str], ranges: bool) -> Ite
     leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     logical = [str(leaf.logical_type) for leaf in leaves]
     for group in range(metadata.num_row_groups):
-        held = metadata.row_group(group)
-        for i in range(held.num_columns):
-            chunk = held.column(i)
+        row_group = metadata.row_group(group)
+        for i in range(row_group.num_columns):
+            chunk = row_group.column(i)
             stored = chunk.path_in_schema
             first, dot, rest = stored.partition(".")
-            low, high, nulls = _said(chunk) if ranges else (None, None, None)
+            low, high, nulls = _range(chunk) if ranges else (None, None, None)
             yield (
                 group,
-                held.num_rows,
+                row_group.num_rows,
                 f"{names.get(first, first)}{dot}{rest}",
                 stored,
                 chunk.physical_type,
@@ -158,15 +165,15 @@ def _rows(metadata: pq.FileMetaData, names: dict[str, str], ranges: bool) -> Ite
             )
 
 
-def _said(chunk: pq.ColumnChunkMetaData) -> tuple[str | None, str | None, int | None]:
+def _range(chunk: pq.ColumnChunkMetaData) -> tuple[str | None, str | None, int | None]:
     try:
-        told = chunk.statistics
-        if told is None:
+        statistics = chunk.statistics
+        if statistics is None:
             return None, None, None
-        nulls = told.null_count if told.has_null_count else None
-        if not told.has_min_max:
+        nulls = statistics.null_count if statistics.has_null_count else None
+        if not statistics.has_min_max:
             return None, None, nulls
-        return _text(told.min), _text(told.max), nulls
+        return _text(statistics.min), _text(statistics.max), nulls
     except (pa.ArrowException, ValueError, OverflowError):  # a type whose ends Arrow cannot tell, or no such moment
         return None, None, None
 

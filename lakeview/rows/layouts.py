@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType, arrow_type
+from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import Match, located
 from lakeview.rows.tasks import FileTask, RowSource
 
@@ -23,80 +24,64 @@ _DERIVED = (PrimitiveType("variant"), PrimitiveType("void"))
 class ParquetSource(RowSource, Protocol):
     """A RowSource that may leave Parquet files to polars: columns found by field id, missing ones null."""
 
-    def stores(self, wanted: Sequence[Field], missing: Sequence[Field]) -> bool:
+    def stores(self, fields: Sequence[Field], missing: Sequence[Field]) -> bool:
         """Whether the file is a Parquet file that stores these columns as they are given, but for those `missing`,
         which are null."""
 
 
-def expected_layout(wanted: Sequence[Field]) -> Layout | None:
+def expected_layout(fields: Sequence[Field]) -> Layout | None:
     """The layout of files with all columns by name; None if fields of structs have other names in files."""
-    if not all(_plainly_named(f.type) for f in wanted):
+    inner = (node.field for node in nodes(fields) if node.field is not None and len(node.path) > 1)
+    if any(f.physical_name not in (None, f.name) for f in inner):
         return None
-    return tuple(f.physical_name or f.name for f in wanted)
+    return tuple(f.physical_name or f.name for f in fields)
 
 
-def read_layout(task: FileTask, path: str, wanted: Sequence[Field]) -> Layout | None:
+def read_layout(task: FileTask, path: str, fields: Sequence[Field]) -> Layout | None:
     """Where a file at a path of this machine has the columns; None if it is broken, or one of them needs work."""
     source = task.source
-    columns = _stored_columns(path, wanted, "id" if isinstance(source, ParquetSource) else task.match)
+    columns = _stored_columns(path, fields, "id" if isinstance(source, ParquetSource) else task.match)
     if columns is None:
         return None
-    missing = [f for column, f in zip(columns, wanted, strict=True) if column is None]
-    if isinstance(source, ParquetSource) and not source.stores(wanted, missing):
+    missing = [f for column, f in zip(columns, fields, strict=True) if column is None]
+    if isinstance(source, ParquetSource) and not source.stores(fields, missing):
         return None
     names = [column for column in columns if column is not None]
     return columns if names and len(set(names)) == len(names) else None
 
 
-def _stored_columns(path: str, wanted: Sequence[Field], match: Match) -> Layout | None:
+def _stored_columns(path: str, fields: Sequence[Field], match: Match) -> Layout | None:
     try:
         stored = list(pq.read_schema(path))
-        columns = [None if place is None else stored[place] for place in located(stored, wanted, match)]
-        same = all(c is None or _same_type(c.type, f.type, match) for c, f in zip(columns, wanted, strict=True))
+        columns = [None if place is None else stored[place] for place in located(stored, fields, match)]
+        same = all(c is None or _same_type(c.type, f.type, match) for c, f in zip(columns, fields, strict=True))
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # broken, gone, or its columns cannot be told apart
         return None
     return tuple(None if c is None else c.name for c in columns) if same else None
 
 
-def _same_type(stored: pa.DataType, wanted: DataType, match: Match) -> bool:
+def _same_type(file_type: pa.DataType, column_type: DataType, match: Match) -> bool:
     """Whether a file stores the very type, fields of structs under the very names, at every level."""
-    match wanted:
-        case StructType(fields) if pa.types.is_struct(stored):
-            found = list(stored)
-            places = located(found, fields, match)
-            return len(found) == len(fields) and all(
-                place is not None and found[place].name == f.name and _same_type(found[place].type, f.type, match)
+    match column_type:
+        case StructType(fields) if pa.types.is_struct(file_type):
+            inner_fields = list(file_type)
+            places = located(inner_fields, fields, match)
+            return len(inner_fields) == len(fields) and all(
+                place is not None
+                and inner_fields[place].name == f.name
+                and _same_type(inner_fields[place].type, f.type, match)
                 for f, place in zip(fields, places, strict=True)
             )
-        case ArrayType(element) if pa.types.is_list(stored):
-            return _same_type(stored.value_type, element, match)
-        case MapType(key, value) if pa.types.is_map(stored):
-            return _same_type(stored.key_type, key, match) and _same_type(stored.item_type, value, match)
+        case ArrayType(element) if pa.types.is_list(file_type):
+            return _same_type(file_type.value_type, element, match)
+        case MapType(key, value) if pa.types.is_map(file_type):
+            return _same_type(file_type.key_type, key, match) and _same_type(file_type.item_type, value, match)
         case StructType() | ArrayType() | MapType():
             return False
-    target = arrow_type(wanted)
-    return bool(stored == target or (pa.types.is_string(target) and pa.types.is_large_string(stored)))
-
-
-def _plainly_named(type_: DataType) -> bool:
-    """Whether the fields of structs are called in files as they are in the table."""
-    match type_:
-        case StructType(fields):
-            return all(f.physical_name in (None, f.name) and _plainly_named(f.type) for f in fields)
-        case ArrayType(element):
-            return _plainly_named(element)
-        case MapType(key, value):
-            return _plainly_named(key) and _plainly_named(value)
-    return True
+    target = arrow_type(column_type)
+    return bool(file_type == target or (pa.types.is_string(target) and pa.types.is_large_string(file_type)))
 
 
 def is_stored(type_: DataType) -> bool:
     """Whether values of a type are in files as they are given, at every level."""
-    match type_:
-        case StructType(fields):
-            return all(is_stored(f.type) for f in fields)
-        case ArrayType(element):
-            return is_stored(element)
-        case MapType(key, value):
-            return is_stored(key) and is_stored(value)
-    return type_ not in _DERIVED
+    return all(node.type not in _DERIVED for node in nodes([Field("", type_)]))

@@ -45,18 +45,18 @@ def lazy_rows(
     def source(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = query(with_columns, predicate)
+        row_query = query(with_columns, predicate)
         if n_rows == 0:
             return
         preview = predicate is None and n_rows is not None
         files = enough(n_rows) if enough and preview and n_rows else tasks(predicate)
         if read is not None:
-            frames = _one_by_one(files, wanted, lambda task: read(task, storage))
+            frames = _one_by_one(files, row_query, lambda task: read(task, storage))
         elif preview and n_rows and n_rows <= BATCH_ROWS:
             # a preview decodes few rows: a small file may hold values that inflate to gigabytes a batch
-            frames = _one_by_one(files, wanted, lambda task: read_task(task, storage, max(_FEW_ROWS, n_rows)))
+            frames = _one_by_one(files, row_query, lambda task: read_task(task, storage, max(_FEW_ROWS, n_rows)))
         else:
-            frames = read_files(files, wanted, storage)
+            frames = read_files(files, row_query, storage)
         yield from frames if n_rows is None else _head(frames, n_rows)
 
     return register_io_source(source, schema=types, is_pure=True)

@@ -80,7 +80,7 @@ def _errors_of(task: FileTask) -> Iterator[None]:
 
 
 def _store(task: FileTask) -> Storage:
-    """The store of a task that came without one; roots configured in this process hold, whatever the task says."""
+    """The store of a task that came without one; roots configured in this process win over those of the task."""
     config = settings()
     return open_storage(task.root, config=config if config.roots else replace(config, roots=task.roots))
 
@@ -88,32 +88,32 @@ def _store(task: FileTask) -> Storage:
 class _Columns:
     """The columns of a task, made of the batches of its file. `read`: the columns of the file that are needed."""
 
-    def __init__(self, task: FileTask, held: pa.Schema, target: pa.Schema) -> None:
+    def __init__(self, task: FileTask, file_schema: pa.Schema, target: pa.Schema) -> None:
         self._task = task
         self._target = target
-        wanted = [f for f in task.schema if f.name not in task.constants]
-        names = held.names  # a list that is built on each access
-        places = located(list(held), wanted, task.match)
-        self._sources = {f.name: names[i] for f, i in zip(wanted, places, strict=True) if i is not None}
+        stored_fields = [f for f in task.schema if f.name not in task.constants]
+        names = file_schema.names  # a list that is built on each access
+        places = located(list(file_schema), stored_fields, task.match)
+        self._sources = {f.name: names[i] for f, i in zip(stored_fields, places, strict=True) if i is not None}
         self.read = list(dict.fromkeys(self._sources.values()))
 
     def of(self, batch: pa.RecordBatch, positions: pa.Int64Array) -> pa.RecordBatch:
         """The task's columns of one batch, whose rows lie at these positions."""
         arrays = []
-        for wanted, target in zip(self._task.schema, self._target.types, strict=True):
-            array = self._array(wanted, target, batch)
-            fallback = self._task.fallbacks.get(wanted.name)
+        for field, target in zip(self._task.schema, self._target.types, strict=True):
+            array = self._array(field, target, batch)
+            fallback = self._task.fallbacks.get(field.name)
             if fallback is not None and array.null_count:
                 value = pa.scalar(fallback.value, pa.int64())
                 array = pc.coalesce(array, pc.add(positions, value) if fallback.plus_position else value)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._target) if arrays else batch
 
-    def _array(self, wanted: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
-        if wanted.name in self._task.constants:
-            return pa.repeat(pa.scalar(self._task.constants[wanted.name], type=target), batch.num_rows)
-        source = self._sources.get(wanted.name)
+    def _array(self, field: Field, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
+        if field.name in self._task.constants:
+            return pa.repeat(pa.scalar(self._task.constants[field.name], type=target), batch.num_rows)
+        source = self._sources.get(field.name)
         if source is None:
             return pa.nulls(batch.num_rows, target)
         array = batch.column(batch.schema.get_field_index(source))
-        return conformed(array, wanted, target, self._task.match)
+        return conformed(array, field, target, self._task.match)

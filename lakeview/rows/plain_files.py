@@ -126,7 +126,7 @@ class _PlainReader:
                 rows = rows.filter(self._query.predicate)
             if not self._query.output:
                 return pl.DataFrame(height=rows.select(pl.len()).collect().item())
-            return self._query.chosen(rows.select(pl.selectors.by_name(*self._query.output)).collect())
+            return self._query.output_columns(rows.select(pl.selectors.by_name(*self._query.output)).collect())
         except _FAILURES:
             return None
 

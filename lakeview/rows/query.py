@@ -28,10 +28,10 @@ class RowQuery:
         """The rows of record batches in `schema` that satisfy the predicate, in the columns of the output."""
         for batch in batches:
             frame = self._frame(batch)
-            yield self.chosen(frame if self.predicate is None else frame.filter(self.predicate))
+            yield self.output_columns(frame if self.predicate is None else frame.filter(self.predicate))
 
-    def chosen(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns of the output, whatever they are called; without any, the same number of rows."""
+    def output_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns of the output, addressed without patterns; without any, the same number of rows."""
         return frame.select([frame[name] for name in self.output]) if self.output else frame
 
     def _frame(self, batch: pa.RecordBatch) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -68,4 +68,13 @@ class FileTask:
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""
-        return replace(self, schema=self.schema.select(list(names)))
+        return replace(self, schema=self.schema.select(names))
+
+
+def select_columns(tasks: Iterable[FileTask], schema: Schema, names: Sequence[str] | None) -> list[FileTask]:
+    """Returns tasks that yield `schema` with only these of its columns, all without names.
+
+    InvalidRequestError for a column that is not there, also where there is no task.
+    """
+    selected_schema = schema if names is None else schema.select(names)
+    return [task if names is None else replace(task, schema=selected_schema) for task in tasks]

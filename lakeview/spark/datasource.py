@@ -73,11 +73,7 @@ def table(
     snapshot = opened.snapshot(version, at=at)
     names = list(snapshot.schema.names if columns is None else columns)
     filtered = [] if where is None else predicate(where).meta.root_names()
-    for name in [*names, *filtered]:
-        if name not in snapshot.schema:
-            raise InvalidRequestError(
-                f"there is no column {name}", fix=f"choose from {', '.join(snapshot.schema.names)}", place=name
-            )
+    snapshot.schema.require([*names, *filtered])
     # Rows without any column would not be counted on their way to Spark.
     needed = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
     reader = spark.read.format("lakeview").schema(to_spark(needed)).option("version", snapshot.version)

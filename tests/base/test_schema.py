@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import (
     POLARS_TYPES,
     ArrayType,
@@ -102,8 +102,13 @@ def test_columns_are_found_by_name() -> None:
     assert DEEP["s"].comment is None
     assert DEEP.select(["m", "a"]).names == ["m", "a"]
     assert len(DEEP) == 4
-    with pytest.raises(KeyError):
+    with pytest.raises(InvalidRequestError, match="there is no column zz") as refused:
         DEEP.select(["zz"])
+    assert (refused.value.kind, refused.value.place, refused.value.fix) == (
+        "unknown-column",
+        "zz",
+        "choose from a, s, l, m",
+    )
 
 
 def test_leaves_are_reached_through_structs_only() -> None:

@@ -67,9 +67,7 @@ def room(path: Path) -> str:
 
 
 LEFT = {
-    "lakeview/delta": 30,
-    "lakeview/predicates": 4,
-    "lakeview/rows": 28,
+    "lakeview/delta": 22,
 }
 """Such names and first lines that each room still has. The numbers only shrink; a room that is not here has none."""
 

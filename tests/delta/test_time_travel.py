@@ -81,7 +81,7 @@ def test_a_moment_before_the_first_commit_is_told_when_the_log_begins(history: D
 
 def test_a_version_and_a_moment_together_are_refused(history: DeltaHistory) -> None:
     table = lv.open_table(appended(history, 1).address)
-    with pytest.raises(InvalidRequestError, match="a version and a moment were given") as caught:
+    with pytest.raises(InvalidRequestError, match="more than one of a version, a moment and a ref was given") as caught:
         table.snapshot(1, at=START)
     assert caught.value.fix == "give one of them"
 

@@ -18,7 +18,7 @@ from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.model.table import as_declared
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns, conjuncts
+from lakeview.predicates.expressions import conjuncts
 
 FILTER_NOTE = "data skipping from the log alone: partition values, then min and max and null counts; no data is read"
 WHERE = "where"
@@ -87,8 +87,7 @@ def plans(now: OpenTable, where: str) -> list[FilterPlan]:
 def _verdicts(address: str, version: int, where: str, part: int | None = None) -> pl.DataFrame:
     """FILE_VERDICTS of a filter, or of one of the conditions that it joins by AND."""
     snapshot = cache.snapshot(address, version)
-    condition = predicate(where)
-    check_columns(condition, snapshot.schema)
+    condition = predicate(where, snapshot.schema)
     views.pruning.plan.check_condition(condition, snapshot.schema)
     if part is not None:
         condition = conjuncts(condition)[part]

@@ -29,30 +29,30 @@ def conform_batch(
     rules = _Strict(fill_missing)
     places = rules.fields(list(batch.schema), schema.fields, "")
     arrays = []
-    for wanted, index, type_, strict in zip(schema, places, target.types, schema.to_arrow(), strict=True):
+    for column, index, type_, strict in zip(schema, places, target.types, schema.to_arrow(), strict=True):
         if index is None:
             arrays.append(pa.nulls(batch.num_rows, type_))
             continue
-        array = _column(batch.column(index), wanted, type_, rules, first)
-        _check_nulls(array, strict, wanted.name, first)
+        array = _column(batch.column(index), column, type_, rules, first)
+        _check_nulls(array, strict, column.name, first)
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
 
 
-def check_columns_fit(given: pa.Schema, schema: Schema, *, fill_missing: bool = False) -> None:
+def check_columns_fit(source: pa.Schema, schema: Schema, *, fill_missing: bool = False) -> None:
     """Refuses rows of a schema whose columns or types can never fit, as `conform_batch` does, before there is a row."""
-    conform_batch(pa.RecordBatch.from_pylist([], given), schema, fill_missing=fill_missing)
+    conform_batch(pa.RecordBatch.from_pylist([], source), schema, fill_missing=fill_missing)
 
 
-def _column(array: pa.Array, wanted: Field, target: pa.DataType, rules: _Strict, first: int) -> pa.Array:
+def _column(array: pa.Array, column: Field, target: pa.DataType, rules: _Strict, first: int) -> pa.Array:
     if array.type == target:
         return array
     try:
-        return conform(array, wanted.type, target, wanted.name, rules)
+        return conform(array, column.type, target, column.name, rules)
     except ValueMisfitError as misfit:
         raise InvalidRequestError(
-            f"column {rules.failed} is {rules.found} and does not fit {rules.target}: row {first + misfit.position:,} "
-            f"(counted from 0) holds {misfit.value}, which would be altered",
+            f"column {rules.failed} is {rules.source_type} and does not fit {rules.target}: "
+            f"row {first + misfit.position:,} (counted from 0) holds {misfit.value}, which would be altered",
             fix="cast or round the column before writing, or leave the row out",
             place=rules.failed,
             kind="type-mismatch",
@@ -63,39 +63,40 @@ def _column(array: pa.Array, wanted: Field, target: pa.DataType, rules: _Strict,
 class _Strict:
     """Writing: every field of the rows has its place, every field of the table is given, every value stays.
 
-    After a ValueMisfitError `failed` is the path of the column, `found` and `target` its types.
+    After a ValueMisfitError `failed` is the path of the column, `source_type` and `target` its types.
     """
 
     fill_missing: bool
     failed: str = ""
-    found: pa.DataType | None = None
+    source_type: pa.DataType | None = None
     target: pa.DataType | None = None
 
-    def fields(self, found: Sequence[pa.Field], wanted: Sequence[Field], path: str) -> list[int | None]:
-        exactly = {field.name: i for i, field in enumerate(found)}
+    def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:
+        exactly = {field.name: i for i, field in enumerate(source_fields)}
         folded = {name.casefold(): i for name, i in exactly.items()}
-        if len(folded) < len(found):
-            raise _twice([field.name for field in found], path)
+        if len(folded) < len(source_fields):
+            raise _twice([field.name for field in source_fields], path)
         # a name that differs by case alone is the same, unless the table has that one too
-        other = {name: i for name, i in folded.items() if found[i].name not in {field.name for field in wanted}}
-        places = [exactly.get(field.name, other.get(field.name.casefold())) for field in wanted]
-        for field, place in zip(wanted, places, strict=True):
+        names = {field.name for field in table_fields}
+        other = {name: i for name, i in folded.items() if source_fields[i].name not in names}
+        places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
+        for field, place in zip(table_fields, places, strict=True):
             if place is None and not self._may_be_missing(field, path):
                 raise _missing(_below(path, field.name), nested=bool(path), nullable=field.nullable)
-        if unknown := [field.name for i, field in enumerate(found) if i not in places]:
+        if unknown := [field.name for i, field in enumerate(source_fields) if i not in places]:
             raise _unknown(_below(path, unknown[0]), nested=bool(path))
         return places
 
     def _may_be_missing(self, field: Field, path: str) -> bool:
         return field.nullable and (self.fill_missing or not path)
 
-    def leaf(self, array: pa.Array, wanted: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (Arrow's type says it)
+    def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (Arrow's type says it)
         try:
             if pa.types.is_nested(array.type) or pa.types.is_nested(target):
                 raise misfit_of_types(path, array.type, target)
             return exact(array, target, path)
         except ValueMisfitError:
-            self.failed, self.found, self.target = path, array.type, target
+            self.failed, self.source_type, self.target = path, array.type, target
             raise
 
 
@@ -142,9 +143,9 @@ def _missing(path: str, *, nested: bool, nullable: bool) -> InvalidRequestError 
     )
 
 
-def _check_nulls(array: pa.Array, wanted: pa.Field, path: str, first: int | None = None) -> None:
+def _check_nulls(array: pa.Array, field: pa.Field, path: str, first: int | None = None) -> None:
     """ConstraintViolationError if a column, or a part of one, is null where the schema allows none."""
-    if not wanted.nullable and array.null_count:
+    if not field.nullable and array.null_count:
         row = "" if first is None else f"; the first is row {first + pc.index(array.is_null(), True).as_py():,}, from 0"
         raise ConstraintViolationError(
             f"column {path} must not be null, and {array.null_count:,} of the rows have none{row}",
@@ -152,7 +153,7 @@ def _check_nulls(array: pa.Array, wanted: pa.Field, path: str, first: int | None
             place=path,
             kind="not-null",
         )
-    kind = wanted.type
+    kind = field.type
     if pa.types.is_struct(kind):
         there = array.filter(array.is_valid()) if array.null_count else array
         for i, inner in enumerate(kind):

@@ -9,7 +9,6 @@ import polars as pl
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns
 
 _KIND = "bad-predicate"
 """As conditions that cannot be read at all."""
@@ -21,8 +20,7 @@ def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequen
     InvalidRequestError (kinds unknown-column, not-a-partition-column, bad-predicate) otherwise: a file may hold rows
     that a condition on another column selects beside others that it does not.
     """
-    expression = predicate(where)
-    check_columns(expression, schema)
+    expression = predicate(where, schema)
     other = [name for name in expression.meta.root_names() if name not in partitions]
     if other:
         raise InvalidRequestError(

@@ -8,10 +8,11 @@ from lakeview.iceberg import history
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata import refs
 from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import moment
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import TableMetadata, TableProtocol
+from lakeview.model.table import check_point
 
 
 def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
@@ -33,8 +34,7 @@ def snapshot_and_schema(
     The current one and branches have the table's current schema, ids, moments and tags the schema they were written
     with. VersionNotFoundError, InvalidRequestError.
     """
-    if sum(x is not None for x in (version, at, ref)) > 1:
-        raise InvalidRequestError("more than one of a version, a moment and a ref was given", fix="give one of them")
+    check_point(version, at, ref)
     if ref is not None:
         found = refs.ref_named(metadata, ref, address)
         entry = entry_of(metadata, address, found.snapshot_id)

@@ -1,4 +1,4 @@
-"""Single values to JSON text: exact, whatever the calendar or the number of digits."""
+"""Single values to JSON text: exact for any calendar and any number of digits."""
 
 from __future__ import annotations
 

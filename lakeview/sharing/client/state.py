@@ -16,7 +16,7 @@ from lakeview.model.config import Config
 from lakeview.model.errors import NotATableError, SharingError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.snapshot import TableMetadata
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns, parse
+from lakeview.predicates.expressions import parse
 from lakeview.predicates.hints import json_hint, sql_hints
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Answer, Head
@@ -79,9 +79,7 @@ class SharedState:
 
     def filter(self, where: str | pl.Expr) -> pl.Expr:
         """A filter over the columns of this version. InvalidRequestError if it names another."""
-        expression = predicate(where)
-        check_columns(expression, self.schema)
-        return expression
+        return predicate(where, self.schema)
 
     def require_rows(self) -> None:
         """UnsupportedTableError for data files, or a change of a type, that this reader does not read."""

@@ -17,12 +17,12 @@ from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, Ve
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import ACTIONS, COMMITS, SCHEMAS
 from lakeview.model.snapshot import Snapshot, milliseconds
-from lakeview.model.table import OneLine, PhysicalFile
+from lakeview.model.table import OneLine, PhysicalFile, RangeRead, check_point
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.sharing.client.answers import Head
-from lakeview.sharing.client.changes import SharedChanges, check_range, range_after, shared_changes
+from lakeview.sharing.client.changes import check_range, range_after, shared_changes
 from lakeview.sharing.client.earliest_version import history_findings, shared_versions
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.limits import Limits
@@ -198,34 +198,9 @@ class SharedTable(OneLine):
         """
         state = self._state(version)
         state.require_rows()
-        if unknown := [c for c in columns or () if c not in state.schema]:
-            raise InvalidRequestError(f"there is no column {unknown[0]}", kind="unknown-column", place=unknown[0])
         needed_tasks = state.tasks(None if where is None else state.filter(where))
         urls = state.files.urls()
-        tasks = [portable_task(task, urls) for task in needed_tasks]
-        return tasks if columns is None else [task.select(columns) for task in tasks]
-
-    def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
-        """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.
-
-        The table's columns, then CHANGES, from the change feed that the server shares. SharingError in its words where
-        it shares none; VersionNotFoundError, InvalidRequestError for a range that is none or that a schema change cuts.
-        """
-        changes = self._changes(start, end)
-        return changes.scan.rows(changes.files)
-
-    def changes_plan(self, start: int | datetime, end: int | datetime | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `changes` reads, so that the cost is known before. Errors as `changes`."""
-        return self._changes(start, end).scan.plan()
-
-    def difference(self, base: int, version: int | None = None) -> pl.LazyFrame:
-        """The `changes` of the commits after `base` up to a version (the latest without one): a server shares no other
-        way that needs no more files. InvalidRequestError unless `base` comes first, errors as `changes`."""
-        return self.changes(*range_after(base, self._latest if version is None else version))
-
-    def difference_plan(self, base: int, version: int | None = None) -> pl.DataFrame:
-        """CHANGES_PLAN: the files that `difference` reads, so that the cost is known before. Errors as `difference`."""
-        return self.changes_plan(*range_after(base, self._latest if version is None else version))
+        return select_columns((portable_task(task, urls) for task in needed_tasks), state.schema, columns)
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What is known without a log: the profile, whether the table opens, whether its history is shared."""
@@ -257,10 +232,8 @@ class SharedTable(OneLine):
     def _state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> SharedState:
         if ref is not None:
             self.ref_lifetimes(ref)  # says that there is none
-        if version is not None and at is not None:
-            raise InvalidRequestError("a version and a moment were given", fix="give one of them")
+        check_point(version, at)
         if at is not None:
-            milliseconds(at)
             return self._load(None, at)
         version = self._latest if version is None else version
         self._check_version(version)
@@ -293,6 +266,12 @@ class SharedTable(OneLine):
                 del self._states[next(iter(self._states))]
         return self._states[head.version]
 
-    def _changes(self, start: int | datetime, end: int | datetime | None) -> SharedChanges:
+    def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
+        """From the change feed that the server shares; SharingError in its words where it shares none."""
         check_range(start, end, self._latest, self.address)
-        return shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
+        feed = shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
+        return RangeRead(feed.scan.plan, lambda: feed.scan.rows(feed.files))
+
+    def _difference(self, base: int, version: int | None) -> RangeRead:
+        """The changes of the commits after `base`: a server shares no other way that needs no more files."""
+        return self._changes(*range_after(base, self._latest if version is None else version))

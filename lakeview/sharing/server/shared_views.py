@@ -21,7 +21,6 @@ from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotA
 from lakeview.model.schema import Field, Schema
 from lakeview.model.table import Table
 from lakeview.predicates import predicate
-from lakeview.predicates.expressions import check_columns
 from lakeview.sharing.server.delta_lines import public_field
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.refresh import look_again
@@ -127,8 +126,7 @@ class ViewSource(DeltaSource):
         rows = self._base.scan(version)
         try:
             if self._view.where is not None:
-                condition = predicate(self._view.where)
-                check_columns(condition, schema)
+                condition = predicate(self._view.where, schema)
                 rows = rows.filter(condition)
             return rows.select(columns).collect(engine="streaming")
         except pl.exceptions.PolarsError as error:

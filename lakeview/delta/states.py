@@ -1,0 +1,105 @@
+"""A log's versions to replayed states, cached, with the schema and the description that each has."""
+
+from __future__ import annotations
+
+import threading
+
+from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.readability import check_data_files
+from lakeview.delta.features import check_readable
+from lakeview.delta.log.log_segment import LogSegment
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.model.frames import moment
+from lakeview.model.schema import Field, Schema
+from lakeview.model.snapshot import TableMetadata
+
+_MAX_STATES = 8
+
+
+class States:
+    """The states of one log at the versions that were read last. Safe to use from several threads."""
+
+    def __init__(self, log: TableLog) -> None:
+        self._log = log
+        self._address = log.storage.root
+        self._lock = threading.RLock()
+        self._states: dict[int, Replay] = {}
+        self._schemas: dict[int, Schema] = {}
+
+    def readable(self, version: int, *, by_number: bool) -> Replay:
+        """The state at a version. UnsupportedTableError for a protocol that is not implemented, and for a table that a
+        catalog manages unless the version is asked for `by_number`."""
+        state = self._replay(version)
+        check_readable(
+            state.table_protocol, state.properties, self._address, by_number=by_number, published=self._log.latest
+        )
+        return state
+
+    def schema(self, state: Replay) -> Schema:
+        """The table's columns in a state."""
+        with self._lock:  # thousands of columns take a while to parse, and a scan asks several times
+            if state.version not in self._schemas:
+                self._schemas[state.version] = table_schema(
+                    state.metadata.schema_string,
+                    state.table_protocol,
+                    state.properties,
+                    max_depth=self._log.storage.config.max_schema_depth,
+                )
+                _drop_oldest(self._schemas)
+            return self._schemas[state.version]
+
+    def partitions(self, state: Replay) -> list[Field]:
+        """The partition columns in a state."""
+        return partition_fields(self.schema(state), state.metadata.partition_columns or [])
+
+    def require_parquet(self, state: Replay) -> None:
+        """UnsupportedTableError if the rows of a state are in files of another format, or of types changed wrongly."""
+        check_data_files(state.metadata.format.provider, self.schema(state), self._address)
+
+    def describe(self, state: Replay) -> TableMetadata:
+        """What a snapshot of a state knows without its files."""
+        metadata = state.metadata
+        start = in_commit_start(state.table_protocol, state.properties)
+        return TableMetadata(
+            address=self._address,
+            format="delta",
+            version=state.version,
+            timestamp=CommitTimes(self._log, start).of(state.version),
+            schema=self.schema(state),
+            partition_columns=tuple(metadata.partition_columns or ()),
+            properties=state.properties,
+            protocol=state.table_protocol,
+            id=metadata.id,
+            name=metadata.name,
+            description=metadata.description,
+            created=moment(metadata.created_time),
+            data_format=metadata.format.provider,
+        )
+
+    def _replay(self, version: int) -> Replay:
+        with self._lock:
+            if version not in self._states:
+                segment = self._log.segment(version)
+                self._states[version] = Replay(self._log, segment, self._earlier(segment))
+                _drop_oldest(self._states)
+            return self._states[version]
+
+    def _earlier(self, segment: LogSegment) -> Replay | None:
+        """The state to go on from: the newest that has loaded something, if only commits lie between.
+
+        A checkpoint between is passed over only by a table that has followed the log past it; otherwise what can be
+        read would depend on what was read before.
+        """
+        floor = -1 if segment.checkpoint is None else segment.checkpoint.version
+        loaded = [s.base for v, s in self._states.items() if v < segment.version and s.base is not None]
+        usable = [s for s in loaded if s.version >= floor or s.version in self._log.tips]
+        newest = max(usable, key=lambda s: s.version, default=None)
+        return newest if newest and self._log.has_commits(newest.version + 1, segment.version) else None
+
+
+def _drop_oldest(cached: dict[int, Replay] | dict[int, Schema]) -> None:
+    while len(cached) > _MAX_STATES:
+        del cached[next(iter(cached))]
