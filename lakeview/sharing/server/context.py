@@ -61,8 +61,12 @@ class Context:
         """The table that the path names. 404 if it is not there or not granted."""
         names = self.request.path_params
         found = self.hub.catalogue.table(self.caller.recipient, names["share"], names["schema"], names["table"])
-        self.entry.share, self.entry.schema, self.entry.table = found.share.name, found.schema.name, found.table.name
+        self.record(found)
         return found
+
+    def record(self, place: Place) -> None:
+        """Name the table in the audit log."""
+        self.entry.share, self.entry.schema, self.entry.table = place.share.name, place.schema.name, place.table.name
 
     def base_url(self) -> str:
         """Where clients reach this server: as configured, or the address it listens on; never the Host header, which

@@ -21,15 +21,8 @@ from lakeview.delta.sharing import (
 )
 from lakeview.model.schema import Schema
 from lakeview.sharing.protocol.messages import ResponseFormat, encode_line
-from lakeview.sharing.server.delta_lines import (
-    heads,
-    records_changes,
-    require_no_vector,
-    servable_vector_path,
-    vector_action,
-    without_nulls,
-)
-from lakeview.sharing.server.lines import Row, delta_row, parquet_row, rows_frame, servable
+from lakeview.sharing.server.delta_lines import action_row, heads, records_changes
+from lakeview.sharing.server.lines import Row, rows_frame
 from lakeview.sharing.server.refusals import bad_parameter, not_recorded
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, CommitRow
 
@@ -120,23 +113,15 @@ class ChangeLines:
             yield self._row(file, common)
 
     def _row(self, file: ChangedFile, common: Mapping[str, Any]) -> Row:
-        action, path, scheme = file.action, servable(file.path), self._range.scheme
+        action, response_format = file.action, self._range.response_format
         vector = None if isinstance(action, AddCDCFile) else vector_value(action.deletion_vector)
-        if self._range.response_format is ResponseFormat.PARQUET:
-            require_no_vector(vector)
-            values = {k: v or "" for k, v in file.partition_values.items()}
-            body = {"partitionValues": values, "size": action.size or 0, **common}
-            if isinstance(action, AddFile) and action.stats is not None:
-                body["stats"] = action.stats
-            return parquet_row(_PARQUET_KINDS[type(action)], path, body, scheme)
-        fields = without_nulls(msgspec.to_builtins(action))
-        fields |= {"partitionValues": file.partition_values, "deletionVector": vector_action(vector)}
-        signed = servable_vector_path(vector)
-        return delta_row(_DELTA_KINDS[type(action)], path, without_nulls(fields), signed, common, scheme)
+        kinds, values = _KINDS[type(action)], file.partition_values
+        fields = msgspec.to_builtins(action)
+        return action_row(*kinds, file.path, fields, values, vector, response_format, self._range.scheme, common)
 
 
-_PARQUET_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdf"}
-_DELTA_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdc"}
+_KINDS = {AddFile: ("add", "add"), RemoveFile: ("remove", "remove"), AddCDCFile: ("cdf", "cdc")}
+"""Kinds of lines in parquet format, and of actions of the log."""
 
 
 def _dict(body: object) -> dict[str, Any]:

@@ -13,11 +13,10 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.delta_changes import ChangeLines
 from lakeview.sharing.server.delta_lines import add_row, heads
-from lakeview.sharing.server.lines import Row
+from lakeview.sharing.server.lines import Row, stats_texts
 from lakeview.sharing.server.refusals import bad_parameter, unsupported
 from lakeview.sharing.server.shared_version import FileIndex, SharedVersion
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
-from lakeview.sharing.server.stats_text import stats_texts
 
 _COLUMNS = [
     "size", "modified", "data_change", "partition_values", "stats", "tags", "base_row_id",

@@ -19,11 +19,10 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import nodes
 from lakeview.sharing.protocol.messages import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.delta_lines import public_schema
-from lakeview.sharing.server.lines import Row, parquet_row, servable
+from lakeview.sharing.server.lines import Row, parquet_row, servable, stats_texts
 from lakeview.sharing.server.refusals import bad_parameter, not_recorded, unsupported
 from lakeview.sharing.server.shared_version import FileIndex, SharedVersion
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
-from lakeview.sharing.server.stats_text import stats_texts
 
 _WORDS = frozenset(
     {"string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp"}

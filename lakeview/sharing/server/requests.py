@@ -133,20 +133,19 @@ def moment(text: str | None, name: str) -> datetime | None:
 
 def version_number(text: str | None, name: str) -> int | None:
     """A version of a query string: a number from 0 on."""
-    return _not_negative(number(text, name), name)
+    return _at_least(0, number(text, name), name)
 
 
 def changes_request(query: Mapping[str, str]) -> ChangesRequest:
     """The parameters of a changes call. 400 unless exactly one start is given, and at most one end."""
-    start, end = version_number(query.get("startingVersion"), "startingVersion"), query.get("endingVersion")
     request = ChangesRequest(
-        start,
-        version_number(end, "endingVersion"),
+        version_number(query.get("startingVersion"), "startingVersion"),
+        version_number(query.get("endingVersion"), "endingVersion"),
         moment(query.get("startingTimestamp"), "startingTimestamp"),
         moment(query.get("endingTimestamp"), "endingTimestamp"),
         flag(query.get("includeHistoricalMetadata"), "includeHistoricalMetadata"),
         flag(query.get("includeHistoricalProtocol"), "includeHistoricalProtocol"),
-        _page_size(number(query.get("maxFiles"), "maxFiles")),
+        _at_least(1, number(query.get("maxFiles"), "maxFiles"), "maxFiles"),
         query.get("pageToken") or None,
     )
     if (request.starting_version is None) == (request.starting is None):
@@ -196,20 +195,14 @@ def _check(request: QueryRequest) -> None:
         (request.ending_version, "endingVersion"),
         (request.limit_hint, "limitHint"),
     ):
-        _not_negative(value, name)
-    _page_size(request.max_files)
+        _at_least(0, value, name)
+    _at_least(1, request.max_files, "maxFiles")
     refresh = request.include_refresh_token or request.refresh_token
     if refresh and (given or request.page_token):
         raise bad_parameter("a refresh token goes with the first page of the latest version only")
 
 
-def _not_negative(value: int | None, name: str) -> int | None:
-    if value is not None and value < 0:
-        raise bad_parameter(f"{name} must not be negative")
-    return value
-
-
-def _page_size(value: int | None) -> int | None:
-    if value is not None and value <= 0:
-        raise bad_parameter("maxFiles must be positive")
+def _at_least(least: int, value: int | None, name: str) -> int | None:
+    if value is not None and value < least:
+        raise bad_parameter(f"{name} must {'be positive' if least else 'not be negative'}")
     return value
