@@ -7,8 +7,10 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette
-from lakeview.views.units import format_count, format_percent
+from lakeview.charts.marks import exact_count, texts
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered
+from lakeview.views.units import format_percent
 
 _HEIGHT = 110
 _LABEL_CHARACTERS = 18
@@ -19,8 +21,8 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
     p = palette(dark)
     shown = rows.with_columns(
         position=pl.int_range(pl.len()),
-        said=pl.Series([format_count(n, exact=True) for n in rows["count"]], dtype=pl.String),
-        part=pl.Series([format_percent(s) for s in rows["share"]], dtype=pl.String),
+        said=texts(rows["count"], exact_count),
+        part=texts(rows["share"], format_percent),
         color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
         short=pl.when(pl.col("label").str.len_chars() > _LABEL_CHARACTERS)
         .then(pl.col("label").str.head(_LABEL_CHARACTERS - 1) + pl.lit("\N{HORIZONTAL ELLIPSIS}"))

@@ -7,7 +7,8 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, time_axis
+from lakeview.charts.palette import Palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, time_axis
 
 _ROWS = 3
 _ROW_HEIGHT = 13

@@ -7,17 +7,9 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import (
-    AnyChart,
-    Width,
-    count_unit,
-    finished,
-    layered,
-    palette,
-    span_unit,
-    time_axis,
-    time_domain,
-)
+from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, span_unit, time_axis, time_domain
 from lakeview.views.units import format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
@@ -55,12 +47,9 @@ def load_trend_chart(
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
     named = out.sort("value", descending=True).head(_MOST_LABELS)
-    tooltip = [
-        alt.Tooltip(f"{name}:N", title=heading)
-        for name, heading in (
+    tooltip = tooltips((
             ("load", "load"), ("committed", "committed, UTC"), ("by", "by"), ("told", "value"), ("usual", "usually"),
-        )
-    ]  # fmt: skip
+        ))  # fmt: skip
     layers: list[AnyChart] = [
         alt.Chart(rows.drop_nulls("band_low"))
         .mark_area(color=p.band, interpolate="step-after")
@@ -112,10 +101,10 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
     values = [
         f"{mark} {text(value)}".strip() for value, mark in zip(rows["value"], rows["mark"].fill_null(""), strict=True)
     ]
-    loads = [format_version(version) for version in rows["version"]]
+    loads = texts(rows["version"], format_version)
     return rows.with_columns(
         load=pl.Series(loads, dtype=pl.String),
-        committed=pl.Series([format_moment(m) for m in rows["timestamp"]], dtype=pl.String),
+        committed=texts(rows["timestamp"], format_moment),
         by=pl.col("writer").fill_null("unknown"),
         told=pl.Series(values, dtype=pl.String),
         usual=pl.Series(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, finished, layered, palette
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, finished, layered
 
 _MOST_ROWS = 60
 _ARROW = "\N{RIGHTWARDS ARROW}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, finished, layered, palette, time_axis, time_domain
-from lakeview.charts.timeline import marked, tooltip_rows
+from lakeview.charts.commit_marks import marked, tooltip_rows
+from lakeview.charts.marks import tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 
 _LONGEST = 26
 _ROW = 22
@@ -43,7 +45,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             color=alt.Color("color:N", scale=None),
             shape=alt.Shape("shape:N", scale=None),
             size=alt.Size("size:Q", scale=None),
-            tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in said],
+            tooltip=tooltips(said),
         )
     )
     return [finished(layered(points), p, height=_ROW * len(names), width=width)]
