@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
-from lakeview.views.units import format_moment, format_version
+from lakeview.views.units import format_moment, format_version, shorten
 
 _MOST_COLUMNS = 60
 _LONGEST = 26
@@ -37,7 +37,7 @@ def column_lanes(
     lines = shown.join(ended, on="lane", how="left", maintain_order="left").select(
         "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
     )
-    names = dict(zip(shown["lane"], _labels(shown["column"].to_list()), strict=True))
+    names = dict(zip(shown["lane"], (shorten(name, _LONGEST) for name in shown["column"]), strict=True))
     order = [str(lane) for lane in names]
     labels = ", ".join(f"'{lane}': {_quoted(name)}" for lane, name in names.items())
     y = alt.Y(
@@ -90,10 +90,6 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
         committed=texts(events["timestamp"], format_moment),
         writer=writer.fill_null("unknown"),
     )
-
-
-def _labels(names: list[str]) -> list[str]:
-    return [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for n in names]
 
 
 def _quoted(name: str) -> str:

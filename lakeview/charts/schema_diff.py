@@ -7,6 +7,7 @@ import polars as pl
 
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered
+from lakeview.views.units import shorten
 
 _MOST_ROWS = 60
 _ARROW = "\N{RIGHTWARDS ARROW}"
@@ -50,12 +51,12 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
         {
             "line": range(diff.height),
             "change": change,
-            "column": [_cut(text, "column") for text in diff["column"]],
+            "column": [shorten(text, _LENGTHS["column"]) for text in diff["column"]],
             "before": diff["before"].fill_null(""),
             "after": diff["after"].fill_null(""),
-            "breaks": [_cut(f"breaks {b}" if b else "", "breaks") for b in diff["breaks"]],
+            "breaks": [shorten(f"breaks {b}" if b else "", _LENGTHS["breaks"]) for b in diff["breaks"]],
             "what": [f"{_GLYPHS.get(c, '~')} {c}" for c in change],
-            "told": [_cut(text, "told") for text in told],
+            "told": [shorten(text, _LENGTHS["told"]) for text in told],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),
             "ink": change.replace_strict({"same": p.muted}, default=p.text, return_dtype=pl.String),
         }
@@ -66,8 +67,3 @@ def _change_text(before: str | None, after: str | None) -> str:
     if before and after and before != after:
         return f"{before} {_ARROW} {after}"
     return after or before or ""
-
-
-def _cut(text: str, name: str) -> str:
-    longest = _LENGTHS[name]
-    return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"

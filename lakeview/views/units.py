@@ -127,6 +127,11 @@ def format_change(value: float | None, *, bytes_: bool = False) -> str:
     return text if value < 0 else f"+{text}"
 
 
+def shorten(text: str, length: int) -> str:
+    """The text, cut to at most `length` characters with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + ELLIPSIS
+
+
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """`1 file`, `1,204 files`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -15,7 +15,7 @@ from lakeview.delta import features
 from lakeview.delta.lint.protocol import READER_AND_WRITER
 from lakeview.iceberg.metadata.table_metadata import NEWEST_VERSION
 from lakeview.sharing.client.endpoints import CAPABILITIES
-from lakeview.views.engines.rules import MEASURED, Engine, Source, all_words, engines, format_words
+from lakeview.views.engines.rules import MEASURED, Engine, Source, all_words, engines
 
 FORMATS = sorted(all_words())
 SOURCE = re.compile(r"https://\S+|measured|file \S+ of the connector, [\d.]+")
@@ -28,7 +28,7 @@ def told() -> Iterator[tuple[str, Engine, Source]]:
 
 
 def known(table_format: str) -> frozenset[str]:
-    words = format_words(table_format)
+    words = all_words().get(table_format)
     assert words is not None
     return frozenset(words.features.readers + words.features.writers)
 

@@ -12,7 +12,7 @@ from datetime import date
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.engines.rules import Engine, Side, Source, all_words, engines, format_words
+from lakeview.views.engines.rules import Engine, Side, Source, all_words, engines
 from lakeview.views.units import version_label
 
 COMPATIBILITY = pl.Schema(
@@ -63,7 +63,7 @@ def compatibility(needs: pl.DataFrame, table_format: str) -> pl.DataFrame:
 def recipients(needs: pl.DataFrame, table_format: str) -> pl.DataFrame:
     """COMPATIBILITY of the recipients a table of this format has once it is shared, from their NEEDS (`shared_needs`);
     empty for a format that sharing does not serve unconverted."""
-    words = format_words(table_format)
+    words = all_words().get(table_format)
     shared_as = None if words is None else words.shared_as
     return compatibility(needs, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
 

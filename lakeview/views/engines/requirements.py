@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
 from lakeview.model.snapshot import Snapshot, TableProtocol
-from lakeview.views.engines.rules import FormatWords, format_words
+from lakeview.views.engines.rules import FormatWords, all_words
 
 NEEDS = pl.Schema(
     {
@@ -44,7 +44,7 @@ class Origin:
 
 def needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None) -> pl.DataFrame:
     """NEEDS of a snapshot. Reads no statistics; of a format with delete files, their manifests."""
-    words = format_words(snapshot.format)
+    words = all_words().get(snapshot.format)
     features = {} if words is None else _required(snapshot, words)
     return _frame(features, origins or {} if words is None else _with_answers(origins or {}, words, list(features)))
 
@@ -54,8 +54,8 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
 
     By the features the protocol names: a server may ask for less where a version does not use one.
     """
-    words = format_words(snapshot.format)
-    shared = None if words is None or words.shared_as is None else format_words(words.shared_as)
+    words = all_words().get(snapshot.format)
+    shared = None if words is None or words.shared_as is None else all_words().get(words.shared_as)
     if words is None or shared is None:
         return pl.DataFrame(schema=NEEDS)
     unused = _unused(snapshot, words)
@@ -70,7 +70,7 @@ def protocol_origins(
     """The commit that last enabled each feature, from the protocols a table had (version, timestamp, writer, protocol),
     oldest first. `whole`: the first one is the table's first; otherwise its features have no origin.
     """
-    words = format_words(table_format)
+    words = all_words().get(table_format)
     origins: dict[str, Origin | None] = {}
     for number, (version, moment, writer, protocol) in enumerate(protocols):
         named = {} if words is None else _protocol_features(protocol, words)
@@ -96,7 +96,7 @@ def usage_origins(
     table_format: str,
 ) -> dict[str, Origin]:
     """The commit that first used each feature that no protocol names, from the metrics of COMMITS and the schemas."""
-    words = format_words(table_format)
+    words = all_words().get(table_format)
     if words is None:
         return {}
     origins: dict[str, Origin] = {}

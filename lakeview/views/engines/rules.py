@@ -108,10 +108,5 @@ def engines(table_format: str) -> tuple[Engine, ...]:
     return msgspec.toml.decode(_read(table_format), type=_File).engines
 
 
-def format_words(table_format: str) -> FormatWords | None:
-    """The words of a format, None for one the rules know nothing about."""
-    return all_words().get(table_format)
-
-
 def _read(name: str) -> bytes:
     return (files("lakeview.views") / "engines" / f"{name}.toml").read_bytes()

@@ -12,8 +12,8 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import ArrayType, MapType, Schema, leaf_name
-from lakeview.views.quality.column_states import by_place
 from lakeview.views.schema.columns import counts_of, spread_evenly, value_text
+from lakeview.views.timeline.live_intervals import with_positions
 from lakeview.views.units import counted
 
 CLUSTERING = pl.Schema(
@@ -141,7 +141,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     # of a shared table it is not told since when its files are part of it: then they tell of one version only
     if commits.height > 1 and lifetimes["added"].null_count() == lifetimes.height:
         return pl.DataFrame(schema=CLUSTERING_COURSE)
-    stays = by_place(lifetimes, commits["version"]).with_columns(pl.col("added").fill_null(0))
+    stays = with_positions(lifetimes, commits["version"]).with_columns(pl.col("from").fill_null(0), removed="to")
     if column not in stays["statistics"].struct.fields:
         return pl.DataFrame(schema=CLUSTERING_COURSE)
     # by place: a name like ^x$ would be taken for a pattern of names
@@ -151,7 +151,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     written = stays["written"] if "written" in stays.columns else stays["records"]
     lives = pl.DataFrame(
         {
-            "added": stays["added"],
+            "added": stays["from"],
             "removed": stays["removed"],
             "low": codes["low"],
             "high": codes["high"],

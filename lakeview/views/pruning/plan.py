@@ -22,8 +22,9 @@ from lakeview.predicates.tree import (
     map_leaves,
     paths,
 )
-from lakeview.views.schema.columns import ELLIPSIS, TEXT_LENGTH, value_text
+from lakeview.views.schema.columns import TEXT_LENGTH, value_text
 from lakeview.views.sums import total, total_of
+from lakeview.views.units import ELLIPSIS, shorten
 
 REASONS = ("kept", "partition", "range", "nulls")
 """The verdicts on a file: a filter reads it, or it is skipped by its partition, by min and max, by its nulls."""
@@ -162,7 +163,7 @@ def can_be_judged(where: pl.Expr) -> bool:
 def condition_text(where: pl.Expr) -> str:
     """A condition for people: SQL where the log can judge it, else as polars writes it; long ones are cut."""
     text = _DISPLAY.print(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
-    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
+    return shorten(text, TEXT_LENGTH)
 
 
 def example_filters(

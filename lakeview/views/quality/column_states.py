@@ -7,7 +7,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.schema.columns import value_text
 from lakeview.views.timeline.commits import on_branch
-from lakeview.views.timeline.trend import trend
+from lakeview.views.timeline.trend import states
 
 COLUMN_STATES = pl.Schema(
     {
@@ -35,7 +35,7 @@ def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFra
     line = on_branch(timeline).select("version", "timestamp")
     if "statistics" not in lifetimes.columns or line.is_empty():
         return pl.DataFrame(schema=COLUMN_STATES)
-    every = trend(by_place(lifetimes, line["version"]), pl.int_range(line.height, eager=True))
+    every = states(lifetimes, line["version"])
     columns = every["statistics"].struct
     parts = [
         _column(name, line.with_columns(every["records"]), series.struct.unnest())
@@ -47,22 +47,6 @@ def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFra
 def newest_first(states: pl.DataFrame, column: str) -> pl.DataFrame:
     """The rows of one column of COLUMN_STATES, newest first."""
     return states.filter(pl.col("column") == column).reverse()
-
-
-def by_place(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
-    """LIFETIMES with places among these versions instead of versions, whose numbers may be in no order.
-
-    What came before the first of them was there from the start; a stay that ended before it is left out.
-    """
-    places = pl.DataFrame({"version": versions, "place": pl.int_range(versions.len(), eager=True)})
-    there = (
-        lifetimes.with_row_index("stay")
-        .join(places.rename({"version": "added", "place": "from"}), on="added", how="left")
-        .join(places.rename({"version": "removed", "place": "to"}), on="removed", how="left")
-        .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
-        .sort("stay")
-    )
-    return there.with_columns(added="from", removed="to").select(lifetimes.columns)
 
 
 def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.engines.rules import format_words
+from lakeview.views.engines.rules import all_words
 from lakeview.views.retention.policy import RetentionPolicy
 from lakeview.views.thresholds import SAFE_RETENTION
 from lakeview.views.units import format_age
-
-
-def command(purpose: str, snapshot: Snapshot) -> str | None:
-    """The command for `compact` or `apply_deletes`; None for a format without one."""
-    return _filled(purpose, snapshot)
 
 
 def cleanup_command(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta, now: datetime) -> str | None:
@@ -21,7 +16,7 @@ def cleanup_command(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta
     hours = -(-keep // timedelta(hours=1))  # rounded up: at least `keep` is retained
     before = (now - keep).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     versions_kept = str(max(policy.versions_kept, 1))
-    return _filled("cleanup", snapshot, hours=str(hours), before=before, versions_kept=versions_kept)
+    return command("cleanup", snapshot, hours=str(hours), before=before, versions_kept=versions_kept)
 
 
 def cleanup_warning(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta) -> str | None:
@@ -29,7 +24,7 @@ def cleanup_warning(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta
     files = policy.rule == "removed files"
     parts = []
     if files and keep < policy.keep:
-        words = format_words(snapshot.format)
+        words = all_words().get(snapshot.format)
         switch = None if words is None else words.commands.get("cleanup_unchecked")
         refusal = f"Less than the {format_age(policy.keep)} that removed files are retained for: engines refuse it"
         parts.append(refusal if switch is None else f"{refusal} until {switch}")
@@ -41,11 +36,12 @@ def cleanup_warning(snapshot: Snapshot, policy: RetentionPolicy, keep: timedelta
 def keep_longer_command(snapshot: Snapshot, keep: timedelta) -> str | None:
     """The command that sets the table's retention to `keep`."""
     days = max(-(-keep // timedelta(days=1)), 1)
-    return _filled("keep_longer", snapshot, days=str(days), milliseconds=str(keep // timedelta(milliseconds=1)))
+    return command("keep_longer", snapshot, days=str(days), milliseconds=str(keep // timedelta(milliseconds=1)))
 
 
-def _filled(purpose: str, snapshot: Snapshot, **values: str) -> str | None:
-    words = format_words(snapshot.format)
+def command(purpose: str, snapshot: Snapshot, **values: str) -> str | None:
+    """The command for a purpose (`compact`, `apply_deletes`), filled with values; None for a format without one."""
+    words = all_words().get(snapshot.format)
     template = None if words is None else words.commands.get(purpose)
     if template is None:
         return None

@@ -16,7 +16,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.views.retention.policy import RetentionPolicy
 from lakeview.views.retention.refs import version_ages
 from lakeview.views.sums import total_of
-from lakeview.views.timeline.live_intervals import Stays
+from lakeview.views.timeline.live_intervals import Stays, with_positions
 from lakeview.views.timeline.readability import RIBBON, readability, readability_runs, runs_text
 from lakeview.views.units import counted
 
@@ -122,8 +122,11 @@ def retention(
             fix="give versions() of the table, without look=False",
             kind="unknown-readability",
         )
-    placed = _with_positions(versions)
-    stays = _intervals(lifetimes, placed)
+    readable = versions.reverse()["readable"]
+    placed = readability(versions).with_columns(readable, position=pl.int_range(pl.len(), dtype=pl.Int64))
+    stays = with_positions(lifetimes, placed["version"]).select(
+        "path", "deletion_vector", "size", removed_by="removed", added="from", removed="to"
+    )
     gone = _required_files(stays, placed)
     if policy.rule == "old versions":
         needs = version_ages(placed, commits, refs, policy, now)
@@ -212,29 +215,6 @@ def retention_curve(retention: Retention) -> pl.DataFrame:
     if steps.height > _MOST_STEPS:
         steps = steps.gather_every(-(-steps.height // _MOST_STEPS)).extend(steps.tail(1))
     return steps.select(CURVE.names()).cast(CURVE).unique("days", keep="last", maintain_order=True)
-
-
-def _with_positions(versions: pl.DataFrame) -> pl.DataFrame:
-    """RIBBON with `position` (0 for the oldest version) and `readable`, oldest first."""
-    ribbon = readability(versions)
-    return ribbon.with_columns(versions.reverse()["readable"], position=pl.int_range(pl.len(), dtype=pl.Int64))
-
-
-def _intervals(lifetimes: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
-    """LIFETIMES with places for versions: Stays wants them in order, and ids of versions are not."""
-    places = versions.select("version", "position")
-    overlaps = pl.col("removed").is_null() | pl.col("to").is_not_null()
-    return (
-        lifetimes.lazy()
-        .join(places.lazy().rename({"version": "added", "position": "from"}), on="added", how="left")
-        .join(places.lazy().rename({"version": "removed", "position": "to"}), on="removed", how="left")
-        .filter(overlaps)  # files removed before the oldest listed version belong to no listed version
-        .select(
-            "path", "deletion_vector", "size", pl.col("removed").alias("removed_by"),
-            added=pl.col("from"), removed=pl.col("to"),
-        )
-        .collect()
-    )  # fmt: skip
 
 
 def _required_files(stays: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:

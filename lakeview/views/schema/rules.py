@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.views.units import ELLIPSIS
+from lakeview.views.units import ELLIPSIS, shorten
 
 COLUMN_RULES = pl.Schema({"path": pl.String(), "rules": pl.String()})
 """One row a column that has rules, all of them in one line."""
@@ -49,4 +49,4 @@ def _cut(column: str) -> pl.Expr:
 
 def cut_rule(text: str) -> str:
     """One rule as it is shown."""
-    return text if len(text) <= RULE_LENGTH else text[: RULE_LENGTH - 1] + ELLIPSIS
+    return shorten(text, RULE_LENGTH)

@@ -11,6 +11,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS, formatted
 from lakeview.views.timeline.loads import mark_loads
+from lakeview.views.timeline.trend import states
 
 TIMELINE = pl.Schema(
     {
@@ -124,8 +125,8 @@ def timeline(
         .sort("position")
         .with_columns(lane=_lane(), writer=pl.coalesce("user", "engine"), row=pl.int_range(pl.len(), dtype=pl.Int64))
     )
-    states = _states_summed(ordered) if lifetimes is None else _states_from_lifetimes(ordered, lifetimes)
-    marked = mark_loads(ordered.hstack(states), lifetimes)
+    summed = _states_summed(ordered) if lifetimes is None else _states(ordered, lifetimes)
+    marked = mark_loads(ordered.hstack(summed), lifetimes)
     explained = marked.join(_late_loads(arrivals), on="version", how="left", maintain_order="left").with_columns(
         suspicious=pl.col("suspicious") & (pl.col("late").is_null() | pl.col("taken_back_by").is_not_null()),
         note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
@@ -194,39 +195,10 @@ def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
     return ordered.select(files=running("files"), bytes=running("bytes"), records=running("records"))
 
 
-def _states_from_lifetimes(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
-    """States by counting which files live: each adds from its `added` on and takes away from its `removed` on."""
-    rows = ordered.select("version", "row")
-    stays = (
-        lifetimes.lazy()
-        # a removal or an addition that the commits given do not reach happened before the first of them
-        .join(rows.lazy().rename({"version": "added", "row": "from"}), on="added", how="left")
-        .join(rows.lazy().rename({"version": "removed", "row": "to"}), on="removed", how="left")
-        .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
-        .select(
-            pl.col("from").fill_null(0),
-            "to",
-            files=pl.lit(1, dtype=pl.Int64),
-            bytes=pl.col("size"),
-            records=pl.col("records"),
-        )
-        .collect()
-    )
-    kinds = ("files", "bytes", "records")
-    totals = [pl.col(k).cast(pl.Int128).sum() for k in kinds]
-    unknowns = [pl.col(k).is_null().sum().cast(pl.Int64).alias(f"{k}_unknown") for k in kinds]
-    born = stays.group_by(pl.col("from").alias("row")).agg(*totals, *unknowns)
-    died = stays.drop_nulls("to").group_by(pl.col("to").alias("row")).agg(*totals, *unknowns)
-    names = [*kinds, *(f"{k}_unknown" for k in kinds)]
-    joined = (
-        ordered.select("row")
-        .join(born, on="row", how="left")
-        .join(died, on="row", how="left", suffix="_died")
-        .sort("row")
-        .select(*((pl.col(n).fill_null(0) - pl.col(f"{n}_died").fill_null(0)).cum_sum().alias(n) for n in names))
-    )
-    known = (pl.when(pl.col(f"{k}_unknown") == 0).then(k).alias(k) for k in kinds)
-    return joined.select(each.cast(pl.Int64, strict=False) for each in known)
+def _states(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
+    """States by counting which files live. What the commits do not reach happened before the first of them."""
+    lean = lifetimes.select("added", "removed", "size", "records")
+    return states(lean, ordered["version"]).select("files", "bytes", "records")
 
 
 def _label() -> pl.Expr:

@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import at_least, total, total_of
+from lakeview.views.timeline.live_intervals import with_positions
 
 FILE_LIVES = pl.Schema(
     {
@@ -97,14 +98,8 @@ def continued(lifetimes: pl.DataFrame) -> pl.DataFrame:
 def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """FILE_LIVES from LIFETIMES and TIMELINE, in no order; files that went before the timeline begins are left out."""
     line = timeline.filter(pl.col("lane") != "aside").select("version", "timestamp", "lane").with_row_index("place")
-    places = line.select("version", pl.col("place").cast(pl.Int64))
     stays = lifetimes.select("path", "added", "removed", "size").hstack(continued(lifetimes))
-    placed = (
-        stays.join(places.rename({"version": "added", "place": "from"}), on="added", how="left")
-        .join(places.rename({"version": "removed", "place": "to"}), on="removed", how="left")
-        .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
-        .with_columns(pl.col("from").fill_null(0))
-    )
+    placed = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
     parted = pl.col("goes_on") | pl.col("went_on")
     whole, parts = placed.filter(~parted), placed.filter(parted).sort("path", "from")
     life = (~pl.col("went_on") | (pl.col("path") != pl.col("path").shift(1)).fill_null(value=True)).cum_sum()

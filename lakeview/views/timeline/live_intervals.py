@@ -10,6 +10,24 @@ import polars as pl
 Side = Literal["min", "max"]
 
 
+def with_positions(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
+    """LIFETIMES, in their order, with `from` and `to`: the positions of `added` and `removed` among these versions.
+
+    Ids of versions may be in any order. `from` is null for a file added before the first of them; one removed before
+    it is left out.
+    """
+    positions = pl.LazyFrame({"version": versions, "position": pl.int_range(versions.len(), eager=True)})
+    starts = positions.rename({"version": "added", "position": "from"})
+    ends = positions.rename({"version": "removed", "position": "to"})
+    return (
+        lifetimes.lazy()
+        .join(starts, on="added", how="left", maintain_order="left")
+        .join(ends, on="removed", how="left", maintain_order="left")
+        .filter(pl.col("removed").is_null() | pl.col("to").is_not_null())
+        .collect()
+    )
+
+
 class Stays:
     """The stays of files as intervals of places among the versions: from `start` on, up to before `end`."""
 

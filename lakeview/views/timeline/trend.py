@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from lakeview.views.timeline.live_intervals import Side, Stays
+from lakeview.views.timeline.live_intervals import Side, Stays, with_positions
 
 TREND = pl.Schema({"version": pl.Int64(), "files": pl.Int64(), "bytes": pl.Int64(), "records": pl.Int64()})
 """One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown.
@@ -33,7 +33,7 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     counted = stays.sums(
         {"files": files, **_known_values("bytes", lifetimes["size"]), **_known_values("records", lifetimes["records"])}
     )
-    found = counted.select(at, "files", _sum("bytes"), _sum("records"))
+    found = counted.select(at, "files", _exact_sum("bytes"), _exact_sum("records"))
     if "statistics" not in lifetimes.columns:
         return found
     # by place and under names of ours: a series called ^x$ would be a pattern to polars
@@ -49,6 +49,12 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     )
 
 
+def states(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
+    """TREND from LIFETIMES for versions whose ids may be in any order; `version` is the position among them."""
+    placed = with_positions(lifetimes, versions).with_columns(added="from", removed="to")
+    return trend(placed, pl.int_range(versions.len(), eager=True))
+
+
 def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
     if versions is not None:
         return versions.cast(pl.Int64).drop_nulls().unique().sort().alias("version")
@@ -60,11 +66,11 @@ def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
 
 
 def _known_values(name: str, values: pl.Series) -> dict[str, pl.Series]:
-    """What `_sum` needs: the values, and which are unknown."""
+    """What `_exact_sum` needs: the values, and which are unknown."""
     return {name: values, f"{name} unknown": values.is_null()}
 
 
-def _sum(name: str) -> pl.Expr:
+def _exact_sum(name: str) -> pl.Expr:
     """A sum of which no part is unknown, else null."""
     return pl.when(pl.col(f"{name} unknown") == 0).then(name).alias(name)
 
@@ -96,7 +102,7 @@ def _statistic(i: int) -> pl.Expr:
     return pl.struct(
         low.alias("min"),
         high.alias("max"),
-        _sum(f"{i} nulls").alias("null_count"),
+        _exact_sum(f"{i} nulls").alias("null_count"),
         ((pl.col(f"{i} loose") == 0) & low.is_not_null() & high.is_not_null()).alias("exact"),
         (pl.col(f"{i} nulls loose") == 0).alias("null_count_exact"),
     ).alias(str(i))
