@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version
 
 _MOST_COLUMNS = 60
@@ -35,7 +36,7 @@ def column_lanes(
     lines = shown.join(ended, on="lane", how="left", maintain_order="left").select(
         "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
     )
-    names = dict(zip(shown["lane"], _labels(shown["column"].to_list()), strict=True))
+    names = dict(zip(shown["lane"], (shorten(name, _LONGEST) for name in shown["column"]), strict=True))
     order = [str(lane) for lane in names]
     labels = ", ".join(f"'{lane}': {_quoted(name)}" for lane, name in names.items())
     y = alt.Y(
@@ -88,10 +89,6 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
         committed=pl.Series([format_moment(m) for m in events["timestamp"]], dtype=pl.String),
         writer=writer.fill_null("unknown"),
     )
-
-
-def _labels(names: list[str]) -> list[str]:
-    return [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for n in names]
 
 
 def _quoted(name: str) -> str:

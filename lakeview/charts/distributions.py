@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette
+from lakeview.model.printable import shorten_column
 from lakeview.views.units import format_count, format_percent
 
 _HEIGHT = 110
@@ -22,9 +23,7 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
         said=pl.Series([format_count(n, exact=True) for n in rows["count"]], dtype=pl.String),
         part=pl.Series([format_percent(s) for s in rows["share"]], dtype=pl.String),
         color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
-        short=pl.when(pl.col("label").str.len_chars() > _LABEL_CHARACTERS)
-        .then(pl.col("label").str.head(_LABEL_CHARACTERS - 1) + pl.lit("\N{HORIZONTAL ELLIPSIS}"))
-        .otherwise("label"),
+        short=shorten_column(pl.col("label"), _LABEL_CHARACTERS),
     )
     bins = shown.filter(pl.col("kind") == "bin")
     title = alt.TitleParams(_title(rows), frame="bounds", dx=0, limit=260)

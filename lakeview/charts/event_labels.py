@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, time_axis
+from lakeview.model.printable import shorten
 
 _ROWS = 3
 _ROW_HEIGHT = 13
@@ -68,9 +69,7 @@ def _placed(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFr
     span = (domain[1] - domain[0]).total_seconds()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(_ROWS)]
     places: list[tuple[int | None, bool]] = []
-    labels = [
-        text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}" for text in named["label"]
-    ]
+    labels = [shorten(text, _LONGEST) for text in named["label"]]
     for moment, label in zip(named["timestamp"], labels, strict=True):
         at = (moment - domain[0]).total_seconds() / span * _NARROW
         left = at < _NARROW / 2

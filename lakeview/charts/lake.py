@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.model.printable import ELLIPSIS
 from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
 
@@ -71,7 +72,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _MOST_CHARACTERS else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _MOST_CHARACTERS :]}"
+    return name if len(name) <= _MOST_CHARACTERS else f"{ELLIPSIS}{name[1 - _MOST_CHARACTERS :]}"
 
 
 def _array(texts: list[str]) -> str:

@@ -20,6 +20,7 @@ from lakeview.charts.theme import (
     time_axis,
     time_domain,
 )
+from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 _MOST_YEARS = 5
@@ -124,7 +125,9 @@ def partition_treemap(rects: pl.DataFrame, *, dark: bool = False, width: Width =
         pl.col("x0", "y0").min(), pl.col("x1", "y1").max(), bytes=pl.col("bytes").sum()
     )
     named = frames.filter((pl.col("x1") - pl.col("x0") > _NAMED_WIDTH) & (pl.col("y1") - pl.col("y0") > _NAMED_HEIGHT))
-    words = [f"{_cut(group)} · {format_bytes(size)}" for group, size in named.select("group", "bytes").iter_rows()]
+    words = [
+        f"{shorten(group, 24)} · {format_bytes(size)}" for group, size in named.select("group", "bytes").iter_rows()
+    ]
     named = named.with_columns(said=pl.Series(words, dtype=pl.String))
     none = alt.Axis(title=None, labels=False, grid=False, domain=False)
     x = alt.X("x0:Q", axis=none, scale=alt.Scale(domain=[0, 1], nice=False))
@@ -205,10 +208,6 @@ def _said(parts: pl.DataFrame) -> pl.DataFrame:
         },
         schema={"partition": pl.String(), "size": pl.String(), "rows": pl.String(), "files": pl.String()},
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 24 else f"{text[:23]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _number(value: object) -> float:

@@ -10,6 +10,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 _WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
@@ -99,7 +100,7 @@ def depth_chart(
     p = palette(dark)
     texts = profile["value_text"].to_list()
     step = max(1, -(-len(texts) // _MOST_LABELS))
-    labels = {str(i): _short(text) for i, text in enumerate(texts) if i % step == 0}
+    labels = {str(i): shorten(text or "", 19) for i, text in enumerate(texts) if i % step == 0}
     axis = alt.Axis(
         title=None,
         values=[int(i) for i in labels],
@@ -206,11 +207,6 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
         named.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
     ]
     return finished(layered(*layers), p, height=36 * len(versions), title=title, width=width)
-
-
-def _short(text: str | None) -> str:
-    said = text or ""
-    return said if len(said) <= 19 else f"{said[:18]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _figure(value: float) -> str:

@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import AnyChart, Palette, finished, layered, palette
+from lakeview.model.printable import shorten
 
 _MOST_ROWS = 60
 _ARROW = "\N{RIGHTWARDS ARROW}"
@@ -49,12 +50,12 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
         {
             "line": range(diff.height),
             "change": change,
-            "column": [_cut(text, "column") for text in diff["column"]],
+            "column": [shorten(text, _LENGTHS["column"]) for text in diff["column"]],
             "before": diff["before"].fill_null(""),
             "after": diff["after"].fill_null(""),
-            "breaks": [_cut(f"breaks {b}" if b else "", "breaks") for b in diff["breaks"]],
+            "breaks": [shorten(f"breaks {b}" if b else "", _LENGTHS["breaks"]) for b in diff["breaks"]],
             "what": [f"{_GLYPHS.get(c, '~')} {c}" for c in change],
-            "told": [_cut(text, "told") for text in told],
+            "told": [shorten(text, _LENGTHS["told"]) for text in told],
             "color": change.replace_strict(colours, default=p.violet_text, return_dtype=pl.String),
             "ink": change.replace_strict({"same": p.muted}, default=p.text, return_dtype=pl.String),
         }
@@ -65,8 +66,3 @@ def _told(before: str | None, after: str | None) -> str:
     if before and after and before != after:
         return f"{before} {_ARROW} {after}"
     return after or before or ""
-
-
-def _cut(text: str, name: str) -> str:
-    longest = _LENGTHS[name]
-    return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"

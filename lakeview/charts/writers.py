@@ -7,6 +7,7 @@ import polars as pl
 
 from lakeview.charts.theme import AnyChart, Width, finished, layered, palette, time_axis, time_domain
 from lakeview.charts.timeline import marked, told
+from lakeview.model.printable import shorten
 
 _LONGEST = 26
 _ROW = 22
@@ -20,7 +21,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         return []
     p = palette(dark)
     sums = known.group_by("writer").agg(pl.col("commits").sum()).sort("commits", "writer", descending=[True, False])
-    names = {name: _cut(name) for name in sums["writer"]}
+    names = {name: shorten(name, _LONGEST) for name in sums["writer"]}
     if len(set(names.values())) < len(names):  # two that begin alike
         names = {name: name for name in names}
     rows = marked(known, told(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
@@ -47,7 +48,3 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         )
     )
     return [finished(layered(points), p, height=_ROW * len(names), width=width)]
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import ELLIPSIS, shorten
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.bounds import Bounds, may_match
@@ -22,7 +23,7 @@ from lakeview.predicates.tree import (
     map_leaves,
     paths,
 )
-from lakeview.views.schema.columns import ELLIPSIS, TEXT_LENGTH, value_text
+from lakeview.views.schema.columns import TEXT_LENGTH, value_text
 from lakeview.views.sums import total, total_of
 
 REASONS = ("kept", "partition", "range", "nulls")
@@ -163,7 +164,7 @@ def can_be_judged(where: pl.Expr) -> bool:
 def condition_text(where: pl.Expr) -> str:
     """A condition for people: SQL where the log can judge it, else as polars writes it; long ones are cut."""
     text = _DISPLAY.print(parse(where)) or _POLARS_WORDS.sub(r"\1", str(where).replace("\n", " "))
-    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
+    return shorten(text, TEXT_LENGTH)
 
 
 def example_filters(

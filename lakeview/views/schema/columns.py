@@ -8,6 +8,7 @@ from itertools import chain
 
 import polars as pl
 
+from lakeview.model.printable import shorten
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
 
 SCHEMA_TREE = pl.Schema(
@@ -51,8 +52,6 @@ NULL_SHARES = pl.Schema(
 
 TEXT_LENGTH = 80
 """Values longer than this are cut, with an ellipsis."""
-
-ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def schema_tree(
@@ -298,4 +297,4 @@ def value_text(value: object) -> str | None:
             text = "true" if value else "false"
         case _:
             text = str(value)
-    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + ELLIPSIS
+    return shorten(text, TEXT_LENGTH)
