@@ -3,6 +3,7 @@
 from lakeview.charts import (
     column_lifetimes,
     columns,
+    commit_marks,
     compare,
     cost_of_history,
     distributions,
@@ -11,6 +12,8 @@ from lakeview.charts import (
     files,
     lake,
     lifetimes,
+    marks,
+    palette,
     partition_maps,
     partitions,
     pruning,
@@ -27,6 +30,7 @@ from lakeview.charts import (
 __all__ = [
     "column_lifetimes",
     "columns",
+    "commit_marks",
     "compare",
     "cost_of_history",
     "distributions",
@@ -35,6 +39,8 @@ __all__ = [
     "files",
     "lake",
     "lifetimes",
+    "marks",
+    "palette",
     "partition_maps",
     "partitions",
     "pruning",

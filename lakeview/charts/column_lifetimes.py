@@ -7,7 +7,9 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version
 
@@ -62,7 +64,7 @@ def column_lanes(
             y=y,
             color=alt.Color("color:N", scale=None),
             shape=alt.Shape("shape:N", scale=None),
-            tooltip=[alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP],
+            tooltip=tooltips(_TOOLTIP),
         )
     )
     return [finished(layered(bars, points), p, height=_ROW * len(order), width=width)]
@@ -85,13 +87,13 @@ def _events(events: pl.DataFrame, p: Palette) -> pl.DataFrame:
         pl.col("before", "after").fill_null(""),
         color=pl.col("change").replace_strict(colours, default=p.violet, return_dtype=pl.String),
         shape=pl.col("change").replace_strict(_SHAPES, default="square", return_dtype=pl.String),
-        version=pl.Series([format_version(v) for v in events["version"]], dtype=pl.String),
-        committed=pl.Series([format_moment(m) for m in events["timestamp"]], dtype=pl.String),
+        version=texts(events["version"], format_version),
+        committed=texts(events["timestamp"], format_moment),
         writer=writer.fill_null("unknown"),
     )
 
 
 def _quoted(name: str) -> str:
-    """A name as a text of the chart's expression language, whatever it holds."""
+    """Quote a name as a string literal of Vega's expression language."""
     units = name.encode("utf-16-be", "surrogatepass").hex()
     return "'" + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + "'"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
+from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.views.units import format_moment, format_percent, format_version
 
 _MOST_COLUMNS = 40
@@ -26,18 +28,18 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
     columns = kept.sort("place")["column"].to_list()
     shown = shares.filter(pl.col("column").is_in(columns))
     versions = shown.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
-    labels = [format_version(v) for v in versions["version"]]
+    labels = texts(versions["version"], format_version).to_list()
     cells = pl.DataFrame(
         {
             "column": shown["column"],
-            "version": [format_version(v) for v in shown["version"]],
-            "committed": [format_moment(m) for m in shown["timestamp"]],
+            "version": texts(shown["version"], format_version),
+            "committed": texts(shown["timestamp"], format_moment),
             "value": shown["null_share"],
             "share": [
                 share if share == "unknown" else f"{mark or ''} {share}".strip()
                 for share, mark in zip(map(format_percent, shown["null_share"]), shown["mark"], strict=True)
             ],
-            "usual": [format_percent(u) for u in shown["usual"]],
+            "usual": texts(shown["usual"], format_percent),
             "unusual": shown["unusual"],
             "mark": shown["mark"].fill_null(""),
         }
@@ -56,16 +58,15 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
         axis=alt.Axis(title=None, labelLimit=130, minExtent=96, maxExtent=136),
         scale=alt.Scale(domain=columns, paddingInner=0, paddingOuter=0),
     )
-    tooltip = [
-        alt.Tooltip(f"{name}:N", title=title)
-        for name, title in (
+    tooltip = tooltips(
+        (
             ("column", "column"),
             ("version", "version"),
             ("committed", "committed, UTC"),
             ("share", "null"),
             ("usual", "usually"),
         )
-    ]
+    )
     known = cells.drop_nulls("value")
     scale = alt.Scale(domain=[0, 1], range=[p.zero, *p.sequential[2:]], type="sqrt")
     layers: list[AnyChart] = [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, finished, layered, palette
+from lakeview.charts.marks import texts
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.views.units import format_bytes, format_change, format_percent
 
 _MOST_PARTITIONS = 40
@@ -30,10 +32,10 @@ def partition_diff_chart(diff: pl.DataFrame, *, dark: bool = False, width: Width
             kept.select("partition_text", count=-pl.col("files_removed"), bytes="bytes_removed", way=pl.lit("removed")),
         ]
     ).filter(pl.col("count") != 0)
-    told = [format_change(n) for n in both["count"]]
+    told = texts(both["count"], format_change)
     rows = both.with_columns(
         told=pl.Series(told, dtype=pl.String),
-        size=pl.Series([format_bytes(b) for b in both["bytes"]], dtype=pl.String),
+        size=texts(both["bytes"], format_bytes),
     )
     most = max([1, *(abs(n) for n in both["count"])])
     x = alt.X(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.charts.marks import exact_count, peak, texts, tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
 from lakeview.views.sums import total_of
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
@@ -17,15 +19,14 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
     p = palette(dark)
     top = cost.head(_MOST_BARS)
     rest = cost.slice(_MOST_BARS)
-    largest = top["bytes"].max()
-    unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Bytes only old versions need")
+    unit, title = byte_unit(peak(top["bytes"]), "Bytes only old versions need")
     rows = pl.DataFrame(
         {
             "commit": [_named(v, o) for v, o in top.select("version", "operation").iter_rows()],
             "value": top["bytes"] / unit,
-            "said": pl.Series([format_bytes(b) for b in top["bytes"]], dtype=pl.String),
-            "share": pl.Series([format_percent(s) for s in top["share"]], dtype=pl.String),
-            "files": pl.Series([format_count(f, exact=True) for f in top["files"]], dtype=pl.String),
+            "said": texts(top["bytes"], format_bytes),
+            "share": texts(top["share"], format_percent),
+            "files": texts(top["files"], exact_count),
             "committed": pl.Series([f"{format_moment(m)} UTC" for m in top["timestamp"]], dtype=pl.String),
             "writer": top["writer"].fill_null("unknown"),
             "color": [p.gray if lane == "maintenance" else p.orange for lane in top["lane"]],
@@ -46,9 +47,8 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
         rows = pl.concat([rows, others])
     y = alt.Y("commit:N", sort=None, axis=alt.Axis(title=None, minExtent=150, maxExtent=220, labelLimit=210))
     x = alt.X("value:Q", axis=alt.Axis(title=None, labels=False, grid=False, domain=False))
-    tooltip = [
-        alt.Tooltip(f"{name}:N", title=said)
-        for name, said in (
+    tooltip = tooltips(
+        (
             ("commit", "commit"),
             ("committed", "committed"),
             ("writer", "writer"),
@@ -56,7 +56,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False, width: Width = 
             ("said", "bytes"),
             ("share", "of all retained for old versions"),
         )
-    ]
+    )
     bars = alt.Chart(rows)
     layers: list[AnyChart] = [
         bars.mark_bar(height=12).encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip),

@@ -7,9 +7,11 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, palette
+from lakeview.charts.marks import exact_count, texts
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.model.printable import shorten_column
-from lakeview.views.units import format_count, format_percent
+from lakeview.views.units import format_percent
 
 _HEIGHT = 110
 _LABEL_CHARACTERS = 18
@@ -20,8 +22,8 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
     p = palette(dark)
     shown = rows.with_columns(
         position=pl.int_range(pl.len()),
-        said=pl.Series([format_count(n, exact=True) for n in rows["count"]], dtype=pl.String),
-        part=pl.Series([format_percent(s) for s in rows["share"]], dtype=pl.String),
+        said=texts(rows["count"], exact_count),
+        part=texts(rows["share"], format_percent),
         color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
         short=shorten_column(pl.col("label"), _LABEL_CHARACTERS),
     )
@@ -56,11 +58,11 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
     )
 
 
-def _bars(shown: pl.DataFrame, p: Palette) -> AnyChart:
+def _bars(rows: pl.DataFrame, p: Palette) -> AnyChart:
     y = alt.Y("position:O", axis=alt.Axis(title=None, labels=False, domain=False, minExtent=0, maxExtent=0))
     x = alt.X("count:Q", axis=None)
     tooltip = [alt.Tooltip("label:N", title="value"), *_TOOLTIP]
-    base = alt.Chart(shown)
+    base = alt.Chart(rows)
     return layered(
         base.mark_bar(height=15, opacity=0.45).encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
         base.mark_text(align="left", dx=4, color=p.text).encode(x=alt.value(0), y=y, text="short:N"),

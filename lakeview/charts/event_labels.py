@@ -7,7 +7,8 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, time_axis
+from lakeview.charts.palette import Palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, time_axis
 from lakeview.model.printable import shorten
 
 _ROWS = 3
@@ -46,7 +47,7 @@ def event_labels(
     named = events.with_columns(color=event_colours(events, p)).filter(pl.col("timestamp").is_between(*domain))
     if named.is_empty():
         return None
-    rows = _placed(named, domain)
+    rows = _with_positions(named, domain)
     used = rows["row"].n_unique()
     y = alt.Y("row:Q", axis=no_axis(), scale=alt.Scale(domain=[-0.5, used - 0.5], nice=False, reverse=True))
     layers = [
@@ -64,7 +65,7 @@ def event_labels(
     return finished(chart, p, height=_ROW_HEIGHT * used, width=width)
 
 
-def _placed(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:
+def _with_positions(named: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:
     """`timestamp, label, color, row, left`: each name in the first row where it is free of the others."""
     span = (domain[1] - domain[0]).total_seconds()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(_ROWS)]

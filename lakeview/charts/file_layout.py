@@ -5,7 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.charts.marks import label_axis, texts, tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
 from lakeview.views.units import format_bytes, format_percent
 
 _MOST_COLUMNS = 30
@@ -30,13 +32,13 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             "compressed": shown["compressed"] / divisor,
             "uncompressed": shown["uncompressed"] / divisor,
             "end": shown.select(pl.max_horizontal("compressed", "uncompressed") / divisor).to_series(),
-            "said": [format_bytes(n) for n in shown["compressed"]],
-            "before": [format_bytes(n) for n in shown["uncompressed"]],
-            "share": [format_percent(s) for s in shown["share"]],
+            "said": texts(shown["compressed"], format_bytes),
+            "before": texts(shown["uncompressed"], format_bytes),
+            "share": texts(shown["share"], format_percent),
             "encodings": shown["encodings"],
         }
     )
-    axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
+    axis = label_axis(_LABEL_WIDTH)
     y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=shown["column"].to_list()))
     scale = alt.Scale(domain=[0, max(float(rows["end"].max() or 0), 1e-9) * 1.16], nice=False)  # type: ignore[arg-type]  # numbers alone
     x_axis = alt.Axis(title=None, format="~s", grid=True, tickCount=5, domain=False)
@@ -46,7 +48,7 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         ("before", "before compression"),
         ("share", "of the file's columns"),
     )
-    tooltip = [alt.Tooltip(f"{name}:N", title=label) for name, label in (*fields, ("encodings", "encodings"))]
+    tooltip = tooltips((*fields, ("encodings", "encodings")))
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
         base.mark_bar(color=p.band).encode(x=alt.X("uncompressed:Q", axis=x_axis, scale=scale), y=y, tooltip=tooltip),

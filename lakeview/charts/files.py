@@ -7,8 +7,10 @@ import json
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette
-from lakeview.views.files.sizes import TARGET_HIGH, TARGET_LOW
+from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered
+from lakeview.views.thresholds import TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_percent
 
 _NAMED_SHARE = 0.02
@@ -27,12 +29,10 @@ def size_histogram(
     if bins.is_empty():
         return []
     p = palette(dark)
-    files_unit = count_unit(_largest(bins["files"]), "Files")
-    bytes_unit = byte_unit(_largest(bins["bytes"]), "Bytes")
-    rows = _told(bins, p, picked)
-    counts = rows.with_columns(
-        value=bins["files"] / files_unit[0], said=pl.Series([format_count(n) for n in bins["files"]], dtype=pl.String)
-    )
+    files_unit = count_unit(peak(bins["files"]), "Files")
+    bytes_unit = byte_unit(peak(bins["bytes"]), "Bytes")
+    rows = _rows(bins, p, picked)
+    counts = rows.with_columns(value=bins["files"] / files_unit[0], said=texts(bins["files"], format_count))
     sizes = rows.with_columns(
         value=bins["bytes"] / bytes_unit[0],
         said=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"].fill_null(0)], dtype=pl.String),
@@ -48,11 +48,11 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
         title=None, labels=last, domain=last, labelAngle=0, labelExpr=_short_labels(bins), labelOverlap=True
     )
     x = alt.X("label:N", sort=None, axis=axis, scale=alt.Scale(domain=bins["label"].to_list()))
-    top = _largest(rows["value"]) or 1.0
+    top = peak(rows["value"]) or 1.0
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False))
-    tooltip = [alt.Tooltip(f"{n}:N", title=t) for n, t in _TOOLTIP]
+    tooltip = tooltips(_TOOLTIP)
     base = alt.Chart(rows)
-    click = alt.selection_point(name=PICKED, fields=["label"], on="click", empty=False)
+    click = picks("label")
     named = rows.filter((pl.col("value") > 0) & ((pl.col("value") >= _NAMED_SHARE * top) | pl.col("small")))
     band = alt.Chart(rows.filter("target"))
     layers: list[AnyChart] = [
@@ -82,7 +82,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, wid
 _TOOLTIP = (("label", "size"), ("files_said", "files"), ("bytes_said", "bytes"), ("share", "of all bytes"))
 
 
-def _told(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
+def _rows(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
     whole = int(bins["bytes"].sum())
     return pl.DataFrame(
         {
@@ -91,8 +91,8 @@ def _told(bins: pl.DataFrame, p: Palette, picked: str | None) -> pl.DataFrame:
             "weight": [1.0 if picked in (None, label) else 0.45 for label in bins["label"]],
             "target": bins["target"],
             "color": bins.select(pl.when("small").then(pl.lit(p.orange)).otherwise(pl.lit(p.blue))).to_series(),
-            "files_said": [format_count(n, exact=True) for n in bins["files"]],
-            "bytes_said": [format_bytes(n) for n in bins["bytes"]],
+            "files_said": texts(bins["files"], exact_count),
+            "bytes_said": texts(bins["bytes"], format_bytes),
             "share": [format_percent(n / whole if whole and n is not None else None) for n in bins["bytes"]],
         }
     )
@@ -112,8 +112,3 @@ def _short_labels(bins: pl.DataFrame) -> str:
 
 def _figure(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-
-
-def _largest(values: pl.Series) -> float:
-    found = values.max()
-    return float(found) if isinstance(found, int | float) else 0.0

@@ -1,4 +1,4 @@
-"""LAKE to bars: how large each table is, and which ones need somebody."""
+"""LAKE to bars: how large each table is, and which ones need attention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import json
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, palette
+from lakeview.charts.marks import exact_count, peak, texts
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
 from lakeview.model.printable import ELLIPSIS
 from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
@@ -29,8 +31,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
     top = known.sort("bytes", descending=True).head(_MOST_BARS)
     if top.is_empty():
         return []
-    largest = top["bytes"].max()
-    unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Live bytes")
+    unit, title = byte_unit(peak(top["bytes"]), "Live bytes")
     colours = {LakeState.BROKEN: p.red, LakeState.ATTENTION: p.orange, LakeState.FINE: p.blue}
     states = [LakeState(state) for state in top["state"]]
     rows = pl.DataFrame(
@@ -39,10 +40,10 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
             "short": [_GLYPHS[s] + _short(name) for s, name in zip(states, top["name"], strict=True)],
             "table": top["name"],
             "value": top["bytes"] / unit,
-            "said": [format_bytes(size) for size in top["bytes"]],
-            "rows": [format_count(n) for n in top["records"]],
-            "files": [format_count(n, exact=True) for n in top["files"]],
-            "age": [format_age(age) for age in top["age"]],
+            "said": texts(top["bytes"], format_bytes),
+            "rows": texts(top["records"], format_count),
+            "files": texts(top["files"], exact_count),
+            "age": texts(top["age"], format_age),
             "verdict": top["verdict"],
             "color": [colours[state] for state in states],
         }

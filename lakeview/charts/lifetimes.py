@@ -7,17 +7,9 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import (
-    AnyChart,
-    Palette,
-    Width,
-    byte_unit,
-    finished,
-    layered,
-    palette,
-    time_axis,
-    time_domain,
-)
+from lakeview.charts.marks import peak, texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
 
 _HEIGHT = 260
@@ -35,7 +27,7 @@ def life_bands(
     p = palette(dark)
     moments = pl.concat([known["begins"], known["ends"].drop_nulls(), pl.Series([until], dtype=known["begins"].dtype)])
     domain = time_domain(moments)
-    top = float(known["high"].max())  # type: ignore[arg-type]  # an integer column's maximum
+    top = peak(known["high"])
     divisor, title = byte_unit(top, "All bytes ever written, oldest at the bottom")
     rows = _rows(known, domain[1], divisor, p)
     y = alt.Y("low:Q", title=None, scale=alt.Scale(domain=[0, top / divisor], nice=False), axis=alt.Axis(tickCount=4))
@@ -48,7 +40,7 @@ def life_bands(
             y=y,
             y2="high:Q",
             color=alt.Color("color:N", scale=None),
-            tooltip=[alt.Tooltip(f"{name}:N", title=said) for name, said in _TOOLTIP],
+            tooltip=tooltips(_TOOLTIP),
         )
     )
     return [finished(layered(bands), p, height=_HEIGHT, title=title, width=width)]
@@ -77,18 +69,18 @@ def _rows(cohorts: pl.DataFrame, last: datetime, divisor: float, p: Palette) -> 
             "low": cohorts["low"] / divisor,
             "high": cohorts["high"] / divisor,
             "color": cohorts["ended_by"].replace_strict(colours, default=p.blue, return_dtype=pl.String),
-            "versions": [_written(first, last) for first, last, _, _ in told],
-            "since": [format_moment(m) for m in cohorts["begins"]],
+            "versions": [_version_range(first, last) for first, last, _, _ in told],
+            "since": texts(cohorts["begins"], format_moment),
             "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],
             "life": ["" if age is None else format_age(age) for age in ages],
             "how": [_ended(by, version) for *_, by, version in told],
             "files": [f"{n:,}" for n in cohorts["files"]],
-            "size": [format_bytes(n) for n in cohorts["bytes"]],
+            "size": texts(cohorts["bytes"], format_bytes),
         }
     )  # fmt: skip
 
 
-def _written(first: int | None, last: int | None) -> str:
+def _version_range(first: int | None, last: int | None) -> str:
     if first is None or last is None:
         return "a version that the log no longer has"
     return format_range(first, last)

@@ -8,20 +8,11 @@ from datetime import timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import (
-    PICKED,
-    AnyChart,
-    Palette,
-    Width,
-    byte_unit,
-    finished,
-    layered,
-    palette,
-    time_axis,
-    time_domain,
-)
+from lakeview.charts.marks import exact_count, label_axis, peak, picks, step_line, texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
-from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_bytes, format_moment, format_percent, format_version
 
 _MOST_YEARS = 5
 _CELL = 13
@@ -46,7 +37,7 @@ def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width =
         week=(pl.col("start").dt.ordinal_day() - 2 + pl.date(pl.col("start").dt.year(), 1, 1).dt.weekday()) // 7,
     )
     years = told["year"].unique().sort().tail(_MOST_YEARS).to_list()
-    top = float(_number(days["bytes"].max()))
+    top = peak(days["bytes"])
     earlier = told["year"].n_unique() - len(years)
     more = f"; {earlier} earlier years are in the table" if earlier else ""
     note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
@@ -57,7 +48,7 @@ def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width =
 
 
 def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Width) -> AnyChart:
-    rows = _said(days).with_columns(
+    rows = _texts(days).with_columns(
         weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
     )
     months = {
@@ -73,7 +64,7 @@ def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Widt
     y_axis = alt.Axis(title=None, labelExpr=f"{list(_DAYS)}[datum.value]", values=[0, 2, 4])
     y = alt.Y("weekday:O", axis=y_axis, scale=alt.Scale(domain=list(range(7)), paddingInner=0.12))
     color = alt.Color("value:Q", scale=alt.Scale(range=list(p.sequential[2:]), domain=[0, max(top, 1.0)]))
-    click = alt.selection_point(name=PICKED, fields=["partition"], on="click", empty=False)
+    click = picks("partition")
     layers: list[AnyChart] = [
         alt.Chart(rows.filter(~pl.col("missing"))).mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
         alt.Chart(rows.filter("missing")).mark_text(text="✕", color=p.orange_text).encode(x=x, y=y, tooltip=_TOOLTIP),
@@ -91,13 +82,13 @@ def partition_heatmap(
     p = palette(dark)
     across = cells["x"].unique(maintain_order=True).to_list()
     down = cells["y"].unique(maintain_order=True).to_list()
-    rows = _said(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
+    rows = _texts(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
     x_axis = alt.Axis(title=None, labelLimit=80, labelOverlap="greedy", labelAngle=0)
-    y_axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
+    y_axis = label_axis(_LABEL_WIDTH)
     x = alt.X("x:N", sort=None, axis=x_axis, scale=alt.Scale(domain=across, paddingInner=0.06))
     y = alt.Y("y:N", sort=None, axis=y_axis, scale=alt.Scale(domain=down, paddingInner=0.06))
     color = alt.Color("value:Q", scale=alt.Scale(range=list(p.sequential[2:]), domainMin=0))
-    click = alt.selection_point(name=PICKED, fields=["partition"], on="click", empty=False)
+    click = picks("partition")
     base = alt.Chart(rows)
     chart = layered(
         base.mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
@@ -117,8 +108,8 @@ def partition_treemap(rects: pl.DataFrame, *, dark: bool = False, width: Width =
     rows = rects.select("group", "label", "x0", "y0", "x1", "y1", value="bytes").with_columns(
         partition=rects["partition_text"].fill_null(rects["label"]),
         pickable=rects["partition_text"].is_not_null(),
-        files=pl.Series([format_count(n, exact=True) for n in rects["files"]], dtype=pl.String),
-        size=pl.Series([format_bytes(n) for n in rects["bytes"]], dtype=pl.String),
+        files=texts(rects["files"], exact_count),
+        size=texts(rects["bytes"], format_bytes),
         share=pl.Series([format_percent(n / whole) for n in rects["bytes"]], dtype=pl.String),
     )
     frames = rects.group_by("group", maintain_order=True).agg(
@@ -132,9 +123,9 @@ def partition_treemap(rects: pl.DataFrame, *, dark: bool = False, width: Width =
     none = alt.Axis(title=None, labels=False, grid=False, domain=False)
     x = alt.X("x0:Q", axis=none, scale=alt.Scale(domain=[0, 1], nice=False))
     y = alt.Y("y0:Q", axis=none, scale=alt.Scale(domain=[1, 0], nice=False))
-    click = alt.selection_point(name=PICKED, fields=["partition"], on="click", empty=False)
-    tooltip = [alt.Tooltip(f"{n}:N", title=t) for n, t in (("partition", "partition"), ("size", "bytes"),
-                                                            ("share", "of all bytes"), ("files", "files"))]  # fmt: skip
+    click = picks("partition")
+    tooltip = tooltips((("partition", "partition"), ("size", "bytes"),
+                                                            ("share", "of all bytes"), ("files", "files")))  # fmt: skip
     color = alt.Color("value:Q", scale=alt.Scale(type="sqrt", range=list(p.sequential[1:5]), domainMin=0))
     layers: list[AnyChart] = [
         alt.Chart(rows)
@@ -155,16 +146,16 @@ def partition_course(history: pl.DataFrame, *, dark: bool = False, width: Width 
     if shown.is_empty():
         return []
     p = palette(dark)
-    divisor, title = byte_unit(float(_number(shown["bytes"].max())), "Bytes")
+    divisor, title = byte_unit(peak(shown["bytes"]), "Bytes")
     if shown.height > _MOST_COMMITS:  # the last commit of each span: what the partition then held is what shows
         shown = shown.gather_every(-(-shown.height // _MOST_COMMITS))
     rows = shown.select("timestamp", "files").with_columns(
         size=shown["bytes"] / divisor,
-        label=pl.Series([format_version(v) for v in shown["version"]], dtype=pl.String),
-        at=pl.Series([format_moment(m) for m in shown["timestamp"]], dtype=pl.String),
+        label=texts(shown["version"], format_version),
+        at=texts(shown["timestamp"], format_moment),
         operation=shown["operation"].fill_null("unknown"),
-        held=pl.Series([format_bytes(n) for n in shown["bytes"]], dtype=pl.String),
-        counted=pl.Series([format_count(n, exact=True) for n in shown["files"]], dtype=pl.String),
+        held=texts(shown["bytes"], format_bytes),
+        counted=texts(shown["files"], exact_count),
     )
     domain = time_domain(shown["timestamp"])
     if domain[1] - domain[0] < timedelta(hours=2):
@@ -181,34 +172,26 @@ _MOST_COMMITS = 1_000
 def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X, *, width: Width) -> AnyChart:
     y = alt.Y(f"{measure}:Q", title=None, scale=alt.Scale(domainMin=0), axis=alt.Axis(tickCount=3, format=",.2~f"))
     fields = (("label", "version"), ("at", "committed, UTC"), ("operation", "operation"), ("held", "bytes"))
-    tooltip = [alt.Tooltip(f"{name}:N", title=label) for name, label in (*fields, ("counted", "files"))]
+    tooltip = tooltips((*fields, ("counted", "files")))
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
-        base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y),
-        base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+        *step_line(base, x, y, p.blue),
         base.mark_point(filled=True, size=24, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
     ]
     return finished(layered(*layers), p, height=72, title=title, width=width)
 
 
-_TOOLTIP = [
-    alt.Tooltip(f"{name}:N", title=title)
-    for name, title in (("partition", "partition"), ("size", "bytes"), ("rows", "rows"), ("files", "files"))
-]
+_TOOLTIP = tooltips((("partition", "partition"), ("size", "bytes"), ("rows", "rows"), ("files", "files")))
 
 
-def _said(parts: pl.DataFrame) -> pl.DataFrame:
+def _texts(parts: pl.DataFrame) -> pl.DataFrame:
     """What a tooltip says of each partition."""
     return pl.DataFrame(
         {
             "partition": parts["partition_text"],
-            "size": [format_bytes(n) for n in parts["bytes"]],
-            "rows": [format_count(n, exact=True) for n in parts["records"]],
-            "files": [format_count(n, exact=True) for n in parts["files"]],
+            "size": texts(parts["bytes"], format_bytes),
+            "rows": texts(parts["records"], exact_count),
+            "files": texts(parts["files"], exact_count),
         },
         schema={"partition": pl.String(), "size": pl.String(), "rows": pl.String(), "files": pl.String()},
     )
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0

@@ -8,15 +8,15 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, count_unit, finished, layered, palette, time_axis
-from lakeview.views.files.sizes import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
+from lakeview.charts.marks import exact_count, peak, texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
+from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
 
 _MOST_BARS = 200
 _MOST_WRITTEN_FIGURES = 24
 _MOST_LINES = 60
-_OUTLIER_TIMES = 10.0
-_MIB = 1 << 20
 _KEYS = "(^|/)[^=/]*="
 
 
@@ -39,19 +39,19 @@ def partition_bars(
         missing = placed.filter(pl.col("files") == 0).head(_MOST_BARS // 2)
         largest = placed.filter(pl.col("files") > 0).sort("bytes", descending=True).head(_MOST_BARS - missing.height)
         shown = pl.concat([largest, missing]).sort("place").drop("place")
-    rows = _told(shown, arrivals, p, of=there)
+    rows = _rows(shown, arrivals, p, of=there)
     gone = shown.height - shown.filter(pl.col("files") > 0).height
     missed = f" and {gone} missing" if gone else ""
     more = f"; the {shown.height - gone} largest{missed} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
     x, labelled = (_axis(shown["partition_text"], labels=last) for last in (False, True))
     measure = "bytes" if shown["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
-    divisor, title = unit(_number(shown[measure].max()), "Bytes" if measure == "bytes" else "Rows")
+    divisor, title = unit(peak(shown[measure]), "Bytes" if measure == "bytes" else "Rows")
     bars = rows.with_columns(value=shown[measure] / divisor)
-    median = _number(there[measure].median()) / divisor
+    median = _median(there[measure]) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
-        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / _MIB).drop_nulls("value"), x, p, width),
+        _median_files(rows.with_columns(value=shown["median_size"].clip(1) / MIB).drop_nulls("value"), x, p, width),
         _file_counts(rows.with_columns(value=shown["files"]), labelled, p, width),
     ]
 
@@ -74,11 +74,11 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
             "until": shown["until"],
             "partition": shown["partition_text"],
             "value": shown["records"],
-            "rows": [format_count(n, exact=True) for n in shown["records"]],
-            "files": [format_count(n, exact=True) for n in shown["files"]],
-            "size": [format_bytes(n) for n in shown["bytes"]],
+            "rows": texts(shown["records"], exact_count),
+            "files": texts(shown["files"], exact_count),
+            "size": texts(shown["bytes"], format_bytes),
             "versions": [format_range(a, b) for a, b in shown.select("first_version", "last_version").iter_rows()],
-            "from": [format_moment(m) for m in shown["timestamp"]],
+            "from": texts(shown["timestamp"], format_moment),
             "suspicious": shown["suspicious"],
             "note": shown["note"],
         }
@@ -88,13 +88,11 @@ def partition_writes(writes: pl.DataFrame, *, dark: bool = False, width: Width =
     y = alt.Y("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=order.to_list()))
     x = time_axis(ends, labels=True)
     fields = (("partition", "partition"), ("from", "from, UTC"), ("versions", "versions"))
-    tooltip = [
-        alt.Tooltip(f"{n}:N", title=t) for n, t in (*fields, ("rows", "rows"), ("files", "files"), ("size", "bytes"))
-    ]
+    tooltip = tooltips((*fields, ("rows", "rows"), ("files", "files"), ("size", "bytes")))
     scale = alt.Scale(range=list(p.sequential[2:]), domainMin=0)
     base = alt.Chart(cells)
     layers: list[AnyChart] = [
-        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.gone).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
+        base.mark_rect(stroke=p.page, strokeWidth=1, color=p.absent).encode(x=x, x2="until:T", y=y, tooltip=tooltip),
         alt.Chart(cells.drop_nulls("value"))
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, x2="until:T", y=y, color=alt.Color("value:Q", scale=scale), tooltip=tooltip),
@@ -127,7 +125,7 @@ def _named_loads(cells: pl.DataFrame, ends: tuple[datetime, datetime]) -> pl.Dat
 
 
 def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palette, width: Width) -> AnyChart:
-    top = max(_number(rows["value"].max()), 1e-9)
+    top = max(peak(rows["value"]), 1e-9)
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False))
     middle = alt.Chart(pl.DataFrame({"value": [median]})).mark_rule(color=p.muted, strokeDash=[3, 3])
     bars = alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=_tooltip())
@@ -143,7 +141,7 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> Any
         scale=alt.Scale(type="log", nice=False, padding=8),
         axis=alt.Axis(format="~g", tickCount=3),
     )
-    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / _MIB], "high": [TARGET_HIGH / _MIB]})).mark_rect(color=p.band)
+    band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / MIB], "high": [TARGET_HIGH / MIB]})).mark_rect(color=p.band)
     dots = alt.Chart(rows).mark_point(filled=True, opacity=1, size=40)
     layers = layered(
         band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
@@ -178,26 +176,26 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette, width: Width) -> AnyC
 def _tooltip() -> list[alt.Tooltip]:
     fields = (("partition", "partition"), ("rows", "rows"), ("size", "bytes"), ("share", "of all bytes"))
     more = (("files", "files"), ("median", "median file"), ("words", "note"))
-    return [alt.Tooltip(f"{name}:N", title=title) for name, title in (*fields, *more)]
+    return tooltips((*fields, *more))
 
 
-def _told(shown: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of: pl.DataFrame) -> pl.DataFrame:
+def _rows(sizes: pl.DataFrame, arrivals: pl.DataFrame | None, p: Palette, *, of: pl.DataFrame) -> pl.DataFrame:
     late = pl.DataFrame(schema={"partition_text": pl.String(), "note": pl.String()})
     if arrivals is not None:
         late = arrivals.filter("late").select("partition_text", "note")
-    words = shown.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
-    words = words.set(shown["files"] == 0, "✕")
-    many = shown["files"] >= _OUTLIER_TIMES * max(_number(of["files"].median()), 1.0)
-    attention = many & (shown["median_size"] < SMALL_FILE_BYTES)
+    words = sizes.select("partition_text").join(late, on="partition_text", how="left", maintain_order="left")["note"]
+    words = words.set(sizes["files"] == 0, "✕")
+    many = sizes["files"] >= SKEW_TIMES * max(_median(of["files"]), 1.0)
+    attention = many & (sizes["median_size"] < SMALL_FILE_BYTES)
     return pl.DataFrame(
         {
-            "partition": shown["partition_text"].fill_null(""),
+            "partition": sizes["partition_text"].fill_null(""),
             "words": words.fill_null(""),
-            "rows": [format_count(n, exact=True) for n in shown["records"]],
-            "size": [format_bytes(n) for n in shown["bytes"]],
-            "share": [format_percent(s) for s in shown["share"]],
-            "files": [format_count(n) for n in shown["files"]],
-            "median": [format_bytes(n) for n in shown["median_size"]],
+            "rows": texts(sizes["records"], exact_count),
+            "size": texts(sizes["bytes"], format_bytes),
+            "share": texts(sizes["share"], format_percent),
+            "files": texts(sizes["files"], format_count),
+            "median": texts(sizes["median_size"], format_bytes),
             "color": _choose(words.is_not_null(), p.orange, p.quiet),
             "file_color": _choose(attention, p.orange, p.blue),
             "word_color": _choose(attention, p.orange_text, p.text),
@@ -220,6 +218,11 @@ def _axis(partitions: pl.Series, *, labels: bool) -> alt.X:
     return alt.X("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=domain, paddingInner=0.25))
 
 
+def _median(values: pl.Series) -> float:
+    found = values.median()
+    return found if isinstance(found, float) else 0.0
+
+
 def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
     return pl.select(pl.when(where).then(pl.lit(yes)).otherwise(pl.lit(no))).to_series()
 
@@ -232,7 +235,3 @@ def _short(partitions: pl.Series) -> str:
     if values.n_unique() < texts.len() or (values == "").any():
         return "datum.label"
     return f"replace(datum.label, regexp({json.dumps(_KEYS)}, 'g'), '$1')"
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0

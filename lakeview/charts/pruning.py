@@ -9,11 +9,13 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import PICKED, AnyChart, Palette, Width, finished, layered, palette, time_axis, time_domain
+from lakeview.charts.marks import exact_count, label_axis, picks, step_line, texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
-_WORDS = {"kept": "read", "partition": "spared by partition", "range": "by min and max", "nulls": "by nulls"}
+_WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
 _MOST_COLUMNS = 60
 _ROW_HEIGHT = 18
 _LABEL_WIDTH = 150
@@ -62,12 +64,12 @@ def clustering_bars(
             [f"{_figure(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
         ),
         depth=pl.Series([_figure(d) for d in shown["depth"]], dtype=pl.String),
-        most=pl.Series([format_count(n, exact=True) for n in shown["most"]], dtype=pl.String),
-        unknown=pl.Series([format_count(n, exact=True) for n in shown["unknown"]], dtype=pl.String),
+        most=texts(shown["most"], exact_count),
+        unknown=texts(shown["unknown"], exact_count),
         weight=pl.when(pl.col("column") == (picked or "")).then(1.0).otherwise(0.72),
     )
     domain = shown["column"].to_list()
-    axis = alt.Axis(title=None, labelLimit=_LABEL_WIDTH - 10, minExtent=_LABEL_WIDTH, maxExtent=_LABEL_WIDTH)
+    axis = label_axis(_LABEL_WIDTH)
     y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=domain))
     percent = alt.Axis(
         title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value * 100 + ' %'", grid=True, domain=False
@@ -75,11 +77,11 @@ def clustering_bars(
     x_scale = alt.Scale(domain=[0, 1.16], nice=False)
     fields = (("column", "column"), ("told", "a filter for one value opens"), ("depth", "ranges that hold it, mean"))
     more = (("most", "at most"), ("unknown", "files without a range"))
-    tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in (*fields, *more)]
+    tooltip = tooltips((*fields, *more))
     base = alt.Chart(rows)
     x = alt.X("depth_share:Q", axis=percent, scale=x_scale)
     opacity = alt.Opacity("weight:Q", scale=None)
-    click = alt.selection_point(name=PICKED, fields=["column"], on="click", empty=False)
+    click = picks("column")
     layers: list[AnyChart] = [
         base.mark_bar(color=p.blue).encode(x=x, y=y, opacity=opacity, tooltip=tooltip),
         base.mark_bar(color=p.orange)
@@ -120,8 +122,7 @@ def depth_chart(
     ]
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
-        base.mark_area(interpolate="step-after", color=p.blue, opacity=0.14).encode(x=x, y=y),
-        base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+        *step_line(base, x, y, p.blue, fill=0.14),
         base.mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip),
     ]
     title = f"Files opened for one value, of {files:,}"
@@ -139,12 +140,12 @@ def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False, width: 
     p = palette(dark)
     rows = shown.with_columns(
         share=pl.col("reads_share") * 100,
-        label=pl.Series([format_version(v) for v in shown["version"]], dtype=pl.String),
-        at=pl.Series([format_moment(m) for m in shown["timestamp"]], dtype=pl.String),
+        label=texts(shown["version"], format_version),
+        at=texts(shown["timestamp"], format_moment),
         told=pl.Series(
             [f"{_figure(r)} of {n:,}" for r, n in shown.select("reads", "files").iter_rows()], dtype=pl.String
         ),
-        covered=pl.Series([format_percent(c) for c in shown["coverage"]], dtype=pl.String),
+        covered=texts(shown["coverage"], format_percent),
     ).drop("version")
     domain = time_domain(shown["timestamp"])
     return [
@@ -164,7 +165,7 @@ def _line(
         ("told", "files opened"),
         ("covered", "files with ranges"),
     )
-    tooltip = [alt.Tooltip(f"{name}:N", title=title_) for name, title_ in fields]
+    tooltip = tooltips(fields)
     base = alt.Chart(rows)
     layers: list[AnyChart] = [
         base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
@@ -178,7 +179,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
     whole = pl.col(measure).sum().over("version").clip(1)
     order = pl.col("reason").replace_strict({r: i for i, r in enumerate(_WORDS)}, return_dtype=pl.Int64)
     ends = (pl.col(measure).cum_sum().over("version")) / whole
-    colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.gone}
+    colours = {"kept": p.blue, "partition": p.gray, "range": p.quiet, "nulls": p.absent}
     told = rows.sort("version", order, maintain_order=True).with_columns(
         end=ends, begin=ends - pl.col(measure) / whole, share=pl.col(measure) / whole
     )
@@ -187,16 +188,13 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette, *, width: Wi
         word=pl.col("reason").replace_strict(_WORDS, return_dtype=pl.String),
         color=pl.col("reason").replace_strict(colours, return_dtype=pl.String),
         said=pl.Series([say(n) for n in told[measure]], dtype=pl.String),
-        percent=pl.Series([format_percent(s) for s in told["share"]], dtype=pl.String),
+        percent=texts(told["share"], format_percent),
     ).with_columns(text=pl.concat_str("word", "said", separator=" "))
     versions = rows["version"].unique(maintain_order=True).to_list()
     y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=90), scale=alt.Scale(domain=versions))
     axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
     x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
-    tooltip = [
-        alt.Tooltip(f"{name}:N", title=label)
-        for name, label in (("version", "version"), ("word", "files are"), ("said", measure), ("percent", "share"))
-    ]
+    tooltip = tooltips((("version", "version"), ("word", "files are"), ("said", measure), ("percent", "share")))
     base = alt.Chart(told.filter(pl.col(measure) > 0))
     # a name beside its piece, below the bar: on a colour it would be hard to read
     named = alt.Chart(told.filter((pl.col("share") >= _NAMED_SHARE) & (pl.col(measure) > 0)))

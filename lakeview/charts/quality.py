@@ -7,17 +7,9 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import (
-    AnyChart,
-    Width,
-    count_unit,
-    finished,
-    layered,
-    palette,
-    span_unit,
-    time_axis,
-    time_domain,
-)
+from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, count_unit, finished, layered, span_unit, time_axis, time_domain
 from lakeview.views.units import format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
@@ -46,7 +38,7 @@ def load_trend_chart(
     elif kind == "days":
         divisor, unit = span_unit(_largest(known["value"].abs()))
         title = f"{title}, {unit}"
-    rows = _told(_thinned(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
+    rows = _texts(_sampled(known), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
@@ -55,12 +47,9 @@ def load_trend_chart(
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2
     named = out.sort("value", descending=True).head(_MOST_LABELS)
-    tooltip = [
-        alt.Tooltip(f"{name}:N", title=heading)
-        for name, heading in (
+    tooltip = tooltips((
             ("load", "load"), ("committed", "committed, UTC"), ("by", "by"), ("told", "value"), ("usual", "usually"),
-        )
-    ]  # fmt: skip
+        ))  # fmt: skip
     layers: list[AnyChart] = [
         alt.Chart(rows.drop_nulls("band_low"))
         .mark_area(color=p.band, interpolate="step-after")
@@ -84,8 +73,8 @@ def load_trend_chart(
     return [finished(layered(*layers), p, height=90, title=title, width=width)]
 
 
-def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of each run of loads the least and the greatest, and whatever falls out."""
+def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep the min and max of each run of loads, and the anomalies."""
     if rows.height <= MOST_POINTS:
         return rows
     runs = rows.with_row_index("row").with_columns(run=pl.col("row") * (MOST_POINTS // 3) // rows.height)
@@ -96,7 +85,7 @@ def _thinned(rows: pl.DataFrame) -> pl.DataFrame:
     return rows[pl.concat([kept["least"], kept["row"], out]).unique().sort()]
 
 
-def _told(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.DataFrame:
+def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.DataFrame:
     def text(value: float | None) -> str:
         match kind:
             case _ if value is None:
@@ -112,10 +101,10 @@ def _told(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl.
     values = [
         f"{mark} {text(value)}".strip() for value, mark in zip(rows["value"], rows["mark"].fill_null(""), strict=True)
     ]
-    loads = [format_version(version) for version in rows["version"]]
+    loads = texts(rows["version"], format_version)
     return rows.with_columns(
         load=pl.Series(loads, dtype=pl.String),
-        committed=pl.Series([format_moment(m) for m in rows["timestamp"]], dtype=pl.String),
+        committed=texts(rows["timestamp"], format_moment),
         by=pl.col("writer").fill_null("unknown"),
         told=pl.Series(values, dtype=pl.String),
         usual=pl.Series(

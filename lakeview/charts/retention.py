@@ -1,11 +1,13 @@
-"""CURVE to two step lines: the bytes and the versions that a clean-up takes, by the days it spares."""
+"""CURVE to two step lines: the bytes and the versions that a cleanup removes, by the days it retains."""
 
 from __future__ import annotations
 
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, byte_unit, finished, layered, palette
+from lakeview.charts.marks import exact_count, peak, step_line, texts
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
 from lakeview.views.units import format_bytes, format_count
 
 _HEADROOM = 1.25
@@ -17,7 +19,7 @@ def retention_curves(
     """Bytes in blue and versions in orange, to stand side by side; a dot at the retention chosen. `longest`: where the
     axis ends, in days."""
     p = palette(dark)
-    unit, title = byte_unit(_top(curve["bytes"]), "Bytes freed")
+    unit, title = byte_unit(peak(curve["bytes"]), "Bytes freed")
     shown = _steps(curve, longest)
     at = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
     freed = _curve(shown, at, "bytes", unit, f"{title}, by days retained", (p.blue, p.blue_text), p, width)
@@ -42,7 +44,7 @@ def _curve(
             "value": steps[measure] / unit,
             "kept": [_age(d) for d in steps["days"]],
             "said": _words(steps, measure),
-            "files": pl.Series([format_count(v, exact=True) for v in steps["files"]], dtype=pl.String),
+            "files": texts(steps["files"], exact_count),
         }
     )
     chosen = pl.DataFrame(
@@ -52,25 +54,24 @@ def _curve(
             "said": _words(at, measure),
         }
     )
-    longest = _top(rows["days"]) or 1.0
+    longest = peak(rows["days"]) or 1.0
     x = alt.X(
         "days:Q",
         axis=alt.Axis(title=None, tickCount=6, labelFlush=False),
         scale=alt.Scale(domain=[0, longest], nice=False),
     )
-    top = _top(rows["value"]) or 1.0
+    top = peak(rows["value"]) or 1.0
     y = alt.Y(
         "value:Q",
         axis=alt.Axis(title=None, tickMinStep=1 if measure == "versions" else 0),
         scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False),
     )
-    tooltip = [alt.Tooltip("kept:N", title="keeps"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
+    tooltip = [alt.Tooltip("kept:N", title="retains"), alt.Tooltip("said:N", title=measure), alt.Tooltip("files:N")]
     line = alt.Chart(rows)
     dot = alt.Chart(chosen)
     right = bool(chosen.height and chosen["days"][0] > longest / 2)
     layers: list[AnyChart] = [
-        line.mark_area(interpolate="step-after", color=colour, opacity=0.1).encode(x=x, y=y),
-        line.mark_line(interpolate="step-after", color=colour, strokeWidth=1.6).encode(x=x, y=y),
+        *step_line(line, x, y, colour),
         line.mark_rule(strokeWidth=7, opacity=0).encode(x=x, tooltip=tooltip),
         dot.mark_rule(color=p.muted, strokeDash=[2, 2]).encode(x=x, y=y, y2=alt.datum(0)),
         dot.mark_point(color=colour, filled=True, size=48, opacity=1).encode(x=x, y=y),
@@ -91,15 +92,10 @@ def _age(days: float) -> str:
     return f"{days:,.0f} days" if days >= 10 else f"{days:.1f} days"
 
 
-def _top(values: pl.Series) -> float:
-    found = values.max()
-    return float(found) if isinstance(found, int | float) else 0.0
-
-
 def _words(curve: pl.DataFrame, measure: str) -> pl.Series:
-    """A measure in words: of versions that are lost with files that nobody told of, the bytes are unknown, not 0."""
+    """A measure as text: the bytes of lost versions whose files the log does not list are unknown, not 0."""
     if measure != "bytes":
-        return pl.Series([format_count(n) for n in curve[measure]], dtype=pl.String)
+        return texts(curve[measure], format_count)
     untold = (pl.col("versions") > 0) & (pl.col("bytes") == 0)
     told = curve.select(pl.when(~untold).then("bytes")).to_series()
     return pl.Series([format_bytes(n) for n in told], dtype=pl.String)

@@ -7,7 +7,9 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, Width, finished, layered, no_axis, palette, time_axis, time_domain
+from lakeview.charts.marks import texts, tooltips
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, time_axis, time_domain
 from lakeview.views.timeline.readability import readability_runs, runs_text
 from lakeview.views.units import format_moment, format_range
 
@@ -45,7 +47,7 @@ def ribbon_chart(
             y2=alt.datum(0),
             color=alt.Color("color:N", scale=None),
             strokeWidth=alt.StrokeWidth("gap:Q", scale=None),
-            tooltip=[alt.Tooltip(f"{f}:N", title=t) for f, t in _TOOLTIP],
+            tooltip=tooltips(_TOOLTIP),
         )
     )
     crosses = (
@@ -63,7 +65,7 @@ _WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "
 
 
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
-    colours = {"gone": p.gone, "risk": p.orange, "kept": p.blue, "broken": p.red}
+    colours = {"gone": p.absent, "risk": p.orange, "kept": p.blue, "broken": p.red}
     first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
     narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * _NARROW
     cells = ribbon.with_columns(pl.col("until").fill_null(last)).with_row_index("row")
@@ -89,7 +91,7 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
             "gap": (shown["until"] - shown["timestamp"] > (domain[1] - domain[0]) * _NARROW).cast(pl.Int8),
             "word": shown["state"].replace_strict(_WORDS, default="unknown", return_dtype=pl.String),
             "versions": [format_range(a, b) for a, b in cells.select("version", "version_last").iter_rows()],
-            "committed": [format_moment(m) for m in cells["timestamp"]],
+            "committed": texts(cells["timestamp"], format_moment),
             "reason": shown["reason"].fill_null(""),
         }
     )

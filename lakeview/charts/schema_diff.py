@@ -5,7 +5,8 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Palette, finished, layered, palette
+from lakeview.charts.palette import Palette, palette
+from lakeview.charts.theme import AnyChart, finished, layered
 from lakeview.model.printable import shorten
 
 _MOST_ROWS = 60
@@ -44,7 +45,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     colours = {"added": p.green_text, "dropped": p.orange_text, "same": p.gray_text}
     if diff.is_empty():
         diff = pl.DataFrame({"column": [""], "change": ["same"], "before": [""], "after": [""], "breaks": [""]})
-    told = [_told(before, after) for before, after in diff.select("before", "after").iter_rows()]
+    told = [_change_text(before, after) for before, after in diff.select("before", "after").iter_rows()]
     change = diff["change"]
     return pl.DataFrame(
         {
@@ -62,7 +63,7 @@ def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:
     )
 
 
-def _told(before: str | None, after: str | None) -> str:
+def _change_text(before: str | None, after: str | None) -> str:
     if before and after and before != after:
         return f"{before} {_ARROW} {after}"
     return after or before or ""

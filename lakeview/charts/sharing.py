@@ -7,22 +7,23 @@ from datetime import datetime, timedelta
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, palette, time_axis
-from lakeview.views.units import counted, format_bytes, format_count
+from lakeview.charts.marks import exact_count, peak, texts
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, time_axis
+from lakeview.views.units import counted, format_bytes
 
 
 def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
     """Two panels on one axis of at least one day: bytes given, then refused requests in orange."""
     p = palette(dark)
-    largest = days["bytes"].max()
-    unit, title = byte_unit(float(largest) if isinstance(largest, int) else None, "Given out by day")
+    unit, title = byte_unit(peak(days["bytes"]), "Given out by day")
     rows = days.select(
         pl.col("day").cast(pl.Datetime("ms")),
         (pl.col("bytes") / unit).alias("given"),
         "refused",
         pl.Series("on", [f"{day:%Y-%m-%d}" for day in days["day"]], dtype=pl.String),
-        pl.Series("said", [format_bytes(b) for b in days["bytes"]], dtype=pl.String),
-        pl.Series("asked", [format_count(r, exact=True) for r in days["requests"]], dtype=pl.String),
+        pl.Series("said", texts(days["bytes"], format_bytes), dtype=pl.String),
+        pl.Series("asked", texts(days["requests"], exact_count), dtype=pl.String),
         pl.Series("who", [counted(r, "recipient") for r in days["recipients"]], dtype=pl.String),
     )
     tooltip = [

@@ -9,38 +9,28 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
+from lakeview.charts.commit_marks import SHAPES, TOOLTIP, marked, tooltip_rows
 from lakeview.charts.event_labels import event_colours, event_labels
+from lakeview.charts.marks import peak, tooltips
+from lakeview.charts.palette import Palette, palette
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.theme import (
     BRUSHED,
     PICKED,
     AnyChart,
-    Palette,
     Width,
     byte_unit,
     count_unit,
     finished,
     layered,
-    palette,
     time_axis,
     time_domain,
 )
 from lakeview.views.timeline.downsampling import flow_sums, lane_marks, state_points
-from lakeview.views.units import format_bytes, format_count, format_moment
 
 _MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
-_SHAPES = {
-    "append": "circle",
-    "change": "diamond",
-    "schema": "triangle-up",
-    "maint.": "square",
-    "other": "circle",
-    "aside": "triangle-down",
-    "unusual": "cross",
-}
 _CHECKPOINT = "checkpt."
 _MOST_CHECKPOINTS = 200
-_SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
 
 def timeline_charts(
@@ -120,22 +110,22 @@ class _Panel:
 
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
-    divisor, title = _unit(measure, points[measure].max(), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
-    rows = told(points).with_columns(value=points[measure] / divisor)
+    divisor, title = _unit(measure, peak(points[measure]), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
+    rows = tooltip_rows(points).with_columns(value=points[measure] / divisor)
     return _Panel("state", title, height, rows)
 
 
 def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
     sums = flow_sums(timeline.filter(pl.col("lane") != "aside"))
     added, removed = sums[f"{measure}_added"], sums[f"{measure}_removed"]
-    largest = max(_largest(added), _largest(removed))
+    most = max(peak(added), peak(removed))
     names = {
         "records": "Rows added and removed",
         "bytes": "Bytes added and removed",
         "files": "Files added and removed",
     }
-    divisor, title = _unit(measure, largest, names)
-    said = told(sums).with_columns(maintenance=sums["lane"] == "maintenance")
+    divisor, title = _unit(measure, most, names)
+    said = tooltip_rows(sums).with_columns(maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
         added, removed = (values.set(said["maintenance"], None) for values in (added, removed))
 
@@ -149,40 +139,20 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
 
 def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
     marks = lane_marks(timeline)
-    rows = marked(marks, told(marks), p)
+    rows = marked(marks, tooltip_rows(marks), p)
     if checkpoints is not None:
         known = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
         places = lane_marks(known, _MOST_CHECKPOINTS)
-        squares = told(places).with_columns(
+        squares = tooltip_rows(places).with_columns(
             lane=pl.lit(_CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
             operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False),
         )  # fmt: skip
         rows = pl.concat([rows, squares.select(rows.columns)])
     there = set(rows["lane"].to_list())
     lanes = [
-        name for name in (*_SHAPES, _CHECKPOINT) if name in there or name in ("append", "change", "schema", "maint.")
+        name for name in (*SHAPES, _CHECKPOINT) if name in there or name in ("append", "change", "schema", "maint.")
     ]
     return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
-
-
-def marked(marks: pl.DataFrame, said: pl.DataFrame, p: Palette) -> pl.DataFrame:
-    """What `told` says of THINNED, with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
-    lane = (
-        pl.when("suspicious")
-        .then(pl.lit("unusual"))
-        .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
-        .alias("lane")
-    )
-    rows = said.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
-    colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
-    return rows.with_columns(
-        color=pl.when(pl.col("lane") != "unusual")
-        .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
-        .when("taken_back")  # somebody took it back: it was wrong
-        .then(pl.lit(p.red))
-        .otherwise(pl.lit(p.orange)),
-        shape=pl.col("lane").replace_strict(_SHAPES, default="circle", return_dtype=pl.String),
-    ).with_columns(size=pl.col("shape").replace_strict(_SIZES, default=34, return_dtype=pl.Int64))
 
 
 def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:
@@ -190,7 +160,9 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
     base = alt.Chart(plot.rows)
     layers: list[AnyChart] = [_rules(shared, x)]
     if plot.kind == "state":
-        y = alt.Y("value:Q", title=None, scale=alt.Scale(domainMin=0, domainMax=_top(plot.rows["value"]), nice=3))
+        y = alt.Y(
+            "value:Q", title=None, scale=alt.Scale(domainMin=0, domainMax=peak(plot.rows["value"]) or 1.0, nice=3)
+        )
         area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y)
         layers += [
             area.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else area,
@@ -201,7 +173,7 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
         ]
     elif plot.kind == "flows":
         # a scale from zero to zero has no steps, and names it to six places
-        nothing = not _largest(plot.rows["value"].abs())
+        nothing = not peak(plot.rows["value"].abs())
         y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3))
         zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
         bars = base.mark_rule(strokeWidth=plot.thickness).encode(
@@ -244,51 +216,13 @@ def _hover(rows: pl.DataFrame, x: alt.X, shared: _Shared) -> AnyChart:
     chart: alt.Chart = (
         alt.Chart(rows.unique("version", maintain_order=True))
         .mark_rule(strokeWidth=7, color=shared.p.blue, opacity=0)
-        .encode(x=x, tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in _TOOLTIP])
+        .encode(x=x, tooltip=tooltips(TOOLTIP))
     )
     if not shared.pick:
         return chart
     picked = alt.selection_point(name=PICKED, fields=["version"], on="click", clear="dblclick", empty=False)
     clickable: alt.Chart = chart.encode(opacity=alt.when(picked).then(alt.value(0.25)).otherwise(alt.value(0)))
     return clickable.add_params(picked)
-
-
-_TOOLTIP = (
-    ("version", "version"),
-    ("committed", "committed, UTC"),
-    ("operation", "operation"),
-    ("writer", "writer"),
-    ("rows", "rows"),
-    ("live", "live"),
-    ("files", "files"),
-    ("change", "rows added, removed"),
-    ("note", "note"),
-)
-
-
-def told(rows: pl.DataFrame) -> pl.DataFrame:
-    """What the tooltip says of THINNED, as text: unknown is said, never 0; versions are text."""
-    changes = [
-        f"{'at least ' if partly else ''}+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}"
-        if a is not None or r is not None
-        else "unknown"
-        for a, r, partly in rows.select("records_added", "records_removed", "partly").iter_rows()
-    ]
-    many = [f" (the last of {n:,} commits)" if n > 1 else "" for n in rows["commits"]]
-    return pl.DataFrame(
-        {
-            "timestamp": rows["timestamp"],
-            "version": rows["version"].cast(pl.String),
-            "committed": [f"{format_moment(m)}{n}" for m, n in zip(rows["timestamp"], many, strict=True)],
-            "operation": rows["operation"].fill_null("unknown"),
-            "writer": rows["writer"].fill_null("unknown"),
-            "rows": [format_count(n, exact=True) for n in rows["records"]],
-            "live": [format_bytes(n) for n in rows["bytes"]],
-            "files": [format_count(n, exact=True) for n in rows["files"]],
-            "change": changes,
-            "note": rows["note"].fill_null(""),
-        }
-    )
 
 
 def _marks(
@@ -307,15 +241,5 @@ def _marks(
     return pl.concat([named.select("timestamp", "color", dash=pl.lit("event")), shown])
 
 
-def _unit(measure: str, largest: object, names: dict[str, str]) -> tuple[float, str]:
-    number = float(largest) if isinstance(largest, int | float) else None
-    return byte_unit(number, names[measure]) if measure == "bytes" else count_unit(number, names[measure])
-
-
-def _largest(values: pl.Series) -> float:
-    found = values.max()
-    return float(found) if isinstance(found, int | float) else 0.0
-
-
-def _top(values: pl.Series) -> float:
-    return _largest(values) or 1.0
+def _unit(measure: str, most: float, names: dict[str, str]) -> tuple[float, str]:
+    return (byte_unit if measure == "bytes" else count_unit)(most, names[measure])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from lakeview.charts.theme import AnyChart, Width, finished, layered, palette, time_axis, time_domain
-from lakeview.charts.timeline import marked, told
+from lakeview.charts.commit_marks import marked, tooltip_rows
+from lakeview.charts.marks import tooltips
+from lakeview.charts.palette import palette
+from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
 from lakeview.model.printable import shorten
 
 _LONGEST = 26
@@ -24,7 +26,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
     names = {name: shorten(name, _LONGEST) for name in sums["writer"]}
     if len(set(names.values())) < len(names):  # two that begin alike
         names = {name: name for name in names}
-    rows = marked(known, told(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
+    rows = marked(known, tooltip_rows(known), p).with_columns(lane_of=known["writer"].replace_strict(names))
     y = alt.Y(
         "lane_of:O",
         title=None,
@@ -44,7 +46,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
             color=alt.Color("color:N", scale=None),
             shape=alt.Shape("shape:N", scale=None),
             size=alt.Size("size:Q", scale=None),
-            tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in said],
+            tooltip=tooltips(said),
         )
     )
     return [finished(layered(points), p, height=_ROW * len(names), width=width)]

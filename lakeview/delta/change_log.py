@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar
 
 import polars as pl
@@ -20,7 +19,6 @@ from lakeview.delta.log.file_lines import mentions
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical_paths, commit_name, decode_path
 from lakeview.delta.log.replay import table_protocol
-from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import TableProtocol
@@ -65,10 +63,6 @@ class ChangeLog:
     def times(self) -> pl.DataFrame:
         """TIMES: `version` and the `timestamp` that time travel uses, oldest first."""
         return self._history.times()
-
-    def first_version_from(self, timestamp: datetime) -> int:
-        """The first version committed at or after a timestamp; one after the latest version if there is none."""
-        return first_version_from(self.times(), timestamp)
 
     def metadata(self, start: int, end: int) -> dict[int, Metadata]:
         """The metaData in force at `start`, and each later one up to `end`, by version."""

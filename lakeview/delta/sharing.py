@@ -7,7 +7,7 @@ file listings, statistics and rows of its actions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -46,16 +46,17 @@ from lakeview.delta.maintenance import delete_old, maintain
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS, moments
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+from lakeview.model.schema import Field, Schema
 from lakeview.model.snapshot import TableProtocol
 from lakeview.model.table import Table
+from lakeview.model.type_tree import fields_below, nodes
 from lakeview.rows.casts import Match
 
 __all__ = [
     "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
     "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "ListedFiles", "Long",
     "Metadata", "Protocol", "RemoveFile", "TableHead", "change_scan", "check_type_changes", "decode_path",
-    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "maintain", "nested_structs", "read_head",
+    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "live_lifetimes", "maintain", "read_head",
     "schema_text", "typed", "vector_path", "vector_value",
 ]  # fmt: skip
 
@@ -93,30 +94,11 @@ def file_features(
         needed.add("columnMapping")
     if vectors:
         needed.add("deletionVectors")
-    types = {str(f.type).partition("(")[0] for f in _fields(schema.fields)}
+    types = {str(node.type).partition("(")[0] for node in nodes(schema)}
     needed = {f for f in needed if f not in _TYPES_OF_FEATURES or not types.isdisjoint(_TYPES_OF_FEATURES[f])}
-    if not any(type_changes(f) for f in _fields(schema.fields)):
+    if not any(type_changes(f) for _, f in fields_below(schema)):
         needed -= {"typeWidening", "typeWidening-preview"}
     return frozenset(f.removesuffix("-preview").lower() for f in needed)
-
-
-def _fields(fields: Iterable[Field]) -> Iterator[Field]:
-    for field in fields:
-        yield field
-        for inner in nested_structs(field.type):
-            yield from _fields(inner.fields)
-
-
-def nested_structs(type_: DataType) -> Iterator[StructType]:
-    """The structs that a type is, or that its elements, keys and values are."""
-    match type_:
-        case StructType():
-            yield type_
-        case ArrayType(element):
-            yield from nested_structs(element)
-        case MapType(key, value):
-            yield from nested_structs(key)
-            yield from nested_structs(value)
 
 
 def vector_path(vector: Mapping[str, str]) -> str | None:
@@ -214,6 +196,26 @@ class ListedFiles:
         head = self._head
         schema = tracked_schema(head.schema, head.protocol, head.properties, head.address)
         return Scan(self, head.schema, head.partitions, head.address, tracked=schema), schema
+
+
+def live_lifetimes(files: pl.DataFrame, statistics: pl.DataFrame | None) -> pl.DataFrame:
+    """LIFETIMES of live files, FILES of one version, with their STATISTICS where given: since when each is part of the
+    table is unknown."""
+    unknown = pl.lit(None, pl.Int64)
+    lives = files.select(
+        "path",
+        "deletion_vector",
+        unknown.alias("added"),
+        unknown.alias("removed"),
+        "size",
+        (pl.col("records") - pl.col("deleted_records")).alias("records"),
+    )
+    if statistics is None or not (names := statistics.columns[2:]):
+        return lives
+    each = statistics.select(
+        pl.col("_path").alias("path"), pl.col("_deletion_vector").alias("deletion_vector")
+    ).with_columns(statistics.select(names).to_struct("statistics"))
+    return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
 
 
 def change_scan(

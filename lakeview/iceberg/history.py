@@ -42,7 +42,7 @@ def in_order(metadata: Metadata) -> list[SnapshotEntry]:
 
 
 def listed_versions(metadata: Metadata) -> pl.DataFrame:
-    """VERSIONS, newest first, of which nobody looked whether they can be read."""
+    """VERSIONS, newest first, without a look whether they can be read."""
     return _versions([(s.snapshot_id, s.timestamp_ms, None, None) for s in reversed(in_order(metadata))])
 
 
@@ -94,7 +94,7 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _Span:
     """A manifest's row of MANIFESTS, and from which to which place on a line of snapshots it was listed."""
 
     row: Mapping[str, Any]
@@ -108,11 +108,11 @@ class _Listed:
         return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
 
 
-def _together(listed: Iterable[_Listed], most: int | None = None) -> Iterator[list[_Listed]]:
+def _together(spans: Iterable[_Span], most: int | None = None) -> Iterator[list[_Span]]:
     """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
-    chunk: list[_Listed] = []
+    chunk: list[_Span] = []
     size = 0
-    for manifest in listed:
+    for manifest in spans:
         if chunk and size + manifest.entries > (most or _ENTRIES_AT_ONCE):
             yield chunk
             chunk, size = [], 0
@@ -158,46 +158,46 @@ class TreeHistory:
         for snapshot in snapshots:
             with suppress(LakeviewError):
                 manifests = self._tree.manifests(snapshot)
-                listed = (_Listed(row, 0, 0) for row in manifests.iter_rows(named=True))
+                listed = (_Span(row, 0, 0) for row in manifests.iter_rows(named=True))
                 for part in islice(_together(listed, _PATHS_AT_ONCE), 1):
                     self._tree.entries(pl.DataFrame([manifest.row for manifest in part], schema=self._schema))
 
-    def _trouble(self, snapshot: SnapshotEntry, names: pl.Series, gone: dict[str, str | None]) -> str | None:
-        """Why a snapshot cannot be read, None if it can. `gone`: a file that each manifest misses, for those known."""
+    def _trouble(self, snapshot: SnapshotEntry, names: pl.Series, lost: dict[str, str | None]) -> str | None:
+        """Why a snapshot cannot be read, None if it can. `lost`: a file that each manifest misses, for those known."""
         try:
             manifests = self._tree.manifests(snapshot)
-            unknown = manifests.filter(~pl.col("manifest_path").is_in(list(gone)))
-            listed = [_Listed(row, 0, 0) for row in unknown.iter_rows(named=True)]
+            unknown = manifests.filter(~pl.col("manifest_path").is_in(list(lost)))
+            listed = [_Span(row, 0, 0) for row in unknown.iter_rows(named=True)]
             # where anything is gone most often all is: the first manifest tells
             for part in (listed[:1], *_together(listed[1:], _PATHS_AT_ONCE)):
-                if any(gone.get(path) for path in manifests["manifest_path"]):
+                if any(lost.get(path) for path in manifests["manifest_path"]):
                     break
-                self._look(part, names, gone)
-            missing = next(filter(None, map(gone.get, manifests["manifest_path"])), None)
+                self._look(part, names, lost)
+            missing = next(filter(None, map(lost.get, manifests["manifest_path"])), None)
         except LakeviewError as error:
             return error.message
         return None if missing is None else f"the file {missing} is not in the store"
 
-    def _look(self, listed: Sequence[_Listed], names: pl.Series, gone: dict[str, str | None]) -> None:
-        """Adds to `gone` what these manifests miss among the names of files."""
-        rows = pl.DataFrame([manifest.row for manifest in listed], schema=self._schema)
+    def _look(self, spans: Sequence[_Span], names: pl.Series, lost: dict[str, str | None]) -> None:
+        """Adds to `lost` what these manifests miss among the names of files."""
+        rows = pl.DataFrame([manifest.row for manifest in spans], schema=self._schema)
         try:
             entries, counts = self._tree.counted_entries(rows)
         except LakeviewError:
-            if len(listed) < 2:
+            if len(spans) < 2:
                 raise
-            for manifest in listed:  # what is missing before a manifest that is broken is told first
-                self._look([manifest], names, gone)
-                if gone[str(manifest.row["manifest_path"])] is not None:
+            for manifest in spans:  # what is missing before a manifest that is broken is told first
+                self._look([manifest], names, lost)
+                if lost[str(manifest.row["manifest_path"])] is not None:
                     break
             return
         absent = (entries["status"] != 2) & self._absent(entries["path"], names)
-        gone |= {str(manifest.row["manifest_path"]): None for manifest in listed}
+        lost |= {str(manifest.row["manifest_path"]): None for manifest in spans}
         if absent.any():
             starts = accumulate(counts, initial=0)
-            for manifest, start, count in zip(listed, starts, counts, strict=False):
+            for manifest, start, count in zip(spans, starts, counts, strict=False):
                 missing = entries["path"].slice(start, count).filter(absent.slice(start, count))
-                gone[str(manifest.row["manifest_path"])] = next(iter(missing), None)
+                lost[str(manifest.row["manifest_path"])] = next(iter(missing), None)
 
     def _absent(self, paths: pl.Series, names: pl.Series) -> pl.Series:
         """Which recorded paths lie in the table's folder and are not among the names there, or name no place at all."""
@@ -231,7 +231,7 @@ class TreeHistory:
 
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
-        listed = self._listed(line) if line else []
+        listed = self._manifests_of(line) if line else []
         data, deletes = ([m for m in listed if m.row["content"] == content] for content in (0, 1))
         if not data:
             return pl.DataFrame(schema=LIFETIMES)
@@ -255,7 +255,7 @@ class TreeHistory:
         return lives if leaves is None else _with_statistics(lives, pl.concat(statistics, rechunk=False))
 
     def _data_entries(
-        self, manifests: Sequence[_Listed], leaves: Sequence[Leaf] | None, *, deletes: bool
+        self, manifests: Sequence[_Span], leaves: Sequence[Leaf] | None, *, deletes: bool
     ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
         """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
         metrics = [field.id for _, field in leaves or () if field.id is not None]
@@ -271,16 +271,16 @@ class TreeHistory:
             frames.append(live)
         return frames, statistics
 
-    def _stays(self, files: pl.DataFrame, listed: Sequence[_Listed]) -> pl.DataFrame:
+    def _stays(self, files: pl.DataFrame, spans: Sequence[_Span]) -> pl.DataFrame:
         """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`
         and `records`, as the delete manifests tell."""
         whole_life = files.with_columns(
             pl.lit(None, dtype=pl.String).alias("deletion_vector"), pl.col("first").alias("from"), to=pl.col("last") + 1
         )
-        if not listed:
+        if not spans:
             return whole_life
         try:
-            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in _together(listed)]
+            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in _together(spans)]
         except StoreUnavailableError:
             raise
         except LakeviewError:  # deletes that cannot be read may name any row
@@ -297,7 +297,7 @@ class TreeHistory:
     def _schema(self) -> pl.Schema:
         return self._tree.manifests(None).schema
 
-    def _listed(self, line: Sequence[SnapshotEntry]) -> list[_Listed]:
+    def _manifests_of(self, line: Sequence[SnapshotEntry]) -> list[_Span]:
         """Every manifest of these snapshots, oldest first."""
         self._tree.prepare(line)
         found: list[pl.DataFrame] = []
@@ -317,13 +317,13 @@ class TreeHistory:
         every = pl.concat(found).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
         spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
         rows = spans.select(self._schema.names()).iter_rows(named=True)
-        return [_Listed(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
+        return [_Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
 
-    def _spanned(self, listed: Sequence[_Listed], metrics: Collection[int]) -> pl.DataFrame:
+    def _spanned(self, manifests: Sequence[_Span], metrics: Collection[int]) -> pl.DataFrame:
         """ENTRIES of these manifests with `first` and `last`."""
-        rows = pl.DataFrame([manifest.row for manifest in listed], schema=self._schema)
+        rows = pl.DataFrame([manifest.row for manifest in manifests], schema=self._schema)
         entries, counts = self._tree.counted_entries(rows, metrics)
-        spans = {"first": [m.first for m in listed], "last": [m.last for m in listed]}
+        spans = {"first": [m.first for m in manifests], "last": [m.last for m in manifests]}
         return entries.hstack(_repeated(spans, counts))
 
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:

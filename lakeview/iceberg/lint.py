@@ -20,7 +20,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import leaf_name
 
-_SHOWN = 3
+_EXAMPLES = 3
 _ORDER = {severity: i for i, severity in enumerate(Severity)}
 
 
@@ -294,5 +294,5 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
 
 
 def _some(paths: pl.Series) -> str:
-    rest = paths.len() - _SHOWN
-    return ", ".join(paths.head(_SHOWN)) + (f" and {rest:,} more" if rest > 0 else "")
+    rest = paths.len() - _EXAMPLES
+    return ", ".join(paths.head(_EXAMPLES)) + (f" and {rest:,} more" if rest > 0 else "")

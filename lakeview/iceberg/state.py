@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lakeview.iceberg.history import TreeHistory
 from lakeview.iceberg.manifests.partitions import partition_columns
 from lakeview.iceberg.manifests.tree import Tree
-from lakeview.iceberg.metadata.locate import Found, Place, read_metadata
+from lakeview.iceberg.metadata.locate import MetadataFile, Place, read_metadata
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.table_metadata import Metadata, MetadataLogEntry, parse_metadata
 from lakeview.storage import Storage
@@ -16,10 +16,10 @@ from lakeview.storage import Storage
 class State:
     """One metadata file and what hangs below it; replaced as a whole by a refresh."""
 
-    def __init__(self, storage: Storage, place: Place, found: Found, relocate: Mapping[str, str]) -> None:
+    def __init__(self, storage: Storage, place: Place, file: MetadataFile, relocate: Mapping[str, str]) -> None:
         self.storage = storage
-        self.found = found
-        self.metadata = self._parsed(found.path)
+        self.found = file
+        self.metadata = self._parsed(file.path)
         self.place = place
         self.locations = Locations(storage.root, self.metadata, relocate)
         self.columns = partition_columns(self.metadata)

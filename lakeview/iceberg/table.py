@@ -17,12 +17,12 @@ from lakeview.iceberg.manifests.frames import manifest_files
 from lakeview.iceberg.manifests.statistics import asked_leaves, shortest_cut, statistics_frame
 from lakeview.iceberg.metadata import refs
 from lakeview.iceberg.metadata.commits import commits
-from lakeview.iceberg.metadata.locate import Found, Place, Pointer, locate
+from lakeview.iceberg.metadata.locate import MetadataFile, Place, Pointer, locate
 from lakeview.iceberg.metadata.metadata_log import format_versions
 from lakeview.iceberg.metadata.specs import partition_specs, sort_orders
 from lakeview.iceberg.metadata.statistics_files import statistics_files
 from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.iceberg.metadata.time_travel import chosen, described, entry_of
+from lakeview.iceberg.metadata.time_travel import described, entry_of, snapshot_and_schema
 from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
@@ -92,7 +92,7 @@ class IcebergTable(TableBody):
         return self._state.metadata
 
     @property
-    def metadata_file(self) -> Found:
+    def metadata_file(self) -> MetadataFile:
         """The metadata file this is read from, and how it was found."""
         return self._state.found
 
@@ -130,7 +130,7 @@ class IcebergTable(TableBody):
         with. VersionNotFoundError, InvalidRequestError (a naive moment, several of the three).
         """
         state = self._state
-        entry, schema = self._chosen(state, version, at, ref)
+        entry, schema = self._snapshot_and_schema(state, version, at, ref)
         files = self._files(state, entry)
         return Snapshot(self._describe(state, entry, schema), files, counts=files.totals, table=self)
 
@@ -157,7 +157,7 @@ class IcebergTable(TableBody):
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """FILES at a snapshot with these columns."""
         state = self._state
-        entry, _ = self._chosen(state, version)
+        entry, _ = self._snapshot_and_schema(state, version)
         return self._files(state, entry).files(columns)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -181,7 +181,7 @@ class IcebergTable(TableBody):
         """
         state = self._state
         head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
-        _, schema = self._chosen(state, ref=ref)
+        _, schema = self._snapshot_and_schema(state, ref=ref)
         return state.history.lifetimes(head, None if columns is None else asked_leaves(schema, columns))
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
@@ -219,7 +219,7 @@ class IcebergTable(TableBody):
     def manifests(self, version: int | None = None) -> pl.DataFrame:
         """MANIFESTS of a snapshot, data before deletes as listed; costs its manifest list alone."""
         state = self._state
-        entry, _ = self._chosen(state, version)
+        entry, _ = self._snapshot_and_schema(state, version)
         return manifest_files(state.tree.manifests(entry), state.metadata, state.columns)
 
     def statistics_files(self) -> pl.DataFrame:
@@ -230,7 +230,7 @@ class IcebergTable(TableBody):
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""
         state = self._state
-        entry, schema = self._chosen(state, version)
+        entry, schema = self._snapshot_and_schema(state, version)
         files = self._files(state, entry)
         leaves = asked_leaves(schema, columns)
         cut = shortest_cut(state.metadata.properties)
@@ -241,16 +241,16 @@ class IcebergTable(TableBody):
         return pl.concat(told, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and what spares the others."""
+        """PLAN: which files a filter reads, and why the others are skipped."""
         state = self._state
-        entry, schema = self._chosen(state, version)
+        entry, schema = self._snapshot_and_schema(state, version)
         return self._scan(state, entry, schema).plan(predicate(where, schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
         for one that is no Parquet file, CorruptTableError."""
         state = self._state
-        entry, schema = self._chosen(state, version)
+        entry, schema = self._snapshot_and_schema(state, version)
         files = self._files(state, entry)
         deletes = files.delete_files().select("path", "size")
         size = listed_size(pl.concat([files.files(["path", "size"]), deletes]), path, self.address)
@@ -274,7 +274,7 @@ class IcebergTable(TableBody):
         for a type or a file format without rows.
         """
         state = self._state
-        entry, schema = self._chosen(state, version, at, ref)
+        entry, schema = self._snapshot_and_schema(state, version, at, ref)
         names = [*metadata_columns, *(f.name for f in LINEAGE if row_tracking)]
         schema = with_metadata_columns(schema, names, state.metadata, state.columns)
         return lazy_rows(self._scan(state, entry, schema).tasks, schema, state.storage)
@@ -287,7 +287,7 @@ class IcebergTable(TableBody):
         `where` spares files, it does not filter rows.
         """
         state = self._state
-        entry, schema = self._chosen(state, version)
+        entry, schema = self._snapshot_and_schema(state, version)
         tasks = self._scan(state, entry, schema).tasks(None if where is None else predicate(where, schema))
         return select_columns(tasks, schema, columns)
 
@@ -314,7 +314,8 @@ class IcebergTable(TableBody):
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         """The range lies on one branch, in snapshots; their parents have to be there."""
         state = self._state
-        last, schema = self._chosen(state, None, end) if isinstance(end, datetime) else self._chosen(state, end)
+        point = (None, end) if isinstance(end, datetime) else (end, None)
+        last, schema = self._snapshot_and_schema(state, *point)
         if last is None:
             raise VersionNotFoundError(f"{self.address} has no snapshot", fix="there are no changes to ask for")
         opening = milliseconds(start) if isinstance(start, datetime) else self._entry(state, start)
@@ -331,7 +332,7 @@ class IcebergTable(TableBody):
     def _difference(self, base: int, version: int | None) -> RangeRead:
         """Of any two snapshots, on any branches; the columns are those of the one that was made later."""
         state = self._state
-        ends = [self._chosen(state, base), self._chosen(state, version)]
+        ends = [self._snapshot_and_schema(state, base), self._snapshot_and_schema(state, version)]
         order = {entry.snapshot_id: place for place, entry in enumerate(history.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
         tasks = self._tasks_of(state)
@@ -350,11 +351,11 @@ class IcebergTable(TableBody):
     def _entry(self, state: State, version: int) -> SnapshotEntry:
         return entry_of(state.metadata, self.address, version)
 
-    def _chosen(
+    def _snapshot_and_schema(
         self, state: State, version: int | None = None, at: datetime | None = None, ref: str | None = None
     ) -> tuple[SnapshotEntry | None, Schema]:
         """A snapshot and the schema to read it with."""
-        return chosen(state.metadata, self.address, version, at, ref)
+        return snapshot_and_schema(state.metadata, self.address, version, at, ref)
 
     def _describe(self, state: State, entry: SnapshotEntry | None, schema: Schema) -> TableMetadata:
         return described(state.metadata, self.address, entry, schema, state.columns)

@@ -173,7 +173,7 @@ class Inspection:
             return ColumnAnswers(
                 tree.result(),
                 shares.result(),
-                views.schema.columns.silent_files(statistics),
+                views.schema.columns.files_without_statistics(statistics),
                 clustering,
                 views.pruning.clustering.depth_profile(statistics, files, next(iter(clustering["column"]), "")),
                 tuple(views.pruning.plan.example_filters(snapshot, statistics, clustering)),
@@ -199,18 +199,18 @@ class Inspection:
 
     # -- trust
 
-    def constraints(self) -> views.quality.constraints.KeptRules:
+    def constraints(self) -> views.quality.verdicts.ConstraintVerdicts:
         """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
         return self.frames.cached("constraints", self._constraints, self.version, self.branch, entries=16)
 
-    def _constraints(self) -> views.quality.constraints.KeptRules:
+    def _constraints(self) -> views.quality.verdicts.ConstraintVerdicts:
         snapshot = self.snapshot
         rules = views.quality.constraints.stated_rules(snapshot)
         fitting = max(FEW_RULES, MAX_RULE_VALUES // max(1, snapshot.num_files))
         limit = min(views.quality.constraints.MOST_RULES, fitting)
         columns = views.quality.constraints.rule_columns(rules, snapshot.schema, limit)
         statistics = self.frames.statistics(self.version, columns) if rules else pl.DataFrame()
-        return views.quality.constraints.kept_rules(snapshot, rules, statistics, limit)
+        return views.quality.verdicts.constraint_verdicts(snapshot, rules, statistics, limit)
 
     def load_columns(self) -> tuple[tuple[str, ...], int]:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""

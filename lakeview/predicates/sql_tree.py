@@ -5,13 +5,15 @@ What has no form in the tree is Unknown. Constants are read as values of the col
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
 
 import polars as pl
-from sqlglot import exp
+from sqlglot import TokenType, exp
+from sqlglot.tokenizer_core import Token
 
 from lakeview.model.schema import DataType, PrimitiveType
-from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_tokens, tokenize
+from lakeview.predicates.columns import Columns
+from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, check_size, parse_tokens, tokenize
 from lakeview.predicates.tree import MIRRORED, And, Comparison, Constant, IsNull, Node, Or, Path, Unknown, join, negate
 
 _MAX_VALUES = 1000
@@ -30,30 +32,28 @@ _CASTS = {
 }
 
 
-class Columns(Protocol):
-    """The columns that a condition may name, and the values that its constants have in them."""
-
-    @property
-    def is_spent(self) -> bool:
-        """True once the time for reading conditions is used up: the rest is Unknown."""
-
-    def find(self, parts: tuple[str, ...]) -> tuple[Path, DataType] | None:
-        """Returns the path and type of a column, None if there is none that can be compared."""
-
-    def comparison(self, path: Path, type_: DataType, op: str, text: str | None) -> Node:
-        """Returns a comparison with the constant that a text (None for null) is in the column's type."""
-
-    def membership(self, path: Path, type_: DataType, texts: list[str | None]) -> Node:
-        """Returns a test whether a column is one of several constants."""
-
-
 def read_hint(text: str, columns: Columns, max_tokens: int) -> tuple[Node, int]:
     """Returns the tree of a condition and the number of tokens in its text.
 
     InvalidRequestError for text that is no SQL, or beyond `max_tokens` or the limits of `lakeview.predicates.syntax`.
     """
-    tokens = tokenize(text, DIALECTS["spark"], _REFUSAL, max_tokens)
+    tokens = _without_spare_brackets(tokenize(text, DIALECTS["spark"], _REFUSAL))
+    check_size(tokens, _REFUSAL, max_tokens)
     return _Reader(columns).node(parse_tokens(tokens, text, DIALECTS["spark"], _REFUSAL)), len(tokens)
+
+
+def _without_spare_brackets(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens without the brackets that only wrap others, which some clients write by the hundred."""
+    opening: list[int] = []
+    pairs: dict[int, int] = {}
+    for i, token in enumerate(tokens):
+        if token.token_type == TokenType.L_PAREN:
+            opening.append(i)
+        elif token.token_type == TokenType.R_PAREN and opening:
+            pairs[opening.pop()] = i
+    spare = {i: j for i, j in pairs.items() if pairs.get(i + 1) == j - 1}
+    dropped = spare.keys() | set(spare.values())
+    return [token for i, token in enumerate(tokens) if i not in dropped]
 
 
 class _Reader:
@@ -63,7 +63,7 @@ class _Reader:
         self._columns = columns
 
     def node(self, tree: exp.Expr) -> Node:
-        if self._columns.is_spent:
+        if self._columns.is_spent():
             return Unknown()
         negated = False
         while isinstance(tree, exp.Paren | exp.Not):

@@ -72,16 +72,17 @@ def parse_statement(
     """
     if len(text) > max_characters:
         raise refusal.of_subject(f"has {len(text):,} characters", f"write at most {max_characters:,}")
-    return parse_tokens(tokenize(text, dialect, refusal), text, dialect, refusal)
+    tokens = tokenize(text, dialect, refusal)
+    check_size(tokens, refusal)
+    return parse_tokens(tokens, text, dialect, refusal)
 
 
-def tokenize(text: str, dialect: type[Dialect], refusal: Refusal, max_tokens: int = MAX_TOKENS) -> list[Token]:
-    """Returns the tokens of a text. InvalidRequestError where sqlglot would take long, or more stack than there is."""
+def tokenize(text: str, dialect: type[Dialect], refusal: Refusal) -> list[Token]:
+    """Returns the tokens of a text, to be checked before they are parsed. InvalidRequestError for no SQL."""
     try:
         tokens: list[Token] = dialect().tokenize(text)
     except SqlglotError as error:
         raise refusal.of_subject(f"cannot be read: {_stop(error)}", _CORRECT) from error
-    _check_size(tokens, refusal, max_tokens)
     if issubclass(dialect, Spark) and _has_adjacent_texts(tokens):
         raise refusal("two texts follow each other, which versions of Spark read differently", "join them")
     return tokens
@@ -115,7 +116,8 @@ def chain_terms(chain: exp.Expr) -> Iterator[exp.Expr]:
             yield node
 
 
-def _check_size(tokens: Sequence[Token], refusal: Refusal, max_tokens: int) -> None:
+def check_size(tokens: Sequence[Token], refusal: Refusal, max_tokens: int = MAX_TOKENS) -> None:
+    """InvalidRequestError for tokens that would take the parser long, or more stack than there is."""
     if len(tokens) > max_tokens:
         raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {max_tokens:,}")
     open_types: list[bool] = []  # for each open bracket, whether it stands behind a type's name

@@ -18,6 +18,7 @@ from lakeview.views import (
     schema,
     sharing,
     sums,
+    thresholds,
     timeline,
     units,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "schema",
     "sharing",
     "sums",
+    "thresholds",
     "timeline",
     "units",
 ]

@@ -19,7 +19,7 @@ from lakeview.views.units import counted
 
 
 class LakeState(StrEnum):
-    """How a table stands, what needs somebody most first."""
+    """The state of a table, the one that most needs attention first."""
 
     UNREADABLE = "unreadable"
     BROKEN = "broken"
@@ -140,13 +140,13 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
     )
 
 
-def _with_findings(entry: LakeEntry, found: Sequence[Finding]) -> LakeEntry:
-    broken, attention = (sum(f.severity is s for f in found) for s in (Severity.BROKEN, Severity.ATTENTION))
-    worst = next((f for f in found if f.severity in (Severity.BROKEN, Severity.ATTENTION)), None)
+def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
+    broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
+    worst = next((f for f in findings if f.severity in (Severity.BROKEN, Severity.ATTENTION)), None)
     return replace(
         entry,
         state=LakeState.BROKEN if broken else LakeState.ATTENTION if attention else LakeState.FINE,
-        verdict=verdict(found),
+        verdict=verdict(findings),
         finding=None if worst is None else f"{worst.claim}: {worst.evidence}" if worst.evidence else worst.claim,
         page=None if worst is None else worst.page,
         broken=broken,

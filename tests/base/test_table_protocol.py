@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,17 +12,36 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import lakeview as lv
+from lakeview.model.clock import system_clock
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
 from lakeview.views.health.findings import FINDINGS
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
+from tests.server.conftest import listening
 
 
-@pytest.fixture(scope="module", params=["delta", "iceberg"])
-def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    root = tmp_path_factory.mktemp(request.param) / "t"
+@pytest.fixture(scope="module", params=["delta", "iceberg", "sharing"])
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "iceberg":
+        yield iceberg_table(folder / "t")
+        return
+    root = tables.good(folder / "t")
     if request.param == "delta":
-        return str(tables.good(root))
+        yield str(root)
+        return
+    shared = [{"name": "t", "location": str(root), "historyShared": True}]
+    document = {
+        "shares": [{"name": "lake", "schemas": [{"name": "default", "tables": shared}]}],
+        "recipients": [{"name": "ann", "shares": ["lake"]}],
+        "tokens": "tokens.json",
+        "port": 0,
+    }
+    with listening(folder, folder, document) as server:
+        yield f"{server.profile}#lake.default.t"
+
+
+def iceberg_table(root: Path) -> str:
     fields = [
         {"id": 1, "name": "month", "required": False, "type": "int"},
         {"id": 2, "name": "carrier", "required": False, "type": "string"},
@@ -88,6 +108,7 @@ def test_a_table_that_cannot_be_read_draws_its_error(tmp_path: Path) -> None:
 def test_a_refresh_without_news_is_false(address: str) -> None:
     table = lv.open_table(address)
     assert table.refresh() is False
-    first = table.history()["timestamp"].min()
+    # a share gives no times of its commits
+    first = table.history()["timestamp"].min() or system_clock()
     assert isinstance(first, datetime)
     assert table.snapshot(at=first.astimezone(UTC)).version in table.versions()["version"]

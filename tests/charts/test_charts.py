@@ -11,7 +11,8 @@ import pytest
 import vl_convert
 
 from lakeview import charts, views
-from lakeview.charts.theme import DARK, LIGHT, AnyChart, byte_unit, count_unit, palette, time_domain
+from lakeview.charts.palette import DARK, LIGHT, palette
+from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
 from lakeview.model.frames import COMMITS, FILES, VERSIONS, formatted
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from tests.charts.drawing import check_drawn, drawn

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.charts.theme import DARK, LIGHT, AnyChart
+from lakeview.charts.palette import DARK, LIGHT
+from lakeview.charts.theme import AnyChart
 from tests.charts.drawing import check_drawn
 from tests.charts.test_charts import rows_of
 from tests.views.story import Story

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.charts.theme import DARK, LIGHT, AnyChart
+from lakeview.charts.palette import DARK, LIGHT
+from lakeview.charts.theme import AnyChart
 from tests.charts.drawing import check_drawn
 from tests.charts.test_charts import rows_of
 from tests.views.story import START
@@ -60,7 +61,7 @@ def test_pieces_of_a_bar_follow_each_other_and_are_named() -> None:
     files, _ = charts.pruning.read_bars([("v1", told(kept=1, partition=2, range=1))])
     pieces = {r["word"]: (r["begin"], r["end"], r["text"]) for r in rows_of(files)}
     assert pieces["read"] == (0, 0.25, "read 1")
-    assert pieces["spared by partition"] == (0.25, 0.75, "spared by partition 2")
+    assert pieces["skipped by partition"] == (0.25, 0.75, "skipped by partition 2")
     assert pieces["by min and max"] == (0.75, 1, "by min and max 1")
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.charts.theme import DARK, LIGHT, palette
+from lakeview.charts.palette import DARK, LIGHT, palette
 from tests.charts.drawing import check_drawn
 from tests.charts.test_charts import MOST_MARKS, rows_of
 from tests.views.story import Story, flights

@@ -10,8 +10,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CONSTRUCTORS = {"Finding", "finding", "_finding"}
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-SEVERAL_PLACES = {"versions-unreadable"}
-"""One kind that is built in two branches of one function."""
 
 
 def built() -> Iterator[tuple[str, str]]:
@@ -34,4 +32,4 @@ def test_no_two_kinds_share_an_id() -> None:
     places: dict[str, list[str]] = {}
     for name, place in built():
         places.setdefault(name, []).append(place)
-    assert {name: at for name, at in places.items() if len(at) > 1 and name not in SEVERAL_PLACES} == {}
+    assert {name: at for name, at in places.items() if len(at) > 1} == {}

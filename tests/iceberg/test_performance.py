@@ -154,12 +154,12 @@ def test_manifests_come_in_chunks_of_a_bounded_size(tmp_path: Path, monkeypatch:
 
 
 def test_what_is_held_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "_KEPT_BYTES", 1)
+    monkeypatch.setattr(tree, "_MOST_BYTES", 1)
     table = open_iceberg(grown(tmp_path).address)
     versions = table.history()["version"].to_list()
     for version in (*versions, *versions):
         assert table.files(version).height == COMMITS - versions.index(version)
-    assert len(table._state.tree._held) == 1
+    assert len(table._state.tree._cached) == 1
 
 
 def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> None:
@@ -173,16 +173,16 @@ def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> 
 
 def test_entries_stay_when_their_metrics_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "_CHUNK_BYTES", 1)
-    monkeypatch.setattr(tree, "_KEPT_METRICS", 1)
+    monkeypatch.setattr(tree, "_MOST_METRICS_BYTES", 1)
     table = open_iceberg(grown(tmp_path).address)
     statistics = table.statistics()
-    assert sum(1 for held in table._state.tree._held if held.metrics) == 1
+    assert sum(1 for held in table._state.tree._cached if held.metrics) == 1
     cost(table)
     assert table.files()["path"].to_list() == statistics["_path"].to_list()
     assert table.lifetimes()["path"].sort().to_list() == statistics["_path"].sort().to_list()
     assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
     assert table.statistics(columns=["n"])["n"].equals(statistics["n"])
-    assert sum(1 for held in table._state.tree._held if not held.metrics) == COMMITS  # and are held once
+    assert sum(1 for held in table._state.tree._cached if not held.metrics) == COMMITS  # and are held once
 
 
 def _buffers(frame: pl.DataFrame) -> set[int]:
@@ -212,7 +212,7 @@ def test_entries_without_metrics_are_in_memory_of_their_own() -> None:
 
 
 def test_a_commit_is_told_alike_whatever_was_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "_KEPT_BYTES", 1)
+    monkeypatch.setattr(tree, "_MOST_BYTES", 1)
     table = open_iceberg(grown(tmp_path).address)
     table.statistics()
     told = table.commit(table.latest_version)

@@ -42,12 +42,12 @@ def test_the_start_page_shows_the_demo() -> None:
     [
         ("overview", "cannot be read"),
         ("files", "are smaller than 1 MiB"),
-        ("files", "carry no statistics"),
+        ("files", "have no statistics"),
         ("partitions", "days late"),
         ("quality", "v4: dep_delay reaches 57,600"),
-        ("quality", "dest is null in 9.7 %, usually 0.0 %; repaired by v5"),
+        ("quality", "dest is null in 9.7 %, expected 0.0 %; repaired by v5"),
         ("quality", "v29: arr_time is null in 14.5 %"),
-        ("quality", "v11: flight_date is 80 days later than usual"),
+        ("quality", "v11: flight_date is 80 days later than expected"),
     ],
 )
 def test_a_page_points_at_a_planted_trouble(page: str, trouble: str) -> None:
@@ -56,8 +56,8 @@ def test_a_page_points_at_a_planted_trouble(page: str, trouble: str) -> None:
 
 def test_no_alarm_is_raised_about_a_clean_table() -> None:
     said = text(open_page("quality", "demo/daily_delays"))
-    assert "No load stands out" in said
-    assert "usually at most" not in said
+    assert "No anomalous loads" in said
+    assert "expected at most" not in said
 
 
 def test_what_another_branch_gets_is_no_news_of_main(demo: Path) -> None:

@@ -148,7 +148,7 @@ def test_the_lake_page(trap: Trap) -> None:
 def test_each_is_shown_as_not_evaluated(trap: Trap) -> None:
     snapshot = lv.open_table(trap.address).snapshot()
     rules = views.quality.constraints.stated_rules(snapshot)
-    found = views.quality.constraints.kept_rules(
+    found = views.quality.verdicts.constraint_verdicts(
         snapshot, rules, lv.open_table(trap.address).statistics(columns=["a"])
     ).rules
     assert set(found["verdict"]) == {"unknown"}

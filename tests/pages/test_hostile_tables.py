@@ -51,7 +51,7 @@ def test_a_column_may_have_any_name_and_a_file_any_size(page: str, kind: str, na
     app = open_page(page, named[kind], column="^x$")
     assert not app.exception
     if page == "overview" and kind == "Delta":
-        assert "2 of 3 files are recorded with a size that no file has" in text(app)
+        assert "2 of 3 files are recorded with an impossible size" in text(app)
         assert "\N{GREATER-THAN OR EQUAL TO} 0.98 KiB" in {metric.value for metric in app.metric}
 
 

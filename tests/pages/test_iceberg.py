@@ -154,7 +154,7 @@ def test_readability_is_that_of_the_line_told(branched: str) -> None:
     assert audit["version"].to_list() == [FIRST_ID + n for n in (1, 2)]
 
 
-def test_a_clean_up_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path: Path) -> None:
+def test_a_cleanup_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path: Path) -> None:
     history = BranchedHistory(tmp_path / "t", FIELDS)
     first = history.append("a", [{"id": 1, "day": None, "note": "x"}])
     history.branch("audit")
@@ -164,7 +164,7 @@ def test_a_clean_up_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path
     told = [upkeep_of(look_at(history.address, ref=ref)) for ref in (None, "audit")]
     assert told[0] == told[1]
     assert told[0][0].startswith(
-        "The next clean-up ends v1001: versions of all 2 branches and tags are kept for 5 days"
+        "The next cleanup ends v1001: versions of all 2 branches and tags are retained for 5 days"
     )
     assert look_at(history.address, ref="audit").look.readability()["state"].to_list() == ["risk", "kept"]
     retained = [m.value for m in open_page("overview", history.address, ref="audit").metric if "Retained" in m.label]
@@ -172,7 +172,7 @@ def test_a_clean_up_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path
 
 
 def upkeep_of(now: OpenTable) -> list[str]:
-    return [f"{f.claim}: {f.evidence}" for f in now.look.findings() if "clean-up" in f.claim]
+    return [f"{f.claim}: {f.evidence}" for f in now.look.findings() if "cleanup" in f.claim]
 
 
 def test_the_course_of_clustering_is_that_of_the_line_told(branched: str) -> None:

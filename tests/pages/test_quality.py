@@ -37,7 +37,7 @@ def test_the_bad_load_its_writer_and_its_repair_are_named(spoilt: Path) -> None:
     app = open_page("quality", spoilt)
     assert not app.exception
     said = text(app)
-    assert "v10: delay is null in 100.0 %, usually 20.0 %" in said
+    assert "v10: delay is null in 100.0 %, expected 20.0 %" in said
     assert "by night-feed, 2026-03-11 06:00 UTC; repaired by v11" in said
 
 
@@ -117,11 +117,11 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
         history.commit(history.data(f"f{i}", {"a": pa.array([low, 9, None if nulls else 9])}, stats=stats))
     app = open_page("quality", tmp_path / "t")
     assert not app.exception
-    assert "positive is broken" in text(app)
-    assert "positive is broken" in text(open_page("overview", tmp_path / "t"))
+    assert "positive is violated" in text(app)
+    assert "positive is violated" in text(open_page("overview", tmp_path / "t"))
     assert "2 constraints, v3: proved by the statistics of its files or left open; no data is read" in text(app)
     rules = next(f.value for f in app.dataframe if "rule" in f.value)
-    assert rules[["verdict", "rule", "files_broken", "records_broken"]].fillna(-1).values.tolist() == [
+    assert rules[["verdict", "rule", "files_violating", "records_violating"]].fillna(-1).values.tolist() == [
         ["\N{MULTIPLICATION X} violated", "a > 0", 2, 2],
         ["? unknown", "a < b", -1, -1],
     ]
@@ -131,7 +131,7 @@ def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
     assert data.button(key="read").label.startswith("Read rows: reads 2 files")
     data.button(key="read").click().run()
     assert data.dataframe[0].value["a"].fillna(0).to_list() == [-5, 0]
-    broken = next(f.value for f in app.dataframe if "records_broken" in f.value and "path" in f.value)
+    broken = next(f.value for f in app.dataframe if "records_violating" in f.value and "path" in f.value)
     assert broken[["name", "version", "path"]].values.tolist() == [["positive", "v3", "f2"], ["positive", "v2", "f1"]]
 
 

@@ -198,7 +198,7 @@ def test_what_a_share_does_not_tell_is_unknown(served: RunningServer) -> None:
     assert "History costs" not in text(overview)
     health = open_page("health", table)
     assert "The cost of history is unknown" in text(health)
-    assert "clean-up ends no version" not in text(health)
+    assert "cleanup ends no version" not in text(health)
     compare = open_page("compare", table)
     assert "Earlier versions than v2 are not known" in text(compare)
 

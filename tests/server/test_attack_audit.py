@@ -103,7 +103,7 @@ def test_no_fault_of_a_write_loses_what_waits(
 def test_what_waits_too_long_is_bounded_and_the_oldest_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("lakeview.sharing.server.audit._MOST_WAITING", 3)
+    monkeypatch.setattr("lakeview.sharing.server.audit._MAX_WAITING", 3)
     log = AuditLog(str(tmp_path / "audit"), Clock())
     for number in range(5):
         log.add(entry(number))
@@ -167,7 +167,7 @@ def test_what_would_steer_a_terminal_is_escaped_in_a_user_agent(mark: str, api: 
 def test_no_text_of_the_log_steers_a_terminal(mark: str, api: Api, audited: Path) -> None:
     api.files("months", predicateHints=[f"city = '{mark}'"], jsonPredicateHints=f'"{mark}"')
     text = f"x{mark}"
-    entry = Entry(Clock()(), text, text, text, "query", text, text, text, text, text)
+    entry = Entry(Clock()(), text, text, text, text, text, "query", text, text, text)
     entry.file = text
     assert api.hub.audit is not None
     api.hub.audit.add(entry)

@@ -13,11 +13,9 @@ from hypothesis import example, given, settings
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema
 from lakeview.predicates.tree import And, Comparison, IsIn, Node, Unknown
-from lakeview.sharing.server import sql_hints
-from lakeview.sharing.server.budget import Budget
-from lakeview.sharing.server.json_hints import json_condition
-from lakeview.sharing.server.pruning import FileIndex
-from lakeview.sharing.server.sql_hints import sql_condition
+from lakeview.sharing.server import hints
+from lakeview.sharing.server.hints import Budget, json_condition, sql_condition
+from lakeview.sharing.server.shared_version import FileIndex
 from tests.server.conftest import Api
 from tests.server.shared_lake import TABLE
 
@@ -113,11 +111,11 @@ def test_a_hint_that_is_too_large_is_dropped_and_others_are_read(hint: str) -> N
 
 
 def test_hints_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_hints, "_MOST_CHARACTERS", 20)
+    monkeypatch.setattr(hints, "_MAX_CHARACTERS", 20)
     found = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
     assert found == [True] * 3 + [False] * 2
-    monkeypatch.setattr(sql_hints, "_MOST_CHARACTERS", 1000)
-    monkeypatch.setattr(sql_hints, "_MOST_TOKENS", 7)
+    monkeypatch.setattr(hints, "_MAX_CHARACTERS", 1000)
+    monkeypatch.setattr(hints, "_MAX_TOKENS", 7)
     found = [isinstance(part, Comparison) for part in leaves(sql_condition(["id = 1"] * 5, SCHEMA))]
     assert found == [True] * 2 + [False] * 3
 

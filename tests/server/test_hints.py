@@ -13,8 +13,7 @@ import pytest
 
 from lakeview.model.schema import DecimalType, Field, PrimitiveType, Schema, StructType
 from lakeview.predicates.tree import Unknown
-from lakeview.sharing.server.json_hints import json_condition
-from lakeview.sharing.server.sql_hints import sql_condition
+from lakeview.sharing.server.hints import json_condition, sql_condition
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.server.conftest import Api

@@ -7,8 +7,7 @@ from io import BytesIO
 import polars as pl
 import pytest
 
-from lakeview.sharing.server.lines import Row
-from lakeview.sharing.server.packed_rows import ROWS_A_CHUNK, PackedRows
+from lakeview.sharing.server.lines import ROWS_A_CHUNK, PackedRows, Row
 
 HEIGHT = 2 * ROWS_A_CHUNK + 7
 ROWS: list[Row] = [(f"p{i}", f"v{i}" if i % 3 else None, "h", None, f"tail {i}") for i in range(HEIGHT)]

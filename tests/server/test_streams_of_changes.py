@@ -16,11 +16,11 @@ from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.delta.table import DeltaTable
 from lakeview.sharing.protocol.messages import EndStreamAction, ResponseFormat
 from lakeview.sharing.server import delta_changes
+from lakeview.sharing.server.answers import BrokenStreamError
+from lakeview.sharing.server.answers import lines as sent_lines
+from lakeview.sharing.server.delta_lines import action_row
 from lakeview.sharing.server.delta_source import DeltaSource
-from lakeview.sharing.server.lines import parquet_row
 from lakeview.sharing.server.source import ChangeRange, CommitRow
-from lakeview.sharing.server.streams import BrokenStreamError
-from lakeview.sharing.server.streams import lines as sent_lines
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
 from tests.builders.feeds import FED, feed
 from tests.builders.history import DeltaHistory
@@ -179,13 +179,13 @@ def counted_commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_rows_are_made_batch_by_batch_as_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    row = parquet_row
+    row = action_row
 
-    def counted(kind: str, path: str, *more: Any) -> Any:
+    def counted(kind: str, action_kind: str, path: str, *more: Any) -> Any:
         made.append(path)
-        return row(kind, path, *more)
+        return row(kind, action_kind, path, *more)
 
-    monkeypatch.setattr(delta_changes, "parquet_row", counted)
+    monkeypatch.setattr(delta_changes, "action_row", counted)
     monkeypatch.setattr(delta_changes, "_ROWS", 8)
     source, wanted = streaming(tmp_path / "t")
     batches = source.changes(wanted)

@@ -12,7 +12,7 @@ import pytest
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import parse
-from lakeview.sharing.protocol.hints import json_hint, sql_hints
+from lakeview.predicates.hints import json_hint, sql_hints
 from tests.builders.actions import schema_string, struct
 
 SCHEMA = parse_schema(

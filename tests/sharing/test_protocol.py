@@ -8,6 +8,9 @@ import msgspec
 import pytest
 
 from lakeview.delta.log.actions import AddFile, Metadata, Protocol
+from lakeview.delta.sharing import file_features
+from lakeview.model.schema import ArrayType, Field, PrimitiveType, Schema
+from lakeview.model.snapshot import TableProtocol
 from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
     EndStreamAction,
@@ -124,3 +127,11 @@ def test_moments_travel_in_utc() -> None:
     assert moment_text(datetime(2026, 7, 1, 12, tzinfo=UTC)) == "2026-07-01T12:00:00Z"
     east = timezone(timedelta(hours=2))
     assert moment_text(datetime(2026, 7, 1, 12, 0, 0, 5, tzinfo=east)) == "2026-07-01T10:00:00.000005Z"
+
+
+@pytest.mark.parametrize("text", ["timestamp_ntz", "timestamp"])
+def test_a_type_inside_a_list_needs_its_reader_feature(text: str) -> None:
+    schema = Schema((Field("times", ArrayType(PrimitiveType(text))),))
+    protocol = TableProtocol(3, 7, reader_features=("timestampNtz",))
+    needed = frozenset({"timestampntz"}) if text == "timestamp_ntz" else frozenset()
+    assert file_features(protocol, {}, schema, vectors=False) == needed

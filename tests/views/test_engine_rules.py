@@ -15,7 +15,7 @@ from lakeview.delta import features
 from lakeview.delta.lint.protocol import READER_AND_WRITER
 from lakeview.iceberg.metadata.table_metadata import NEWEST_VERSION
 from lakeview.sharing.client.endpoints import CAPABILITIES
-from lakeview.views.engines.rules import MEASURED, Engine, Told, all_words, engines, format_words
+from lakeview.views.engines.rules import MEASURED, Engine, Source, all_words, engines, format_words
 
 FORMATS = sorted(all_words())
 SOURCE = re.compile(r"https://\S+|measured|file \S+ of the connector, [\d.]+")
@@ -23,8 +23,8 @@ FIRST_READ = date(2026, 11, 22)
 """Before this day the rules were not gone over source by source."""
 
 
-def told() -> Iterator[tuple[str, Engine, Told]]:
-    return ((name, engine, one) for name in FORMATS for engine in engines(name) for one in engine.told)
+def told() -> Iterator[tuple[str, Engine, Source]]:
+    return ((name, engine, one) for name in FORMATS for engine in engines(name) for one in engine.sources)
 
 
 def known(table_format: str) -> frozenset[str]:
@@ -44,7 +44,7 @@ def test_every_engine_has_somebody_who_speaks_of_it_and_stands_once() -> None:
     for name in FORMATS:
         found = engines(name)
         assert found
-        assert all(engine.told for engine in found)
+        assert all(engine.sources for engine in found)
         assert len({(e.name, e.version) for e in found}) == len(found)
 
 
@@ -67,7 +67,7 @@ def test_nobody_says_yes_and_no_at_once() -> None:
         assert not set(one.writes) & set(one.writes_not), engine.name
     for name in FORMATS:
         for engine in engines(name):
-            for one, other in combinations(engine.told, 2):
+            for one, other in combinations(engine.sources, 2):
                 for side in ("reads", "writes"):
                     both = set(getattr(one, side)) & set(getattr(other, f"{side}_not"))
                     both |= set(getattr(other, side)) & set(getattr(one, f"{side}_not"))
@@ -77,9 +77,9 @@ def test_nobody_says_yes_and_no_at_once() -> None:
 def test_a_list_that_is_whole_is_the_only_one_of_its_side() -> None:
     for name in FORMATS:
         for engine in engines(name):
-            for one in engine.told:
+            for one in engine.sources:
                 for side in one.complete:
-                    others = [o for o in engine.told if o is not one]
+                    others = [o for o in engine.sources if o is not one]
                     assert not any(o.reads if side == "read" else o.writes for o in others), (engine.name, side)
 
 
@@ -87,7 +87,7 @@ def test_who_writes_a_feature_that_readers_must_know_reads_it() -> None:
     for name in FORMATS:
         words = all_words()[name]
         for engine in engines(name):
-            written = {f for one in engine.told for f in one.writes} & set(words.features.readers)
+            written = {f for one in engine.sources for f in one.writes} & set(words.features.readers)
             assert all(engine.verdict("read", f)[0] is True for f in written), (engine.name, written)
 
 
@@ -107,7 +107,7 @@ def test_what_no_source_speaks_of_is_never_a_yes(table_format: str) -> None:
         engines(table_format),
         strict=True,
     ):
-        whole = any("read" in one.complete for one in engine.told)
+        whole = any("read" in one.complete for one in engine.sources)
         assert row["read"] == ("no" if whole else "unknown"), engine.name
         assert row["write"] != "yes", engine.name
 
@@ -137,9 +137,9 @@ def test_the_names_of_shared_features_are_answers_and_features_of_delta() -> Non
     assert not set(words.of_the_log) & set(words.features.readers)
 
 
-def ours(table_format: str) -> Told:
+def ours(table_format: str) -> Source:
     (found,) = (e for e in engines(table_format) if e.name == "lakeview")
-    (one,) = found.told
+    (one,) = found.sources
     assert one.source == MEASURED
     return one
 

@@ -179,4 +179,4 @@ def test_what_the_sharing_client_asks_its_server_for() -> None:
     (asked,) = (line for line in client.read_text().splitlines() if "DELTA_SNAPSHOT_READER_FEATURES =" in line)
     named = json.loads(asked.split("=", 1)[1]).removeprefix("readerfeatures=").split(",")
     (found,) = (e for e in engines("sharing") if e.name == "delta-sharing for Python (pandas)")
-    assert {f.lower() for f in found.told[0].reads if not f.endswith(" responses")} == set(named)
+    assert {f.lower() for f in found.sources[0].reads if not f.endswith(" responses")} == set(named)

@@ -37,10 +37,10 @@ def test_bins_double_without_gaps_and_reach_the_target() -> None:
     bins = views.files.sizes.file_sizes(sized(100, 200))
     assert bins.schema == views.files.sizes.FILE_SIZES
     assert (bins["bin_low"][1:] == bins["bin_high"][:-1]).all()
-    assert bins["bin_high"][-1] == views.files.sizes.TARGET_HIGH
+    assert bins["bin_high"][-1] == views.thresholds.TARGET_HIGH
     assert bins["label"].is_unique().all()
     assert bins.filter("target")["label"].to_list() == ["64\N{EN DASH}128 MiB", "128\N{EN DASH}256 MiB"]
-    assert bins.filter("small")["bin_high"].max() == views.files.sizes.SMALL_FILE_BYTES
+    assert bins.filter("small")["bin_high"].max() == views.thresholds.SMALL_FILE_BYTES
     assert (bins["files"].sum(), bins["bytes"].sum()) == (2, 300)
 
 

@@ -37,7 +37,7 @@ def test_a_year_of_flights() -> None:
         "month=9 arrived 41 days late",
         "v0\N{EN DASH}v11 can no longer be read",
         "v35 was a bad load, since repaired",
-        "Every file counts its rows",
+        "Every file has a row count",
         "The last commit is on time",
     ]
     assert found["v50 cannot be read"].evidence == "1 of its 163 files is missing"
@@ -90,9 +90,9 @@ def test_no_data_for_long_is_late() -> None:
     for _ in range(8):
         story.after(days=1).append(1000)
     story.after(days=9)
-    late = found_in(story)["No new data for longer than usual"]
+    late = found_in(story)["No new data for longer than expected"]
     assert late.severity is Severity.ATTENTION
-    assert late.evidence.startswith("9 days 1 h ago, usually every 1 day 1 h")
+    assert late.evidence.startswith("9 days 1 h ago, expected every 1 day 1 h")
 
 
 def test_a_load_that_stands_out_is_asked_about() -> None:
@@ -100,14 +100,14 @@ def test_a_load_that_stands_out_is_asked_about() -> None:
     for _ in range(8):
         story.after(days=1).append(1000)
     found = found_in(story.append(9000))
-    assert found["v8 loaded far more rows than usual"].evidence.startswith(
+    assert found["v8 loaded far more rows than expected"].evidence.startswith(
         "9,000 rows, 9.0 times the expected 1000 rows"
     )
 
 
 def test_files_without_statistics_are_counted() -> None:
     found = found_in(Story().append(10, size=300).append(None, size=100))
-    silent = found["1 of 2 files do not count their rows"]
+    silent = found["1 of 2 files have no row count"]
     assert silent.evidence.startswith("25.0 % of the bytes; only partition values can skip them")
 
 
@@ -126,7 +126,7 @@ def test_statistics_that_say_nothing_are_told_from_counts() -> None:
     snapshot = Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})
     stats = statistics({"^x$": [(1, 2, 0), None], "records": [None, None]})
     claims = [f.claim for f in views.health.findings.findings(Evidence(snapshot, statistics=stats), Story().now)]
-    assert "1 of 2 files carry no statistics" in claims
+    assert "1 of 2 files have no statistics" in claims
 
 
 @pytest.mark.parametrize(("deleted", "severity"), [(1, Severity.PASS), (30, Severity.ATTENTION)])
@@ -144,7 +144,7 @@ def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
 def test_an_empty_table_says_so() -> None:
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     found = views.health.findings.findings(Evidence(Snapshot(metadata)), Story().now + timedelta(days=1))
-    assert [f.claim for f in found] == ["The table holds no files"]
+    assert [f.claim for f in found] == ["The table has no files"]
 
 
 def test_a_gap_between_partitions_is_found() -> None:

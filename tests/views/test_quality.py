@@ -62,38 +62,38 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
 @pytest.mark.parametrize(
     ("loads", "expected"),
     [
-        pytest.param(USUAL, [(PASS, "No load stands out")], id="a table whose loads are alike"),
+        pytest.param(USUAL, [(PASS, "No anomalous loads")], id="a table whose loads are alike"),
         pytest.param(
-            [*USUAL, {"nulls": 900}], [(ATTENTION, "v12: x is null in 90.0 %, usually 1.1 %")], id="nearly all is null"
+            [*USUAL, {"nulls": 900}], [(ATTENTION, "v12: x is null in 90.0 %, expected 1.1 %")], id="nearly all is null"
         ),
         pytest.param(
             [{"nulls": 900}, *USUAL],
-            [(ATTENTION, "v0: x is null in 90.0 %, usually 1.1 %")],
+            [(ATTENTION, "v0: x is null in 90.0 %, expected 1.1 %")],
             id="the first load is odd",
         ),
         pytest.param(
             [*USUAL, {"max": 6000}],
-            [(ATTENTION, "v12: x reaches 6,000, usually at most 106")],
+            [(ATTENTION, "v12: x reaches 6,000, expected at most 106")],
             id="another unit: sixty times the values",
         ),
         pytest.param(
             [*USUAL, {"rows": 50, "nulls": 1}],
-            [(ATTENTION, "v12: 50 rows, usually 1,000")],
+            [(ATTENTION, "v12: 50 rows, expected 1,000")],
             id="hardly any rows",
         ),
         pytest.param(
             [*USUAL, {"nulls": 500}, {"nulls": 500}, {"nulls": 505}],
-            [(ATTENTION, "v12: x is null in 50.0 %, usually 1.1 %")],
+            [(ATTENTION, "v12: x is null in 50.0 %, expected 1.1 %")],
             id="a change that stays is told once, where it began",
         ),
         pytest.param(
             [*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL],
-            [(NOTE, "v12: x is null in 90.0 %, usually 1.1 %")],
+            [(NOTE, "v12: x is null in 90.0 %, expected 1.1 %")],
             id="a bad load that was repaired",
         ),
         pytest.param(
             [{"nulls": 0, "max": 100 * i} for i in range(1, 20)],
-            [(PASS, "No load stands out")],
+            [(PASS, "No anomalous loads")],
             id="a value that grows",
         ),
         pytest.param([{"silent": True}] * 8, [], id="without statistics nothing is judged"),

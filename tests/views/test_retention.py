@@ -37,7 +37,7 @@ def found_in(told: Story, unreadable: dict[int, str] | None = None, **more: Any)
 def test_versions_that_nobody_looked_at_tell_nothing_of_a_clean_up() -> None:
     told = story()
     versions = told.versions().with_columns(readable=pl.lit(None, pl.Boolean))
-    with pytest.raises(InvalidRequestError, match="nobody looked which of these versions can be read"):
+    with pytest.raises(InvalidRequestError, match="the readability of these versions was not checked"):
         views.retention.simulation.retention(
             versions, told.lifetimes(), views.retention.policy.retention_policy({}), now=told.now
         )
@@ -258,7 +258,7 @@ def test_the_cost_of_history_names_the_commits_that_removed_files() -> None:
 def test_bytes_written_more_than_once_are_told() -> None:
     told = Story().append(1, size=10).append(1, size=10).optimize(1)
     written = views.retention.cost.write_amplification(views.timeline.commits.timeline(told.frame(), told.lifetimes()))
-    assert (written.written, written.loaded, written.maintenance, written.ratio) == (40, 20, 20, 2.0)
+    assert (written.written_bytes, written.loaded_bytes, written.maintenance_bytes, written.ratio) == (40, 20, 20, 2.0)
 
 
 def test_a_table_without_files_costs_nothing() -> None:

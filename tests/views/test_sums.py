@@ -57,9 +57,9 @@ def test_figures_of_files_say_that_bytes_are_unknown(table: lv.Table) -> None:
     assert (facts.files, facts.files_without_size, facts.bytes, facts.small_bytes) == (2, 1, None, None)
     assert (facts.median_size, facts.small_files, facts.ideal_files) == (40, 1, None)
     assert views.files.sizes.file_sizes(now.files)["files"].sum() == 1
-    found = next(f for f in views.health.findings.findings(Evidence(now), NOW) if "size that no file has" in f.claim)
+    found = next(f for f in views.health.findings.findings(Evidence(now), NOW) if "an impossible size" in f.claim)
     assert (found.claim, found.evidence) == (
-        "1 of 2 files are recorded with a size that no file has", "how many bytes the table takes is unknown",
+        "1 of 2 files are recorded with an impossible size", "the table's size in bytes is unknown",
     )  # fmt: skip
     cost = views.pruning.plan.read_cost(table.plan("city = 'a'"))
     assert (cost.files, cost.bytes, cost.all_bytes, cost.bytes_share) == (1, None, None, None)
@@ -81,7 +81,7 @@ def test_figures_of_history_say_from_when_on_bytes_are_unknown(table: lv.Table) 
     commits, lifetimes = table.history(), table.lifetimes()
     for line in (views.timeline.commits.timeline(commits, lifetimes), views.timeline.commits.timeline(commits)):
         assert line["bytes"].to_list() == [0, 40, 140, None, None]
-    assert views.retention.cost.write_amplification(line).written is None
+    assert views.retention.cost.write_amplification(line).written_bytes is None
     lives = views.timeline.lifetimes.life_facts(views.timeline.lifetimes.file_lives(lifetimes, line))
     assert (lives.files, lives.bytes, lives.live_bytes, lives.churn) == (3, None, None, None)
     found = views.retention.simulation.retention(

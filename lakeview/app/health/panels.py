@@ -58,12 +58,10 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
                 stack([chart], key=f"curve-{position}")
     commits.ribbon_key(views.timeline.readability.readability_runs(done.ribbon))
     stack([charts.ribbon.ribbon_chart(done.ribbon, dark=dark())], key="retention-ribbon")
-    run = views.retention.remedies.clean_up_command(now.snapshot, retention.policy, done.keep, cache.now())
+    run = views.retention.remedies.cleanup_command(now.snapshot, retention.policy, done.keep, cache.now())
     if run is not None:
         st.code(run, language="sql", wrap_lines=True)
-        if (
-            warning := views.retention.remedies.clean_up_warning(now.snapshot, retention.policy, done.keep)
-        ) is not None:
+        if (warning := views.retention.remedies.cleanup_warning(now.snapshot, retention.policy, done.keep)) is not None:
             st.markdown(f":small[:orange[{escape(warning)}]]")
     if retention.bound is not None:
         st.markdown(f":small[:gray[Bytes and files are at least so many: {escape(retention.bound)}.]]")
@@ -190,12 +188,12 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
         tile(
             "Each byte was written",
             ratio,
-            f"{views.units.format_bytes(written.written)} for {views.units.format_bytes(written.loaded)}",
+            f"{views.units.format_bytes(written.written_bytes)} for {views.units.format_bytes(written.loaded_bytes)}",
             help="Bytes of data files written by all commits in the log, for each byte that was loaded.",
         )
         tile(
             "Rewritten by maintenance",
-            views.units.format_bytes(written.maintenance),
+            views.units.format_bytes(written.maintenance_bytes),
             help="Bytes that compaction and the like wrote again.",
         )
         tile(

@@ -233,11 +233,11 @@ def _table(entries: pl.DataFrame) -> None:
 
 
 def _rhythm(row: Mapping[str, Any]) -> str | None:
-    """`3 days ago`, and where that is late `late: 3 days ago, usually every 1 day`."""
+    """`3 days ago`, and where that is late `late: 3 days ago, expected every 1 day`."""
     if row["age"] is None:
         return None
     ago = f"{views.units.format_age(row['age'])} ago"
-    return f"late: {ago}, usually every {views.units.format_age(row['usual'])}" if row["late"] else ago
+    return f"late: {ago}, expected every {views.units.format_age(row['usual'])}" if row["late"] else ago
 
 
 def _retained(row: Mapping[str, Any]) -> str | None:

@@ -14,18 +14,18 @@ BROKEN_NOTE = "newest commit first; a null violates a constraint, as engines che
 MOST_LINKS = 6
 LONGEST_FILTER = 1_000
 _WORDS = {
-    views.quality.constraints.Verdict.BROKEN.value: "\N{MULTIPLICATION X} violated",
-    views.quality.constraints.Verdict.UNKNOWN.value: "? unknown",
-    views.quality.constraints.Verdict.KEPT.value: "\N{CHECK MARK} satisfied",
+    views.quality.verdicts.Verdict.VIOLATED.value: "\N{MULTIPLICATION X} violated",
+    views.quality.verdicts.Verdict.UNKNOWN.value: "? unknown",
+    views.quality.verdicts.Verdict.SATISFIED.value: "\N{CHECK MARK} satisfied",
 }
 
 
-def verdicts(now: OpenTable) -> views.quality.constraints.KeptRules:
+def verdicts(now: OpenTable) -> views.quality.verdicts.ConstraintVerdicts:
     """What the statistics of the version shown prove of its constraints."""
     return now.look.constraints()
 
 
-def note(now: OpenTable, rules: views.quality.constraints.KeptRules) -> str:
+def note(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts) -> str:
     """Where the verdicts come from."""
     more = f" of {rules.rules.height + rules.left_out:,}" if rules.left_out else ""
     constraints = views.units.counted(rules.rules.height, "constraint")
@@ -45,8 +45,8 @@ def table(rules: pl.DataFrame) -> None:
             "files_mark": columns.mark(
                 {"bound": "≥"}, of="certainty", help="≥: other files may violate it too; empty: exact"
             ),
-            "files_broken": columns.number("files violate it", 110),
-            "records_broken": columns.number("rows violate it, at least", 150),
+            "files_violating": columns.number("files violate it", 110),
+            "records_violating": columns.number("rows violate it, at least", 150),
             "certainty": columns.text("figures are", 84),
             "why": columns.text("why it is unknown", 330, null=""),
         },
@@ -58,14 +58,14 @@ def table(rules: pl.DataFrame) -> None:
 def find_links(rules: pl.DataFrame) -> None:
     """Links to the rows that violate a rule, for those not proved; the data page states the cost."""
     with st.container(horizontal=True, gap="small"):
-        for name, where in views.quality.violations.open_rules(rules)[:MOST_LINKS]:
+        for name, where in views.quality.verdicts.open_rules(rules)[:MOST_LINKS]:
             if len(where) <= LONGEST_FILTER:
                 link("data", f"Rows that violate {escape(name)}", selection.link(where=where))
 
 
-def violations(now: OpenTable, rules: views.quality.constraints.KeptRules) -> pl.DataFrame:
-    """BROKEN_SINCE: the files that violate a constraint, and the commits that wrote them."""
-    return views.quality.constraints.broken_since(rules, now.lifetimes, now.look.timeline())
+def violations(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts) -> pl.DataFrame:
+    """VIOLATIONS: the files that violate a constraint, and the commits that wrote them."""
+    return views.quality.verdicts.violations(rules, now.lifetimes, now.look.timeline())
 
 
 def violations_table(rows: pl.DataFrame) -> None:
@@ -81,7 +81,7 @@ def violations_table(rows: pl.DataFrame) -> None:
             "writer": columns.text("writer", 140),
             "operation": columns.text("operation", 110),
             "partition_text": columns.text("partition", 140),
-            "records_broken": columns.number("rows violate it, at least", 150),
+            "records_violating": columns.number("rows violate it, at least", 150),
             "path": columns.path("file", 330, views.files.sizes.common_folder(rows["path"])),
         },
         key="broken-files",

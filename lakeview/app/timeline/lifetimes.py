@@ -115,8 +115,8 @@ def _tiles(facts: views.timeline.lifetimes.LifeFacts, amplification: views.reten
             "Write amplification",
             views.units.UNKNOWN if amplification.ratio is None else f"{amplification.ratio:.2f}",
             None
-            if amplification.maintenance is None
-            else f"{views.units.format_bytes(amplification.maintenance)} by maintenance",
+            if amplification.maintenance_bytes is None
+            else f"{views.units.format_bytes(amplification.maintenance_bytes)} by maintenance",
             help="Bytes written by all commits for each byte of new data.",
         )
 

@@ -35,7 +35,7 @@ def typed(text: pl.Series, type_: DataType) -> pl.Series:
     What cannot be read as the type is null here as well: `partition_columns` tells it from a null that was meant.
     A timestamp without zone is read as UTC: the writer's zone is recorded nowhere.
     """
-    text = text.replace("", None)
+    text = text.set(text == "", None)  # Series.replace takes seventy microseconds, for one constant of a filter too
     match type_:
         case PrimitiveType("string"):
             return text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import quote
 
 from lakeview.iceberg.catalog.address import CatalogAddress
-from lakeview.iceberg.catalog.refusals import Refusal, foreign_errors, refusal, told
+from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, foreign_errors, refusal
 from lakeview.iceberg.catalog.stores import store_options
 from lakeview.model.config import Config
 from lakeview.model.errors import (
@@ -77,19 +77,19 @@ class CatalogClient:
         """
         with self._lock:
             try:
-                found = self._listed(below) if below else []
+                found = self._table_names(below) if below else []
             except _AboutNamesError:
                 raise _no_namespace(CatalogAddress(self.name, below)) from None
             for namespace in self._inside(below):
                 with suppress(_AboutNamesError):  # dropped while we look: then it holds nothing
-                    found += self._listed(namespace)
+                    found += self._table_names(namespace)
             return sorted(found)
 
     def close(self) -> None:
         """Give back its connections."""
         self._catalog.close()
 
-    def _listed(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    def _table_names(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
         found = self._ask(lambda: self._catalog.list_tables(namespace))
         return [name for name in found if name[: len(namespace)] == namespace]
 
@@ -134,7 +134,7 @@ class CatalogClient:
                 if why in (Refusal.NO_TABLE, Refusal.NO_NAMESPACE, Refusal.NOT_ICEBERG):
                     raise _AboutNamesError(why) from None
                 if why is not Refusal.DOWN or attempt + 1 == _ATTEMPTS:
-                    raise told(error, self.name, self._secrets) from None  # their texts may hold credentials
+                    raise as_our_error(error, self.name, self._secrets) from None  # their texts may hold credentials
                 back_off(attempt, remote=True)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -163,7 +163,7 @@ class CatalogClient:
         )
 
     def _is(self, names: tuple[str, ...], method: str) -> bool:
-        """What a catalog says to such a question; where it cannot say, whatever keeps the answer general."""
+        """What a catalog says to such a question; where it cannot say, the answer stays general."""
 
         def ask() -> bool:
             with suppress(NotImplementedError):
@@ -183,7 +183,7 @@ class _AboutNamesError(Exception):
         self.refusal = why
 
 
-def catalog_properties(name: str, given: Mapping[str, Any] | None, config: Config) -> Mapping[str, Any]:
+def catalog_properties(name: str, properties: Mapping[str, Any] | None, config: Config) -> Mapping[str, Any]:
     """A catalog's properties: of the call, else of lakeview's configuration, else of pyiceberg's own.
 
     InvalidRequestError if nobody knows a catalog of this name.
@@ -198,7 +198,7 @@ def catalog_properties(name: str, given: Mapping[str, Any] | None, config: Confi
         raise InvalidRequestError(
             "pyiceberg's configuration cannot be read", fix="correct .pyiceberg.yaml and PYICEBERG_CATALOG__*"
         ) from None
-    found = {**theirs, **own, **(given or {})}
+    found = {**theirs, **own, **(properties or {})}
     if not found:
         raise InvalidRequestError(
             f"no catalog is configured by the name {name}",

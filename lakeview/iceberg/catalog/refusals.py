@@ -78,7 +78,7 @@ _BY_CODE = {
 _SPEAKS = "RESTError"
 """The class of errors whose text is what the server said."""
 _OPAQUE = re.compile(r"[A-Za-z0-9_+=~-]{24,}")
-_SHOWN = 200
+_LONGEST = 200
 
 
 def foreign_errors() -> tuple[type[Exception], ...]:
@@ -118,7 +118,7 @@ def refusal(error: BaseException) -> Refusal:
     return next((_BY_CLASS[c.__name__] for c in type(error).__mro__ if c.__name__ in _BY_CLASS), Refusal.WRONG)
 
 
-def told(error: BaseException, catalog: str, secrets: Iterable[str] = ()) -> LakeviewError:
+def as_our_error(error: BaseException, catalog: str, secrets: Iterable[str] = ()) -> LakeviewError:
     """An error of a catalog as ours, for those that are no matter of one table."""
     words = f": {_words(error, secrets)}"
     match refusal(error):
@@ -155,4 +155,4 @@ def _words(error: BaseException, secrets: Iterable[str]) -> str:
     text = next(iter(str(error).splitlines()), "")
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
-    return _OPAQUE.sub("***", text)[:_SHOWN] or type(error).__name__
+    return _OPAQUE.sub("***", text)[:_LONGEST] or type(error).__name__

@@ -19,16 +19,16 @@ _ADDRESSING = {
 
 
 def store_options(location: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for the store of a location; empty for stores other than S3, whose keys nobody hands out here.
+    """Options for the store of a location; empty for stores other than S3, whose keys no catalog hands out here.
 
     Nothing but these keys is passed on: a catalog cannot make a client do what its user did not ask for.
     """
     if location.partition(":")[0] not in ("s3", "s3a", "s3n"):
         return {}
-    found: dict[str, Any] = _chosen(_KEYS, properties)
+    found: dict[str, Any] = _first_given(_KEYS, properties)
     if _text(properties, "s3.anonymous") == "true" and "key" not in found:
         found["anon"] = True
-    if client := _chosen(_CLIENT, properties):
+    if client := _first_given(_CLIENT, properties):
         found["client_kwargs"] = client
     for (name, value), style in _ADDRESSING.items():
         if _text(properties, name) == value:
@@ -40,7 +40,7 @@ def _text(properties: Mapping[str, Any], name: str) -> str:
     return str(properties.get(name, "")).lower()
 
 
-def _chosen(table: Mapping[str, tuple[str, ...]], properties: Mapping[str, Any]) -> dict[str, str]:
+def _first_given(table: Mapping[str, tuple[str, ...]], properties: Mapping[str, Any]) -> dict[str, str]:
     """Of several spellings of a setting, the first that is given as text."""
     found: dict[str, str] = {}
     for option, names in table.items():

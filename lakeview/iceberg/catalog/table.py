@@ -49,7 +49,7 @@ class CatalogPointer:
     def first(self) -> tuple[Storage, Place]:
         """The store and the place of the metadata file now. Errors as of `CatalogClient.locate`, and CorruptTableError
         for a location that no file has, AccessDeniedError for one outside the allowed roots."""
-        return self._opened(self._client.locate(self._name))
+        return self._open_at(self._client.locate(self._name))
 
     def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
         """The same; those given if the catalog says what it said before. NotATableError if it holds the table no
@@ -63,12 +63,12 @@ class CatalogPointer:
                 place=self.address,
                 kind="dropped",
             ) from error
-        return (storage, place) if found == self._last else self._opened(found)
+        return (storage, place) if found == self._last else self._open_at(found)
 
-    def _opened(self, found: Located) -> tuple[Storage, Place]:
-        place = self._place(found.metadata)
+    def _open_at(self, located: Located) -> tuple[Storage, Place]:
+        place = self._place(located.metadata)
         try:
-            storage = trusting(place.root, self._relocate, {**found.options, **self._options}, self._config)
+            storage = trusting(place.root, self._relocate, {**located.options, **self._options}, self._config)
         except AccessDeniedError as error:
             raise AccessDeniedError(
                 f"{self.address} lies at {place.root}, outside the allowed roots",
@@ -76,7 +76,7 @@ class CatalogPointer:
                 place=self.address,
                 kind=error.kind,
             ) from error
-        self._last = found
+        self._last = located
         return storage, place
 
     def _place(self, location: str) -> Place:

@@ -109,7 +109,7 @@ class IcebergDeletes:
         """The positions, read when called. DataFileMissingError, CorruptTableError, UnsupportedTableError."""
         found = pyroaring.BitMap64() if self.vector is None else self.vector.bitmap(storage)
         for task in self.positions:
-            rows = _kept(storage, task, _by_path)
+            rows = _cached_positions(storage, task, _by_path)
             mine = rows.filter(pl.col("path") == self.recorded)
             if mine.height:
                 found |= pyroaring.BitMap64(mine["pos"][0].to_numpy())
@@ -119,7 +119,7 @@ class IcebergDeletes:
 
     def _equal(self, group: EqualityDeletes, storage: Storage) -> pyroaring.BitMap64:
         """Rows equal to a deleted one in every column: null equals null, NaN equals NaN."""
-        deleted = pl.concat([_kept(storage, task, _keys) for task in group.files]).unique()
+        deleted = pl.concat([_cached_positions(storage, task, _keys) for task in group.files]).unique()
         found = pyroaring.BitMap64()
         start = 0
         for batch in read_task(replace(self.data, schema=group.schema), storage):
@@ -141,7 +141,7 @@ _cache: WeakKeyDictionary[Storage, dict[FileTask, pl.DataFrame]] = WeakKeyDictio
 _cache_lock = threading.Lock()
 
 
-def _kept(
+def _cached_positions(
     storage: Storage, task: FileTask, make: Callable[[Iterator[pa.RecordBatch], Schema], pl.DataFrame]
 ) -> pl.DataFrame:
     with _cache_lock:

@@ -17,7 +17,7 @@ _BLANKS = {"boolean": b"\0", "int": b"\0", "long": b"\0", "float": bytes(4), "do
 
 @lru_cache(maxsize=64)
 def readable_schema(text: bytes, names: frozenset[tuple[str, int]], inner: str | None) -> Any:
-    """The schema of a header's JSON; the same object for the same text, which nobody may change.
+    """The schema of a header's JSON; the same object for the same text: not to be changed.
 
     `names`: the ids of fields that carry none; `inner`: a field, by its new name, that is a record: its fields stand
     beside the others then, since a record's bytes are those of its fields and readers can skip only fields at the top.
@@ -77,46 +77,46 @@ class _Renamed:
         self._inside = 0  # names that stand for what is looked at now
         self._repeated = 0
 
-    def type(self, found: Any, depth: int) -> Any:
+    def type(self, described: Any, depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise ValueError("its schema is nested too deep, or in itself")
         self._repeated += bool(self._inside)
         if self._repeated > _MAX_REPEATED:
             raise ValueError("its schema uses the same types too often")
-        if isinstance(found, list):
-            branches = [self.type(b, depth + 1) for b in found]
+        if isinstance(described, list):
+            branches = [self.type(b, depth + 1) for b in described]
             # Branches without bytes leave only the branch's number: BigQuery has a nullable record without fields.
             return "long" if all(b in ("null", None) for b in branches) and len(branches) > 1 else branches
-        if isinstance(found, str):
-            return found if found in _PRIMITIVES else self._again(found, depth)
-        match found["type"]:
+        if isinstance(described, str):
+            return described if described in _PRIMITIVES else self._again(described, depth)
+        match described["type"]:
             case "record" | "fixed" | "enum":
-                return self._named(found, depth)
+                return self._named(described, depth)
             case "array":
-                return self._array(found, depth)
+                return self._array(described, depth)
             case "map":
-                return {"type": "map", "values": self._with_bytes(self.type(found["values"], depth + 1))}
+                return {"type": "map", "values": self._with_bytes(self.type(described["values"], depth + 1))}
             case list() | dict() as inner:
                 return self.type(inner, depth + 1)
-        return self._again(found["type"], depth) if found["type"] not in _PRIMITIVES else _plain(found)
+        return self._again(described["type"], depth) if described["type"] not in _PRIMITIVES else _plain(described)
 
-    def _named(self, found: Any, depth: int) -> Any:
+    def _named(self, described: Any, depth: int) -> Any:
         """A record, fixed or enum under a name of our own; None for a record whose fields have no bytes."""
-        self._remember(found)
-        fields = [self._field(f, depth) for f in found["fields"]] if found["type"] == "record" else []
+        self._remember(described)
+        fields = [self._field(f, depth) for f in described["fields"]] if described["type"] == "record" else []
         self._counter += 1
         name = f"r{self._counter}"
-        match found["type"]:
+        match described["type"]:
             case "fixed":
-                return {**_plain_fixed(found), "name": name}
+                return {**_plain_fixed(described), "name": name}
             case "enum":
-                return {"type": "enum", "name": name, "symbols": found["symbols"]}
+                return {"type": "enum", "name": name, "symbols": described["symbols"]}
         with_bytes = [f for f in fields if f["type"] is not None]
         return {"type": "record", "name": name, "fields": with_bytes} if with_bytes else None
 
-    def _remember(self, found: Any) -> None:
-        for name in (found["name"], f"{found.get('namespace', '')}.{found['name']}"):
-            self._known[name] = found
+    def _remember(self, described: Any) -> None:
+        for name in (described["name"], f"{described.get('namespace', '')}.{described['name']}"):
+            self._known[name] = described
 
     def _again(self, name: str, depth: int) -> Any:
         if name not in self._known:
@@ -126,15 +126,15 @@ class _Renamed:
         self._inside -= 1
         return found
 
-    def _field(self, found: Any, depth: int) -> dict[str, Any]:
-        field_id = found.get("field-id", self._names.get(found["name"]))
-        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else found["name"]
-        type_ = self.type(found["type"], depth + 1)
+    def _field(self, described: Any, depth: int) -> dict[str, Any]:
+        field_id = described.get("field-id", self._names.get(described["name"]))
+        name = f"f{field_id}" if isinstance(field_id, int) and field_id >= 0 else described["name"]
+        type_ = self.type(described["type"], depth + 1)
         return {"name": name, "type": None if type_ == "null" else type_}
 
-    def _array(self, found: Any, depth: int) -> dict[str, Any]:
-        items = self._with_bytes(self.type(found["items"], depth + 1))
-        if found.get("logicalType") == "map" and isinstance(items, dict) and len(items.get("fields", ())) == 2:
+    def _array(self, described: Any, depth: int) -> dict[str, Any]:
+        items = self._with_bytes(self.type(described["items"], depth + 1))
+        if described.get("logicalType") == "map" and isinstance(items, dict) and len(items.get("fields", ())) == 2:
             pairs = zip(items["fields"], ("key", "value"), strict=True)
             items = {**items, "fields": [{**f, "name": name} for f, name in pairs]}
         return {"type": "array", "items": items}
@@ -155,22 +155,22 @@ def _takes_bytes(type_: Any) -> bool:
     return True
 
 
-def _plain_fixed(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    size = found["size"]
+def _plain_fixed(described: Mapping[str, Any]) -> Mapping[str, Any]:
+    size = described["size"]
     if not isinstance(size, int) or not 0 <= size < 1 << 31:
         raise ValueError(f"its schema has a type of {size!r} bytes")
-    kept = _plain(found)
+    kept = _plain(described)
     return {"size": size, **(kept if isinstance(kept, Mapping) else {"type": "fixed"})}
 
 
-def _plain(found: Mapping[str, Any]) -> Any:
+def _plain(described: Mapping[str, Any]) -> Any:
     """A primitive, or a fixed, with what changes how it is read; meanings no reader has a type for are left out."""
-    match found.get("logicalType"):
+    match described.get("logicalType"):
         case "duration":
-            return found["type"]
+            return described["type"]
         case "decimal":
-            precision, scale = found.get("precision"), found.get("scale", 0)
+            precision, scale = described.get("precision"), described.get("scale", 0)
             if not (isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 38):
-                return found["type"]
-    kept = {k: found[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in found}
-    return kept if len(kept) > 1 else found["type"]
+                return described["type"]
+    kept = {k: described[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in described}
+    return kept if len(kept) > 1 else described["type"]

@@ -89,7 +89,7 @@ _FILE_IDS = {
     "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131, "equality_ids": 135,
     "sort_order_id": 140, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144, "content_size": 145,
 }  # fmt: skip
-_WANTED = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
+_ENTRY_FIELDS = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
 _METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}
 
 # for files whose fields carry no ids; writers have spelled some of them in two ways
@@ -133,11 +133,9 @@ def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame
     return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
 
 
-def _list_frame(found: pl.DataFrame, path: str) -> pl.DataFrame:
-    _require(found, ("f500",), path)
-    frame = pl.DataFrame(
-        [_column(found, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()]
-    )
+def _list_frame(rows: pl.DataFrame, path: str) -> pl.DataFrame:
+    _require(rows, ("f500",), path)
+    frame = pl.DataFrame([_column(rows, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()])
     frame = frame.with_columns(
         pl.col("content").fill_null(0),
         pl.col("sequence_number").fill_null(0),
@@ -198,7 +196,7 @@ def read_manifests(
 
 def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]) -> pl.DataFrame:
     """Entries of manifests of one schema as their files have them, partitions typed."""
-    wanted = _WANTED | _METRIC_FIELDS if metrics else _WANTED
+    wanted = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
     if len(group) > 1:
         joined = read_joined([m.container for m in group], "f100", wanted)
         with suppress(LakeviewError):  # one by one they tell which of them it is
@@ -212,18 +210,18 @@ def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], m
     )
 
 
-def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataFrame:
-    _require(found, ("f0",), path)
-    if "f2" in found.columns:  # a record that may be null does not give its fields away
-        if not isinstance(found["f2"].dtype, pl.Struct):
+def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataFrame:
+    _require(rows, ("f0",), path)
+    if "f2" in rows.columns:  # a record that may be null does not give its fields away
+        if not isinstance(rows["f2"].dtype, pl.Struct):
             raise corrupt(path, "its entries name no files")
-        found = pl.concat([found.drop("f2"), found["f2"].struct.unnest()], how="horizontal")
-    _require(found, ("f100",), path)
+        rows = pl.concat([rows.drop("f2"), rows["f2"].struct.unnest()], how="horizontal")
+    _require(rows, ("f100",), path)
     ids = {**_ENTRY_IDS, **_FILE_IDS}
     frame = pl.DataFrame(
         [
             _of_columns(
-                _column(found, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
+                _column(rows, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
             )
             for name, dtype in ENTRIES.items()
         ]
@@ -244,8 +242,8 @@ def _entries(found: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.Data
         # fewer than none, or so many that their sum would turn negative: nothing is known
         pl.when(pl.col("records").is_between(0, _MOST_ROWS)).then("records"),
     )
-    if "f102" in found.columns and isinstance(found["f102"].dtype, pl.Struct) and found["f102"].dtype.fields:
-        frame = frame.with_columns(found["f102"].alias("partition"))
+    if "f102" in rows.columns and isinstance(rows["f102"].dtype, pl.Struct) and rows["f102"].dtype.fields:
+        frame = frame.with_columns(rows["f102"].alias("partition"))
     return frame
 
 
@@ -259,7 +257,7 @@ def _of_columns(series: pl.Series, metrics: Collection[int]) -> pl.Series:
 def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame:
     """Entries with what a null takes from the manifest's row in the list (Sequence Number Inheritance, First Row ID
     Inheritance), and their `spec_id`. CorruptTableError where an entry that is not new has no number of its own."""
-    given = _given(group)
+    given = _given_by_manifests(group)
     sequence, own = pl.col("given_sequence"), pl.col("first_row_id")
     frame = entries.hstack(given)
     # a reader that looks for deletes among deletes alone would give the rows they name
@@ -290,7 +288,7 @@ def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame
     ).drop(c for c in given.columns if c != "spec_id")
 
 
-def _given(group: Sequence[Manifest]) -> pl.DataFrame:
+def _given_by_manifests(group: Sequence[Manifest]) -> pl.DataFrame:
     """What each entry's manifest gives it, one row an entry; `given_by`: which manifest of the group that is."""
     rows = pl.DataFrame(
         [
@@ -315,17 +313,17 @@ def _require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
         raise corrupt(path, f"it lacks the field {missing[0].removeprefix('f')}, which every such file has")
 
 
-def _column(frame: pl.DataFrame, found: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
+def _column(frame: pl.DataFrame, recorded: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
     """A column by its id in the declared type; nulls where the file does not have it."""
-    if found not in frame.columns:
+    if recorded not in frame.columns:
         return _NOTHING.get(name, pl.Series(name, dtype=dtype)).clear(frame.height)
-    series = frame[found].alias(name)
+    series = frame[recorded].alias(name)
     if series.dtype == dtype:
         return series
     try:
         return _shaped(series, dtype)
     except (pl.exceptions.PolarsError, TypeError) as error:
-        raise corrupt(path, f"its field {found.removeprefix('f')} is {series.dtype}, not {dtype}") from error
+        raise corrupt(path, f"its field {recorded.removeprefix('f')} is {series.dtype}, not {dtype}") from error
 
 
 def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:

@@ -21,9 +21,9 @@ _COUNTS = {
 }
 
 
-def manifest_files(listed: pl.DataFrame, metadata: Metadata, columns: Sequence[PartitionColumn]) -> pl.DataFrame:
+def manifest_files(manifests: pl.DataFrame, metadata: Metadata, columns: Sequence[PartitionColumn]) -> pl.DataFrame:
     """MANIFESTS of a manifest list's rows, in its order. `columns`: the parts of all partition specs."""
-    frame = listed.with_row_index("row")
+    frame = manifests.with_row_index("row")
     told: list[pl.DataFrame] = []
     for (content, spec_id), group in frame.group_by("content", "partition_spec_id", maintain_order=True):
         assert content is None or isinstance(content, int), "the list says so, by its declared type"

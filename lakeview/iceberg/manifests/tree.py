@@ -33,13 +33,13 @@ from lakeview.model.errors import AccessDeniedError, CorruptTableError, Lakeview
 from lakeview.model.frames import all_differ
 from lakeview.storage import Storage
 
-_KEPT_BYTES, _KEPT_METRICS = 512 << 20, 96 << 20
-"""Of the entries held; of those among them with metrics, which are far larger and are asked for less often."""
+_MOST_BYTES, _MOST_METRICS_BYTES = 512 << 20, 96 << 20
+"""Of the cached entries; of those among them with metrics, which are far larger and are asked for less often."""
 _READERS, _DECODERS = 8, 4
 _LISTS = 256
 _CHUNK_BYTES = 2 << 20
 """Small manifests are decoded together, as many as come to this, by the lengths that their list tells."""
-_NEEDED = (
+_COLUMNS = (
     "manifest_path", "manifest_length", "partition_spec_id", "content", "sequence_number", "added_snapshot_id",
     "first_row_id", "key_metadata", "added_files_count", "existing_files_count", "deleted_files_count",
 )  # fmt: skip
@@ -49,7 +49,7 @@ _Key = tuple[str, int | None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Held:
+class _Decoded:
     """Entries of manifests decoded together, with the metrics of these columns; `size` in bytes."""
 
     frame: pl.DataFrame
@@ -61,7 +61,7 @@ class _Held:
 class _Place:
     """Where a manifest's entries stand."""
 
-    held: _Held
+    chunk: _Decoded
     start: int
     length: int
 
@@ -78,7 +78,7 @@ class Tree:
         self._columns = columns
         self._lists: dict[int, pl.DataFrame] = {}
         self._places: dict[_Key, list[_Place]] = {}
-        self._held: dict[_Held, list[_Key]] = {}
+        self._cached: dict[_Decoded, list[_Key]] = {}
         self._lock = threading.Lock()
 
     @cached_property
@@ -160,7 +160,7 @@ class Tree:
     ) -> tuple[pl.DataFrame, Sequence[int]]:
         """`entries`, and how many of them each manifest has."""
         wanted = frozenset(metrics)
-        rows = manifests.select(_NEEDED).rows(named=True)
+        rows = manifests.select(_COLUMNS).rows(named=True)
         keys = [(str(row["manifest_path"]), row["first_row_id"]) for row in rows]
         with self._lock:
             places = {key: place for key in keys if (place := self._place(key, wanted)) is not None}
@@ -169,31 +169,31 @@ class Tree:
         found = pl.concat([self._empty, *_slices(places[key] for key in keys)])
         return found, [places[key].length for key in keys]
 
-    def _place(self, key: _Key, wanted: frozenset[int]) -> _Place | None:
-        return next((p for p in self._places.get(key, ()) if wanted <= p.held.metrics), None)
+    def _place(self, key: _Key, metrics: frozenset[int]) -> _Place | None:
+        return next((p for p in self._places.get(key, ()) if metrics <= p.chunk.metrics), None)
 
-    def _load(self, missing: Mapping[_Key, Mapping[str, Any]], wanted: frozenset[int]) -> dict[_Key, _Place]:
-        """Entries of manifests that are not held, some manifests in one frame; they are held from now on."""
+    def _load(self, missing: Mapping[_Key, Mapping[str, Any]], metrics: frozenset[int]) -> dict[_Key, _Place]:
+        """Entries of manifests that are not cached, some manifests in one frame; they are cached from now on."""
         chunks = list(_chunks(missing))
         if len(missing) < 2:
-            return {key: place for chunk in chunks for key, place in self._chunk(chunk, missing, wanted, map).items()}
+            return {key: place for chunk in chunks for key, place in self._chunk(chunk, missing, metrics, map).items()}
         # a store far away is asked for several files at once; from a disk that costs more than it gives
         remote = self._storage.remote
         decoders = _DECODERS if remote else min(_DECODERS, os.cpu_count() or 1)
         with ThreadPoolExecutor(_READERS) as readers, ThreadPoolExecutor(decoders) as pool:
             each = readers.map if remote else map
-            found = pool.map(lambda chunk: self._chunk(chunk, missing, wanted, each), chunks)
+            found = pool.map(lambda chunk: self._chunk(chunk, missing, metrics, each), chunks)
             return {key: place for chunk in found for key, place in chunk.items()}
 
     def _chunk(
-        self, keys: Sequence[_Key], rows: Mapping[_Key, Mapping[str, Any]], wanted: frozenset[int], each: Any
+        self, keys: Sequence[_Key], rows: Mapping[_Key, Mapping[str, Any]], metrics: frozenset[int], each: Any
     ) -> dict[_Key, _Place]:
         paths = [] if self._storage.remote or len(keys) < 2 else [path for path, _ in keys]
         known = {path: data for data, path in self._read_all(paths)} if paths else {}
         manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], known.get(key[0])), keys))
-        frame = read_manifests(manifests, self._columns, wanted).select(self._empty.columns)
+        frame = read_manifests(manifests, self._columns, metrics).select(self._empty.columns)
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
-        if wanted:  # without metrics they are asked for most often, and stay when those are let go
+        if metrics:  # without metrics they are asked for most often, and stay when those are let go
             bare = self._bare(keys)
             if bare is None or bare.height != frame.height:  # written anew, which no writer should
                 bare = _own(frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS))
@@ -201,12 +201,12 @@ class Tree:
             frame = bare.with_columns(frame.select(METRICS))
         # metrics hold on to all that was decoded with them
         decoded = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
-        return self._keep(frame, wanted, lengths, decoded if wanted else 0)
+        return self._keep(frame, metrics, lengths, decoded if metrics else 0)
 
     def _bare(self, keys: Sequence[_Key]) -> pl.DataFrame | None:
-        """Entries of these manifests without metrics, if all of them are held."""
+        """Entries of these manifests without metrics, if all of them are cached."""
         with self._lock:
-            each = [next((p for p in self._places.get(key, ()) if not p.held.metrics), None) for key in keys]
+            each = [next((p for p in self._places.get(key, ()) if not p.chunk.metrics), None) for key in keys]
         found = [place for place in each if place is not None]
         return pl.concat(_slices(found)) if len(found) == len(keys) else None
 
@@ -214,27 +214,27 @@ class Tree:
         self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int], least: int = 0
     ) -> dict[_Key, _Place]:
         """Holds entries of manifests, so many of each, from now on; `least`: the bytes that they take at least."""
-        held = _Held(frame, max(least, int(frame.estimated_size())), metrics)
+        chunk = _Decoded(frame, max(least, int(frame.estimated_size())), metrics)
         starts = accumulate(lengths.values(), initial=0)
         places = {
-            key: _Place(held, start, length) for (key, length), start in zip(lengths.items(), starts, strict=False)
+            key: _Place(chunk, start, length) for (key, length), start in zip(lengths.items(), starts, strict=False)
         }
         with self._lock:
             for key, place in places.items():
                 self._places.setdefault(key, []).append(place)
-            self._held[held] = list(places)
-            self._forget([h for h in self._held if h.metrics], _KEPT_METRICS)
-            self._forget(list(self._held), _KEPT_BYTES)
+            self._cached[chunk] = list(places)
+            self._forget([h for h in self._cached if h.metrics], _MOST_METRICS_BYTES)
+            self._forget(list(self._cached), _MOST_BYTES)
         return places
 
-    def _forget(self, held: Sequence[_Held], most: int) -> None:
+    def _forget(self, decoded: Sequence[_Decoded], most: int) -> None:
         """Lets go of the oldest of these until they are within a limit; the newest stays."""
-        over = sum(each.size for each in held) - most
-        for oldest in held[:-1]:
+        over = sum(each.size for each in decoded) - most
+        for oldest in decoded[:-1]:
             if over <= 0:
                 break
-            for key in self._held.pop(oldest):
-                self._places[key].remove(next(p for p in self._places[key] if p.held is oldest))
+            for key in self._cached.pop(oldest):
+                self._places[key].remove(next(p for p in self._places[key] if p.chunk is oldest))
             over -= oldest.size
 
     def _open(self, path: str, row: Mapping[str, Any], data: bytes | None = None) -> Manifest:
@@ -296,17 +296,17 @@ def _chunks(missing: Mapping[_Key, Mapping[str, Any]]) -> Iterator[list[_Key]]:
 
 def _slices(places: Iterable[_Place]) -> Iterator[pl.DataFrame]:
     """The entries at these places, neighbours as one frame."""
-    held: _Held | None = None
+    chunk: _Decoded | None = None
     start = end = 0
     for place in places:
-        if place.held is held and place.start == end:
+        if place.chunk is chunk and place.start == end:
             end += place.length
             continue
-        if held is not None:
-            yield held.frame.slice(start, end - start)
-        held, start, end = place.held, place.start, place.start + place.length
-    if held is not None:
-        yield held.frame.slice(start, end - start)
+        if chunk is not None:
+            yield chunk.frame.slice(start, end - start)
+        chunk, start, end = place.chunk, place.start, place.start + place.length
+    if chunk is not None:
+        yield chunk.frame.slice(start, end - start)
 
 
 def _check_whole(manifest: Mapping[str, Any], size: int, entries: int) -> None:

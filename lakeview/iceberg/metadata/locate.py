@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MetadataFile:
     """A metadata file, relative to the table's folder, and how it was found: explicit, version-hint or listing."""
 
     path: str
@@ -73,13 +73,13 @@ def place_of(address: str) -> Place:
     return Place(root) if folder == FOLDER and root and not root.endswith(":/") else Place(address)
 
 
-def locate(storage: Storage, place: Place) -> Found:
+def locate(storage: Storage, place: Place) -> MetadataFile:
     """The current metadata file: one listing, the hint if there is one, and files only to settle a tie.
 
     NotATableError if there is none, CorruptTableError where the listing holds heads of several tables.
     """
     if place.explicit is not None:
-        return Found(_join(place.folder, place.explicit), "explicit")
+        return MetadataFile(_join(place.folder, place.explicit), "explicit")
     listing = storage.list_from(place.folder)
     names = [n for n in listing["name"] if is_metadata_name(n)]
     if not names:
@@ -91,10 +91,10 @@ def locate(storage: Storage, place: Place) -> Found:
     if HINT in listing["name"]:
         hinted = _hinted(_hint(storage, _join(place.folder, HINT)), set(names))
         if hinted is not None:
-            return Found(_join(place.folder, hinted), "version-hint")
+            return MetadataFile(_join(place.folder, hinted), "version-hint")
     heads = _heads(names)
     name = heads[0] if len(heads) == 1 else _newest(storage, place.folder, heads, listing)
-    return Found(_join(place.folder, name), "listing")
+    return MetadataFile(_join(place.folder, name), "listing")
 
 
 def _join(folder: str, name: str) -> str:

@@ -40,11 +40,11 @@ class Locations:
         self._root = root.rstrip("/")
         self._rules = _rules(relocate or {})
         location = _prefix(metadata.location) if metadata.location else ""
-        written = (canonical(p) for p in _written(metadata))  # most often the first tells
+        written = (canonical(p) for p in _recorded_paths(metadata))  # most often the first tells
         first = next(written, None)
         if location and (first is None or any(p.startswith(location + "/") for p in chain([first], written))):
             self._rules.append((location, self._root))
-        elif guessed := _common_folder([canonical(p) for p in _written(metadata)]):
+        elif guessed := _common_folder([canonical(p) for p in _recorded_paths(metadata)]):
             self._rules.append((guessed, self._root))
 
     def resolve(self, path: str) -> str:
@@ -92,7 +92,7 @@ def _prefix(address: str) -> str:
     return canonical(address).rstrip("/")
 
 
-def _written(metadata: Metadata) -> Iterable[str]:
+def _recorded_paths(metadata: Metadata) -> Iterable[str]:
     """Paths of metadata that the table's own writers recorded."""
     for snapshot in metadata.snapshots.values():
         if snapshot.manifest_list is not None:

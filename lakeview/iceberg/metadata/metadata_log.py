@@ -65,10 +65,10 @@ class MetadataLog:
         entry = self._log[low]
         return Place(entry.metadata_file.rpartition("/")[2], entry.timestamp_ms, found, before)
 
-    def _begins(self, place: int, found: Metadata) -> bool:
+    def _begins(self, place: int, metadata: Metadata) -> bool:
         """Whether the table began with a file: no file was before it, and its own number says so."""
         name = self._name if place == len(self._log) else self._log[place].metadata_file.rpartition("/")[2]
-        return place == 0 and not found.metadata_log and _FIRST.match(name) is not None
+        return place == 0 and not metadata.metadata_log and _FIRST.match(name) is not None
 
     def _at(self, place: int) -> Metadata | None:
         if place not in self._read:

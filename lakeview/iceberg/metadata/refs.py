@@ -60,7 +60,7 @@ def names_by_snapshot(metadata: Metadata) -> dict[int, list[str]]:
 
 
 def snapshot_log(metadata: Metadata) -> pl.DataFrame:
-    """SNAPSHOT_LOG in the order recorded, whatever the clocks of its writers say.
+    """SNAPSHOT_LOG in the order recorded, not by the clocks of its writers.
 
     Each step is told by ancestry alone, which the metadata keeps for snapshots that have not expired.
     """

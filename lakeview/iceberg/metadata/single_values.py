@@ -80,7 +80,7 @@ def _moments(unit: str, zone: str | None) -> Callable[[pl.Series], pl.Series]:
 
 
 def in_calendar(values: pl.Series) -> pl.Series:
-    """Dates and times that Python has; null beyond: a moment that no calendar has brings down whatever shows it."""
+    """Dates and times that Python has; null beyond: a moment that no calendar has cannot be shown."""
     match values.dtype:
         case pl.Date():
             first, last = _FIRST, _LAST

@@ -23,13 +23,13 @@ _MOST_KEYS, _SAMPLES, _AT_ONCE = 64, 16, 1_000
 _DIGITS = 18
 
 
-def summaries_frame(entries: Sequence[SnapshotEntry], wanted: Sequence[str]) -> pl.DataFrame:
-    """One row a snapshot: a column of texts for each key that is `wanted`, null where a summary does not have it as
+def summaries_frame(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> pl.DataFrame:
+    """One row a snapshot: a column of texts for each of `asked_columns`, null where a summary does not have it as
     a text; then `parameters` and `metrics`: the rest as JSON, metrics that are counts as numbers; and `touched`:
     whether row-level deletes came or went.
     """
     columns = None if len(entries) <= _FEW else _columns(entries)
-    return _by_row(entries, wanted) if columns is None else _by_column(columns, wanted, len(entries))
+    return _by_row(entries, asked_columns) if columns is None else _by_column(columns, asked_columns, len(entries))
 
 
 def whole(text: str | None, absent: int | None) -> int | None:
@@ -132,7 +132,7 @@ def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]  # made for these keys, as no checker can know
 
 
-def _by_column(columns: _Columns, wanted: Sequence[str], height: int) -> pl.DataFrame:
+def _by_column(columns: _Columns, asked_columns: Sequence[str], height: int) -> pl.DataFrame:
     texts, kinds = columns.texts, _kinds(tuple(columns.texts))
     data: list[pl.Series] = []
     parameters = _objects({k: texts[k] for k in kinds.parameters}, data, plain=columns.plain, numbers=False)
@@ -146,7 +146,7 @@ def _by_column(columns: _Columns, wanted: Sequence[str], height: int) -> pl.Data
         parameters.alias("parameters"), metrics.alias("metrics"), pl.any_horizontal(touched).alias("touched")
     )
     none = pl.Series([None], dtype=pl.String).new_from_index(0, height)
-    return pl.DataFrame([*(texts.get(key, none).alias(key) for key in wanted), *made])
+    return pl.DataFrame([*(texts.get(key, none).alias(key) for key in asked_columns), *made])
 
 
 def _objects(texts: Mapping[str, pl.Series], data: list[pl.Series], *, plain: bool, numbers: bool) -> pl.Expr:
@@ -180,12 +180,12 @@ def _json(text: str, *, numbers: bool) -> str:
 # -- few summaries, or odd ones: one by one
 
 
-def _by_row(entries: Sequence[SnapshotEntry], wanted: Sequence[str]) -> pl.DataFrame:
+def _by_row(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> pl.DataFrame:
     told = [{k: v for k, v in s.items() if v.__class__ is str} for s in _decoded(entries)]
-    made = list(map(_told, told))
+    made = list(map(_parts_of, told))
     return pl.DataFrame(
         [
-            *(pl.Series(key, [s.get(key) for s in told], dtype=pl.String) for key in wanted),
+            *(pl.Series(key, [s.get(key) for s in told], dtype=pl.String) for key in asked_columns),
             pl.Series("parameters", [parameters for parameters, _, _ in made], dtype=pl.String),
             pl.Series("metrics", [metrics for _, metrics, _ in made], dtype=pl.String),
             pl.Series("touched", [touched for _, _, touched in made], dtype=pl.Boolean),
@@ -202,7 +202,7 @@ def _decoded(entries: Sequence[SnapshotEntry]) -> Sequence[Mapping[str, Any]]:
         return [e.summary for e in entries]
 
 
-def _told(summary: Mapping[str, str]) -> tuple[str, str, bool]:
+def _parts_of(summary: Mapping[str, str]) -> tuple[str, str, bool]:
     """Its `parameters`, its `metrics`, and whether it `touched` rows."""
     kinds = _kinds(tuple(summary))
     numbers = {k: whole(summary[k], None) for k in kinds.metrics}

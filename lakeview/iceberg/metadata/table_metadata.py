@@ -258,74 +258,74 @@ def _check_version(version: Any, path: str) -> None:
         )
 
 
-def _properties(found: _Recorded) -> dict[str, str]:
+def _properties(document: _Recorded) -> dict[str, str]:
     """Properties as text; writers record some as numbers or booleans."""
-    properties = found.properties or {}
+    properties = document.properties or {}
     return {k: v if isinstance(v, str) else msgspec.json.encode(v).decode() for k, v in properties.items()}
 
 
-def _current_snapshot(found: _Recorded, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
-    current = NO_SNAPSHOT if found.current_snapshot_id is None else found.current_snapshot_id
+def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
+    current = NO_SNAPSHOT if document.current_snapshot_id is None else document.current_snapshot_id
     if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
         raise _invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
     return current
 
 
-def _checked(found: _Recorded, path: str, max_depth: int) -> Metadata:
-    version = found.format_version
+def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
+    version = document.format_version
     _check_version(version, path)
     if version < 1:
         raise _invalid(path, f"the format version is {version}")
-    schemas, current_schema_id = _schemas(found, path, max_depth)
-    specs, default_spec_id = _specs(found, path)
-    snapshots = {s.snapshot_id: s for s in found.snapshots or ()}
-    current = _current_snapshot(found, snapshots, path)
-    refs = dict(found.refs or {})
+    schemas, current_schema_id = _schemas(document, path, max_depth)
+    specs, default_spec_id = _specs(document, path)
+    snapshots = {s.snapshot_id: s for s in document.snapshots or ()}
+    current = _current_snapshot(document, snapshots, path)
+    refs = dict(document.refs or {})
     if current != NO_SNAPSHOT:
         refs.setdefault("main", SnapshotReference(current))
     return Metadata(
         format_version=version,
-        table_uuid=found.table_uuid,
-        location=found.location,
-        last_updated_ms=found.last_updated_ms,
-        last_sequence_number=found.last_sequence_number,
-        last_column_id=found.last_column_id,
-        last_partition_id=found.last_partition_id,
+        table_uuid=document.table_uuid,
+        location=document.location,
+        last_updated_ms=document.last_updated_ms,
+        last_sequence_number=document.last_sequence_number,
+        last_column_id=document.last_column_id,
+        last_partition_id=document.last_partition_id,
         schemas=schemas,
         current_schema_id=current_schema_id,
         specs=specs,
         default_spec_id=default_spec_id,
-        sort_orders=tuple(o for o in found.sort_orders or () if _is_id(o.get("order-id"))),
-        default_sort_order_id=found.default_sort_order_id,
-        properties=_properties(found),
+        sort_orders=tuple(o for o in document.sort_orders or () if _is_id(o.get("order-id"))),
+        default_sort_order_id=document.default_sort_order_id,
+        properties=_properties(document),
         current_snapshot_id=current,
         snapshots=snapshots,
-        snapshot_log=tuple(found.snapshot_log or ()),
-        metadata_log=tuple(found.metadata_log or ()),
+        snapshot_log=tuple(document.snapshot_log or ()),
+        metadata_log=tuple(document.metadata_log or ()),
         refs=refs,
-        statistics=tuple(found.statistics or ()),
-        partition_statistics=tuple(found.partition_statistics or ()),
-        encrypted=bool(found.encryption_keys),
+        statistics=tuple(document.statistics or ()),
+        partition_statistics=tuple(document.partition_statistics or ()),
+        encrypted=bool(document.encryption_keys),
     )
 
 
-def _schemas(found: _Recorded, path: str, max_depth: int) -> tuple[dict[int, RecordedSchema], int]:
+def _schemas(document: _Recorded, path: str, max_depth: int) -> tuple[dict[int, RecordedSchema], int]:
     """Version 1 has one schema in the singular and may have all of them beside it (Appendix E)."""
-    texts = found.schemas
+    texts = document.schemas
     if not texts:
-        if found.format_version > 1 or not _present(found.schema):
+        if document.format_version > 1 or not _present(document.schema):
             raise _invalid(path, "it has no schemas")
-        texts = [found.schema]
+        texts = [document.schema]
     schemas = {}
     for raw in texts:
         recorded = _recorded_schema(bytes(raw), path, max_depth)
         schemas[recorded.schema_id] = recorded
-    current = found.current_schema_id
+    current = document.current_schema_id
     if current is None:
         # "schema" is required in version 1 and says which one is current where there is no id (Table Metadata Fields)
-        if found.format_version > 1 or not _present(found.schema):
+        if document.format_version > 1 or not _present(document.schema):
             raise _invalid(path, "it has no current-schema-id")
-        current = _recorded_schema(bytes(found.schema), path, max_depth).schema_id
+        current = _recorded_schema(bytes(document.schema), path, max_depth).schema_id
     if current not in schemas:
         raise _invalid(path, f"current-schema-id is {current}, which is none of its schemas")
     return schemas, current
@@ -349,16 +349,16 @@ def _recorded_schema(raw: bytes, path: str, max_depth: int) -> RecordedSchema:
     return RecordedSchema(schema_id, parse_schema(document, max_depth), ids, text)
 
 
-def _specs(found: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], int]:
-    documents = found.partition_specs
-    if documents is None or (not documents and found.format_version == 1):
-        if found.format_version > 1 or found.partition_spec is None:
+def _specs(document: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], int]:
+    documents = document.partition_specs
+    if documents is None or (not documents and document.format_version == 1):
+        if document.format_version > 1 or document.partition_spec is None:
             raise _invalid(path, "it has no partition-specs")
-        documents = [{"spec-id": 0, "fields": found.partition_spec}]
+        documents = [{"spec-id": 0, "fields": document.partition_spec}]
     specs = {s.spec_id: s for s in (_spec(d, path) for d in documents)}
-    default = found.default_spec_id
+    default = document.default_spec_id
     if default is None:
-        if found.format_version > 1:
+        if document.format_version > 1:
             raise _invalid(path, "it has no default-spec-id")
         default = max(specs, default=0)
     if default not in specs:

@@ -26,7 +26,7 @@ def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
     return found
 
 
-def chosen(
+def snapshot_and_schema(
     metadata: Metadata, address: str, version: int | None, at: datetime | None, ref: str | None
 ) -> tuple[SnapshotEntry | None, Schema]:
     """A snapshot and the schema to read it with; no snapshot where the table never had one.

@@ -113,7 +113,7 @@ def unscaled(value: Decimal) -> int:
 
 
 def _hashed_bytes(value: Any, type_: DataType) -> bytes:
-    """The bytes a bucket hashes (Appendix B). Whatever is a number or a time is widened to 64 bits first."""
+    """The bytes a bucket hashes (Appendix B). Numbers and times are widened to 64 bits first."""
     match value:
         case bool() | float():
             raise ValueError(f"{type_} has no buckets")

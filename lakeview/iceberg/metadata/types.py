@@ -33,7 +33,7 @@ PRIMITIVES: Mapping[str, str] = {
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d{1,9})\s*\]")
 _MAX_ID = 2**31 - 1
-_KEPT = {"doc": "comment", "initial-default": "initial-default", "write-default": "write-default"}
+_METADATA_KEYS = {"doc": "comment", "initial-default": "initial-default", "write-default": "write-default"}
 
 
 def parse_schema(document: Any, max_depth: int = 64) -> Schema:
@@ -100,7 +100,7 @@ def _field(document: Any, depth: int) -> Field:
     name, field_id = document.get("name"), document.get("id")
     if not isinstance(name, str) or not _is_id(field_id):
         raise _broken(f"a field has the name {name!r} and the id {field_id!r}")
-    kept: dict[str, Any] = {ours: document[theirs] for theirs, ours in _KEPT.items() if theirs in document}
+    kept: dict[str, Any] = {ours: document[theirs] for theirs, ours in _METADATA_KEYS.items() if theirs in document}
     text = document.get("type")
     if isinstance(text, str) and (fixed := _FIXED.fullmatch(text)):
         kept["length"] = int(fixed[1])

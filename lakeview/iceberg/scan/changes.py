@@ -86,13 +86,13 @@ class ChangeSource:
 
 
 def change_tasks(
-    found: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
+    steps: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
 ) -> Iterator[tuple[Step, str, FileTask]]:
     """The files that hold the changes, by snapshot, each with the kind of its rows. `tasks`: a snapshot's files."""
     wide = change_schema(schema)
     table = Schema(tuple(f for f in wide if f not in CHANGE_FIELDS))
     held: dict[int | None, dict[str, FileTask]] = {None: {}}
-    for step in found:
+    for step in steps:
         if step.after.operation == "replace" and step.before is not None:
             continue
         before_id = None if step.before is None else step.before.snapshot_id
@@ -112,11 +112,11 @@ def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
     return replace(task, schema=schema, source=source)
 
 
-def plan_frame(found: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
+def plan_frame(tasks: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
     """CHANGES_PLAN of the files that reading changes reads."""
     rows = [
         (step.after.snapshot_id, kind, task.path, _rows(task), task.size or None, "derived")
-        for step, kind, task in found
+        for step, kind, task in tasks
     ]
     return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
 

@@ -54,10 +54,10 @@ class IcebergSource:
             yield self._with_lineage(batch, task, position)
             position += batch.num_rows
 
-    def stores(self, wanted: Sequence[Field], missing: Sequence[Field]) -> bool:
+    def stores(self, fields: Sequence[Field], missing: Sequence[Field]) -> bool:
         """Whether the file is a Parquet file that stores these columns as they are given, but for those `missing`,
         which are null. Implements `lakeview.rows.layouts.ParquetSource`."""
-        inherited = self.first_row_id is not None and any(f in LINEAGE for f in wanted)
+        inherited = self.first_row_id is not None and any(f in LINEAGE for f in fields)
         filled = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
         return self.format == "PARQUET" and not inherited and not filled
 
@@ -91,16 +91,16 @@ class IcebergSource:
                     kind="unsupported-file-format",
                 )  # fmt: skip
 
-    def _projection(self, held: Sequence[pa.Field], task: FileTask) -> Projection:
+    def _projection(self, stored: Sequence[pa.Field], task: FileTask) -> Projection:
         # A file with any id uses ids alone; the mapping serves files that have none.
-        if self.mapping is not None and not has_ids(held):
+        if self.mapping is not None and not has_ids(stored):
             try:
-                held = with_mapping(held, msgspec.json.decode(self.mapping))
+                stored = with_mapping(stored, msgspec.json.decode(self.mapping))
             except msgspec.DecodeError as error:
                 raise pa.ArrowInvalid(
                     f"its columns need the table's name mapping, which is no JSON: {error}"
                 ) from error
-        return Projection(held, list(task.schema), self.constants)
+        return Projection(stored, list(task.schema), self.constants)
 
     def _parquet(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         target = task.schema.relaxed().to_arrow()
@@ -142,10 +142,10 @@ class IcebergSource:
             yield projection.of(columns, batch.num_rows, target)
 
 
-def _with_id(found: pa.Field) -> pa.Field:
+def _with_id(field: pa.Field) -> pa.Field:
     """A field called by its id (`f100`), as the Avro reader calls them, with that id where Parquet keeps it."""
-    number = found.name[1:] if found.name[:1] == "f" else ""
-    type_ = found.type
+    number = field.name[1:] if field.name[:1] == "f" else ""
+    type_ = field.type
     if pa.types.is_struct(type_):
         type_ = pa.struct([_with_id(f) for f in type_])
     elif pa.types.is_large_list(type_):
@@ -153,4 +153,4 @@ def _with_id(found: pa.Field) -> pa.Field:
     elif pa.types.is_list(type_):
         type_ = pa.list_(_with_id(type_.value_field))
     kept = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
-    return found.with_type(type_).with_metadata(kept)
+    return field.with_type(type_).with_metadata(kept)

@@ -100,18 +100,18 @@ class MetadataSource:
             yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
 
     def _column(
-        self, wanted: Field, target: pa.DataType, start: int, rows: int, deleted: pyroaring.BitMap64
+        self, field: Field, target: pa.DataType, start: int, rows: int, deleted: pyroaring.BitMap64
     ) -> pa.Array:
-        if wanted == POS:
+        if field == POS:
             return pa.arange(start, start + rows)
-        if wanted == DELETED:
+        if field == DELETED:
             return pa.array([p in deleted for p in range(start, start + rows)] if deleted else [False] * rows, target)
-        value = {FILE.id: self.file, SPEC_ID.id: self.spec_id, PARTITION_ID: self.partition}[wanted.id]
+        value = {FILE.id: self.file, SPEC_ID.id: self.spec_id, PARTITION_ID: self.partition}[field.id]
         return pa.repeat(pa.scalar(value, target), rows)
 
 
-def _is_own(wanted: Field) -> bool:
-    return wanted in (FILE, POS, DELETED, SPEC_ID) or (wanted.id == PARTITION_ID and wanted.name == "_partition")
+def _is_own(field: Field) -> bool:
+    return field in (FILE, POS, DELETED, SPEC_ID) or (field.id == PARTITION_ID and field.name == "_partition")
 
 
 def asks_for_place(schema: Schema) -> bool:
@@ -119,7 +119,7 @@ def asks_for_place(schema: Schema) -> bool:
     return any(_is_own(f) for f in schema)
 
 
-def placed(task: FileTask, file: str, spec_id: int, partition: Mapping[str, Any] | None) -> FileTask:
+def with_place(task: FileTask, file: str, spec_id: int, partition: Mapping[str, Any] | None) -> FileTask:
     """A task that fills the metadata columns of its schema; deleted rows stay, where they are to be marked."""
     assert task.source is not None, "a file of an Iceberg table says what reads it"
     marks = DELETED in tuple(task.schema)

@@ -19,7 +19,7 @@ from lakeview.iceberg.metadata.single_values import python_values
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.scan.data_files import LINEAGE, NAME_MAPPING, IcebergSource
-from lakeview.iceberg.scan.metadata_columns import asks_for_place, placed
+from lakeview.iceberg.scan.metadata_columns import asks_for_place, with_place
 from lakeview.iceberg.scan.pruning import Pruning
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import PLAN
@@ -54,7 +54,7 @@ class Scan:
         self._mapping = metadata.properties.get(NAME_MAPPING)
 
     def plan(self, where: pl.Expr) -> pl.DataFrame:
-        """PLAN: for each live data file whether the filter reads it, and what spares it."""
+        """PLAN: for each live data file whether the filter reads it, and why not."""
         pruning = self._pruning(where)
         manifests = self._files.manifests()
         manifests = manifests.filter(manifests["content"] == 0)
@@ -106,15 +106,17 @@ class Scan:
         ]
         for number, kinds in applied.items():
             tasks[number] = self._with_deletes(tasks[number], entries["path"][number], kinds, made)
-        return self._placed(tasks, entries) if asks_for_place(self._schema) else tasks
+        return self._with_places(tasks, entries) if asks_for_place(self._schema) else tasks
 
-    def _placed(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
+    def _with_places(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
         """The tasks of these entries with what fills the metadata columns."""
         facts = entries.select("path", "spec_id").rows()
         tuples: list[Any] = [None] * entries.height
         if self._columns:
             tuples = display_partition(entries, self._columns).to_list()
-        return [placed(t, path, spec_id, part) for t, (path, spec_id), part in zip(tasks, facts, tuples, strict=True)]
+        return [
+            with_place(t, path, spec_id, part) for t, (path, spec_id), part in zip(tasks, facts, tuples, strict=True)
+        ]
 
     def _pruning(self, where: pl.Expr) -> Pruning:
         return Pruning(self._metadata, self._schema, self._columns, parse(where))

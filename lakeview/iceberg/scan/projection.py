@@ -75,10 +75,12 @@ def _mapped(type_: pa.DataType, mapping: Any) -> pa.DataType:
 class Projection:
     """A table's columns made of one file's. `constants`: identity partition values by source field id."""
 
-    def __init__(self, held: Sequence[pa.Field], wanted: Sequence[Field], constants: Mapping[int, Any]) -> None:
+    def __init__(
+        self, stored: Sequence[pa.Field], target_fields: Sequence[Field], constants: Mapping[int, Any]
+    ) -> None:
         self._constants = constants
-        self._held = list(held)
-        self._wanted = list(wanted)
+        self._held = list(stored)
+        self._wanted = list(target_fields)
         self._places = _places(self._held, self._wanted)
 
     @property
@@ -116,56 +118,65 @@ class Projection:
                 kind="invalid-metadata",
             ) from error
 
-    def _array(self, array: pa.Array, held: pa.Field, wanted: DataType, target: pa.DataType, place: str) -> pa.Array:
+    def _array(
+        self, array: pa.Array, stored: pa.Field, target_fields: DataType, target: pa.DataType, place: str
+    ) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         found = array.type
-        if isinstance(wanted, StructType) and pa.types.is_struct(found):
-            return self._struct(array, children(held.type), wanted, target, place)
-        if isinstance(wanted, ArrayType) and _is_list(found):
-            (inner,) = children(held.type)
+        if isinstance(target_fields, StructType) and pa.types.is_struct(found):
+            return self._struct(array, children(stored.type), target_fields, target, place)
+        if isinstance(target_fields, ArrayType) and _is_list(found):
+            (inner,) = children(stored.type)
             array = _plain_list(array)
-            values = self._array(array.values, inner, wanted.element, target.value_type, f"{place}.element")
+            values = self._array(array.values, inner, target_fields.element, target.value_type, f"{place}.element")
             return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[values])
-        if isinstance(wanted, MapType) and (pairs := _pairs(held.type)) is not None:
+        if isinstance(target_fields, MapType) and (pairs := _pairs(stored.type)) is not None:
             array = _plain_list(array)
             keys, items = _entries(array)
             made = [
-                self._array(keys, pairs[0], wanted.key, target.key_type, f"{place}.key"),
-                self._array(items, pairs[1], wanted.value, target.item_type, f"{place}.value"),
+                self._array(keys, pairs[0], target_fields.key, target.key_type, f"{place}.key"),
+                self._array(items, pairs[1], target_fields.value, target.item_type, f"{place}.value"),
             ]
             entries = pa.StructArray.from_arrays(made, fields=[target.key_field, target.item_field])
             return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[entries])
-        return conformed(array, Field(place, wanted), target)
+        return conformed(array, Field(place, target_fields), target)
 
     def _struct(
-        self, array: pa.StructArray, held: Sequence[pa.Field], wanted: StructType, target: pa.DataType, place: str
+        self,
+        array: pa.StructArray,
+        stored: Sequence[pa.Field],
+        target_fields: StructType,
+        target: pa.DataType,
+        place: str,
     ) -> pa.Array:
         parts = []
-        for field, index, type_ in zip(wanted.fields, _places(held, wanted.fields), list(target), strict=True):
+        for field, index, type_ in zip(
+            target_fields.fields, _places(stored, target_fields.fields), list(target), strict=True
+        ):
             if index is None:
                 parts.append(self._missing(field, type_.type, len(array)))
             else:
                 parts.append(
-                    self._array(array.field(index), held[index], field.type, type_.type, f"{place}.{field.name}")
+                    self._array(array.field(index), stored[index], field.type, type_.type, f"{place}.{field.name}")
                 )
         return (
             pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
             if parts
-            else conformed(array, Field(place, wanted), target)
+            else conformed(array, Field(place, target_fields), target)
         )
 
 
-def _places(held: Sequence[pa.Field], wanted: Sequence[Field]) -> list[int | None]:
+def _places(stored: Sequence[pa.Field], target_fields: Sequence[Field]) -> list[int | None]:
     ids: dict[int, int] = {}
-    for i, f in enumerate(held):
+    for i, f in enumerate(stored):
         number = field_id(f)
         if number is None:
             continue
         if number in ids:
             raise pa.ArrowInvalid(f"it holds two columns with the field id {number}")
         ids[number] = i
-    return [None if f.id is None else ids.get(f.id) for f in wanted]
+    return [None if f.id is None else ids.get(f.id) for f in target_fields]
 
 
 def _repeated(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:

@@ -29,7 +29,7 @@ _MAX_VALUES = 1000
 
 
 class Pruning:
-    """What a filter on one schema can be spared. `columns`: the parts of all partition specs."""
+    """Which files a filter on one schema skips. `columns`: the parts of all partition specs."""
 
     def __init__(self, metadata: Metadata, schema: Schema, columns: tuple[PartitionColumn, ...], node: Node) -> None:
         self._metadata = metadata
@@ -54,26 +54,26 @@ class Pruning:
             places = {f"f{f.field_id}": i for i, f in enumerate(spec.fields) if f.transform.name != "void"}
             found = manifests.filter(mine)
             summaries = _Summaries(found["partitions"], places, self._columns)
-            verdict = may_match(self._node, lambda path, s=summaries: self._known(path, [s.of]), found.height)  # type: ignore[misc]  # the default binds the loop's value
+            verdict = may_match(self._node, lambda path, s=summaries: self._bounds_from(path, [s.of]), found.height)  # type: ignore[misc]  # the default binds the loop's value
             kept = kept.scatter(mine.arg_true(), verdict)
         return kept
 
     def by_partition(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values."""
         values = _Values(entries)
-        return may_match(self._node, lambda path: self._known(path, [values.of]), entries.height)
+        return may_match(self._node, lambda path: self._bounds_from(path, [values.of]), entries.height)
 
     def by_all(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values and its statistics."""
         values, metrics = _Values(entries), Metrics(entries)
 
-        def known(path: Path) -> Bounds | None:
+        def bounds_of(path: Path) -> Bounds | None:
             statistics = self._statistics(path, metrics, entries["records"])
-            return narrowest([b for b in (self._known(path, [values.of]), statistics) if b])
+            return narrowest([b for b in (self._bounds_from(path, [values.of]), statistics) if b])
 
-        return may_match(self._node, known, entries.height)
+        return may_match(self._node, bounds_of, entries.height)
 
-    def _known(self, path: Path, sources: Sequence[Callable[[PartitionColumn], Bounds | None]]) -> Bounds | None:
+    def _bounds_from(self, path: Path, sources: Sequence[Callable[[PartitionColumn], Bounds | None]]) -> Bounds | None:
         if path[0] == _BUCKET:
             return sources[0](self._columns[path[1]])
         field = self._fields.get(path)
@@ -193,9 +193,9 @@ class _Summaries:
         only_null = pl.col("some") & pl.col("bytes").is_null() & ~(pl.col("nan") if floating else pl.lit(False))
         nulls = pl.when(~pl.col("some")).then(0).when(only_null).then(1).otherwise(None).cast(pl.Int64)
         # without a summary at all nothing is known
-        known = pl.when(one["f509"].is_not_null()).then(nulls)
+        bounds_of = pl.when(one["f509"].is_not_null()).then(nulls)
         exact = pl.Series([False] * low.len(), dtype=pl.Boolean)
-        return Bounds(low, high, exact, frame.select(known).to_series(), pl.Series([1] * low.len(), dtype=pl.Int64))
+        return Bounds(low, high, exact, frame.select(bounds_of).to_series(), pl.Series([1] * low.len(), dtype=pl.Int64))
 
 
 def _of_source(column: PartitionColumn, bounds: Bounds, type_: DataType) -> Bounds | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from lakeview.delta.sharing import Format, Metadata, Protocol
 from lakeview.model.errors import SharingError, UnsupportedTableError
 from lakeview.model.printable import printable
+from lakeview.sharing.client.refusals import broken_protocol
 from lakeview.sharing.protocol.messages import (
     READER_VERSION,
     URL_ACCESS,
@@ -62,8 +63,13 @@ class Answer:
     def followed_by(self, page: Answer) -> Answer:
         """This page and the next. SharingError if the next is about something else."""
         if page.head.same_table != self.head.same_table:
-            raise _broken("the pages of one answer are about different versions of the table", "different-pages")
-        return replace(page, head=self.head, files=[*self.files, *page.files], schemas=[*self.schemas, *page.schemas])
+            raise broken_protocol(
+                "the pages of one answer are about different versions of the table", "different-pages"
+            )
+        ends = [end for end in (self.end, page.end) if end is not None]
+        times = [end.min_url_expiration_timestamp for end in ends if end.min_url_expiration_timestamp is not None]
+        end = page.end and msgspec.structs.replace(page.end, min_url_expiration_timestamp=min(times, default=None))
+        return Answer(self.head, [*self.files, *page.files], [*self.schemas, *page.schemas], end)
 
 
 @dataclass(slots=True)
@@ -75,7 +81,7 @@ class _Page:
     end: EndStreamAction | None = None
 
 
-def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = True, must_end: bool = False) -> Answer:
+def read_answer(lines: Iterable[bytes], version: int, *, must_end: bool = False) -> Answer:
     """The lines of one page. `must_end`: the server said that an endStreamAction comes last.
 
     SharingError for lines that break the protocol, a stream that stops before its end, and what the server says went
@@ -84,7 +90,7 @@ def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = T
     read = _Page()
     for number, data in enumerate(lines, 1):
         if read.end is not None:
-            raise _broken(f"line {number} comes after the end of the stream", "bad-line")
+            raise broken_protocol(f"line {number} comes after the end of the stream")
         _take(read, _parse(data, number), number)
     if read.end is not None and read.end.error_message:
         raise SharingError(
@@ -93,21 +99,18 @@ def read_answer(lines: Iterable[bytes], version: int, *, delta_allowed: bool = T
             kind="sharing-broke-off",
         )
     if must_end and read.end is None:
-        raise _broken("the answer stopped before its end", "incomplete-answer")
+        raise broken_protocol("the answer stopped before its end", "incomplete-answer")
     if read.protocol is None or read.metadata is None:
         missing = "protocol" if read.protocol is None else "metaData"
-        raise _broken(f"the answer has no {missing} line", "incomplete-answer")
-    head = _head(read.protocol, read.metadata, version)
-    if head.format is ResponseFormat.DELTA and not delta_allowed:
-        raise _broken("it answered in delta format, which was not asked for", "unasked-format")
-    return Answer(head, read.files, read.schemas, read.end)
+        raise broken_protocol(f"the answer has no {missing} line", "incomplete-answer")
+    return Answer(_head(read.protocol, read.metadata, version), read.files, read.schemas, read.end)
 
 
 def _parse(data: bytes, number: int) -> Line:
     try:
         return parse_line(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _broken(f"line {number} cannot be read: {error}", "bad-line") from error
+        raise broken_protocol(f"line {number} cannot be read: {error}") from error
 
 
 def _take(read: _Page, line: Line, number: int) -> None:
@@ -158,13 +161,13 @@ def require_url_access(modes: Sequence[str] | None, table: str) -> None:
 
 def _check_file(file: FileLine, number: int) -> None:
     if file.delta_single_action is None and (file.url is None or file.size is None):
-        raise _broken(f"line {number} is a file without {'url' if file.url is None else 'size'}", "bad-line")
+        raise broken_protocol(f"line {number} is a file without {'url' if file.url is None else 'size'}")
 
 
 def _head(protocol: ProtocolLine, metadata: MetadataLine, version: int) -> Head:
     delta = protocol.delta_protocol is not None
     if delta != (metadata.delta_metadata is not None):
-        raise _broken("protocol and metaData are in different formats", "bad-line")
+        raise broken_protocol("protocol and metaData are in different formats")
     if protocol.delta_protocol is not None:
         return Head(version, ResponseFormat.DELTA, protocol.delta_protocol, _metadata(metadata))
     return Head(version, ResponseFormat.PARQUET, Protocol(min_writer_version=0), _metadata(metadata))
@@ -182,10 +185,4 @@ def _metadata(line: MetadataLine) -> Metadata:
         line.partition_columns,
         None,
         line.configuration,
-    )
-
-
-def _broken(what: str, kind: str) -> SharingError:
-    return SharingError(
-        f"the server's answer breaks the sharing protocol: {what}", fix="ask whoever runs the server", kind=kind
     )

@@ -8,13 +8,14 @@ from datetime import datetime
 
 from lakeview.delta.sharing import ChangeScan, change_scan, read_head
 from lakeview.model.config import Config
-from lakeview.model.errors import InvalidRequestError, SharingError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.client.answers import Answer
-from lakeview.sharing.client.blocks import Blocks
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.file_lines import SignedUrl, read_file_lines
 from lakeview.sharing.client.profile import TableName
+from lakeview.sharing.client.range_file import Blocks
+from lakeview.sharing.client.refusals import broken_protocol
 from lakeview.sharing.client.signed_files import SignedFiles
 from lakeview.sharing.protocol.messages import ResponseFormat
 
@@ -37,12 +38,21 @@ def check_range(start: int | datetime, end: int | datetime | None, latest: int, 
             raise VersionNotFoundError(
                 f"{address} has no version {given}: it is at {latest}", fix=f"ask for changes within 0 to {latest}"
             )
-    moments_ = isinstance(start, datetime) and isinstance(end, datetime) and start > end
-    numbers = isinstance(start, int) and isinstance(end, int) and start > end
-    if moments_ or numbers:
+    if type(start) is type(end) and start > end:  # type: ignore[operator]  # of one type, which has an order
         raise InvalidRequestError(
             f"changes from {start} to {end} end before they start", fix="give the earlier one first"
         )
+
+
+def range_after(base: int, last: int) -> tuple[int, int]:
+    """The commits after a version up to another. InvalidRequestError unless `base` comes first."""
+    if base >= last:
+        raise InvalidRequestError(
+            f"a shared table is compared forwards only, and version {base} does not come before {last}",
+            fix="give the earlier version as the base",
+            kind="bad-range",
+        )
+    return base + 1, last
 
 
 def shared_changes(
@@ -69,11 +79,7 @@ def shared_changes(
     recorded = sent.format is ResponseFormat.DELTA
     head = read_head(sent.protocol, sent.metadata, address, depth, recorded=recorded)
     if unversioned := next((file.id for _, file in answer.files if file.version is None), None):
-        raise SharingError(
-            f"the server's answer breaks the sharing protocol: the changed file {unversioned} has no version",
-            fix="ask whoever runs the server",
-            kind="bad-line",
-        )
+        raise broken_protocol(f"the changed file {unversioned} has no version")
     found = read_file_lines(answer.files, _until(answer))
     times = {file.version: file.timestamp for _, file in answer.files if file.version is not None}
     scan = change_scan(head, answer.schemas, found.actions, times, depth)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from lakeview.model.errors import InvalidRequestError
 
@@ -48,56 +48,32 @@ class Secret:
         )
 
 
-class Credentials(Protocol):
-    """How requests say who asks."""
+class Credentials:
+    """How requests say who asks: by an Authorization header that stays the same. `secrets`: what of it is never
+    shown."""
 
-    @property
-    def secrets(self) -> tuple[Secret, ...]:
-        """What must never be shown."""
+    def __init__(self, header: Secret, *secrets: Secret) -> None:
+        self._header = header
+        self.secrets: tuple[Secret, ...] = secrets
 
-    def header(self, now: datetime) -> str:
+    def header(self, now: datetime) -> str:  # noqa: ARG002 (it does not change)
         """The Authorization header's value at an aware moment; may ask a token endpoint. SharingError if it refuses."""
+        return self._header.reveal()
 
     def renew(self) -> bool:
-        """Forget what can be had anew, after a 401; False if there is nothing to renew."""
+        """Drop a token that can be requested again, after a 401; False if there is none."""
+        return False
 
 
-@dataclass(frozen=True, slots=True)
-class BearerToken:
+def bearer_token(token: Secret) -> Credentials:
     """A token that was handed out once."""
-
-    token: Secret
-
-    @property
-    def secrets(self) -> tuple[Secret, ...]:
-        return (self.token,)
-
-    def header(self, now: datetime) -> str:  # noqa: ARG002 (a token of this kind does not change)
-        return f"Bearer {self.token.reveal()}"
-
-    def renew(self) -> bool:
-        return False
+    return Credentials(Secret(f"Bearer {token.reveal()}"), token)
 
 
-@dataclass(frozen=True, slots=True)
-class BasicLogin:
+def basic_login(username: str, password: Secret) -> Credentials:
     """A name and a password."""
-
-    username: str
-    password: Secret
-
-    @property
-    def secrets(self) -> tuple[Secret, ...]:
-        return (self.password, Secret(self._encoded()))
-
-    def _encoded(self) -> str:
-        return base64.b64encode(f"{self.username}:{self.password.reveal()}".encode()).decode()
-
-    def header(self, now: datetime) -> str:  # noqa: ARG002 (a login does not change)
-        return f"Basic {self._encoded()}"
-
-    def renew(self) -> bool:
-        return False
+    encoded = base64.b64encode(f"{username}:{password.reveal()}".encode()).decode()
+    return Credentials(Secret(f"Basic {encoded}"), Secret(encoded), password)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +84,8 @@ class Token:
     seconds: float
 
 
-class ClientCredentials:
-    """OAuth client credentials: a token is asked for, kept until shortly before it ends, and asked for again.
+class ClientCredentials(Credentials):
+    """OAuth client credentials: a token is requested, cached until shortly before it ends, and requested again.
 
     `ask` goes to the token endpoint (`lakeview.sharing.client.http`); it is called from one thread at a time.
     """
@@ -117,6 +93,7 @@ class ClientCredentials:
     def __init__(self, client_id: str, client_secret: Secret, ask: Callable[[ClientCredentials], Token]) -> None:
         self.client_id = client_id
         self.client_secret = client_secret
+        self.secrets = (client_secret,)
         self._ask = ask
         self._lock = threading.Lock()
         self._token: Token | None = None
@@ -125,17 +102,13 @@ class ClientCredentials:
     def __repr__(self) -> str:
         return f"ClientCredentials({self.client_id!r})"
 
-    @property
-    def secrets(self) -> tuple[Secret, ...]:
-        token = self._token
-        return (self.client_secret,) if token is None else (self.client_secret, token.text)
-
     def header(self, now: datetime) -> str:
         with self._lock:
             if self._token is None or (self._until is not None and now >= self._until):
                 self._token = self._ask(self)
-                held = timedelta(seconds=self._token.seconds)
-                self._until = now + max(held - _EARLY, held / 2)
+                self.secrets = (self.client_secret, self._token.text)
+                life = timedelta(seconds=self._token.seconds)
+                self._until = now + max(life - _EARLY, life / 2)
             return f"Bearer {self._token.text.reveal()}"
 
     def renew(self) -> bool:

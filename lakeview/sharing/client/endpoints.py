@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -16,17 +15,17 @@ from lakeview.delta.sharing import CLIENT_FEATURES
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import LakeviewError, SharingError
 from lakeview.sharing.client.answers import Answer, read_answer, require_url_access
-from lakeview.sharing.client.credentials import BasicLogin, BearerToken, ClientCredentials, Credentials
-from lakeview.sharing.client.http import Http, check_endpoint
+from lakeview.sharing.client.http import Http
 from lakeview.sharing.client.limits import Limits
-from lakeview.sharing.client.profile import BASIC, OAUTH, Profile, TableName
+from lakeview.sharing.client.login import log_in
+from lakeview.sharing.client.profile import Profile, TableName
 from lakeview.sharing.client.refusals import RetryLaterError, failure
-from lakeview.sharing.client.token_endpoint import request_token
 from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     JSON,
     VERSION_HEADER,
+    Page,
     QueryRequest,
     ResponseFormat,
     SchemaPage,
@@ -41,7 +40,8 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
-P = TypeVar("P", SharePage, SchemaPage, TablePage)
+
+Parameters = Mapping[str, str | int | None]
 
 SHARES = pl.Schema({"share": pl.String(), "id": pl.String()})
 SCHEMAS = pl.Schema({"share": pl.String(), "schema": pl.String()})
@@ -60,7 +60,7 @@ CAPABILITIES = Capabilities(
     frozenset(name.lower() for name in CLIENT_FEATURES),
     end_stream=True,
 )
-"""What is asked for: both formats, and the reader features that concern files (a share has no checkpoints)."""
+"""What is parameters for: both formats, and the reader features that concern files (a share has no checkpoints)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class _Call:
     method: str
     path: str
     what: str
-    parameters: Mapping[str, str | int | None] | None = None
+    parameters: Parameters | None = None
     json: bytes | None = None
     capabilities: bool = False
 
@@ -87,10 +87,7 @@ class SharingClient:
         self.profile = profile
         self.http = Http(limits or Limits())
         self.clock = clock
-        check_endpoint(self.http, profile.endpoint)
-        if profile.kind == OAUTH:
-            check_endpoint(self.http, profile.token_endpoint)
-        self._credentials = self._login()
+        self._credentials = log_in(profile, self.http, clock)
         self.ends_streams = False
         """Whether an answer of this server has said that an endStreamAction would come."""
 
@@ -101,21 +98,20 @@ class SharingClient:
 
     def shares(self) -> pl.DataFrame:
         """SHARES."""
-        rows = self._list_pages(SharePage, ("shares",), "the shares", lambda p: [(s.name, s.id) for s in p.items or ()])
+        rows = [(share.name, share.id) for share in self._items(SharePage, ("shares",), "the shares")]
         return pl.DataFrame(rows, schema=SHARES, orient="row")
 
     def schemas(self, share: str) -> pl.DataFrame:
         """SCHEMAS of a share."""
-        path, what = ("shares", share, "schemas"), f"share {share}"
-        rows = self._list_pages(SchemaPage, path, what, lambda p: [(s.share, s.name) for s in p.items or ()])
-        return pl.DataFrame(rows, schema=SCHEMAS, orient="row")
+        items = self._items(SchemaPage, ("shares", share, "schemas"), f"share {share}")
+        return pl.DataFrame([(schema.share, schema.name) for schema in items], schema=SCHEMAS, orient="row")
 
     def tables(self, share: str, schema: str) -> pl.DataFrame:
         """TABLES of a schema."""
         return self._tables(("shares", share, "schemas", schema, "tables"), f"schema {share}.{schema}")
 
     def all_tables(self, share: str) -> pl.DataFrame:
-        """TABLES of a share; asked schema by schema where the server knows no other way."""
+        """TABLES of a share; parameters schema by schema where the server knows no other way."""
         try:
             return self._tables(("shares", share, "all-tables"), f"share {share}")
         except LakeviewError as error:
@@ -128,14 +124,15 @@ class SharingClient:
 
     def version(self, table: TableName, since: datetime | None = None) -> int:
         """The table's latest version; with `since` (an aware moment) the first one from then on."""
-        asked = {"startingTimestamp": None if since is None else moment_text(since)}
-        plain = table_path(table.share, table.schema, table.name)
+        parameters = {"startingTimestamp": None if since is None else moment_text(since)}
+        path = table_path(*table)
         try:
-            return self._version(_Call("GET", f"{plain}/version", f"table {table}", asked))
+            return self._send(_Call("GET", f"{path}/version", f"table {table}", parameters), _version_of)
         except LakeviewError as error:
             if error.kind not in ("not-shared", "method-not-allowed"):
                 raise
-        return self._version(_Call("HEAD", plain, f"table {table}", asked))  # the only way of the first servers
+        # the only way of the first servers
+        return self._send(_Call("HEAD", path, f"table {table}", parameters), _version_of)
 
     def require_url_access(self, table: TableName) -> None:
         """UnsupportedTableError if the list of the table's schema names access modes for it without url."""
@@ -145,65 +142,60 @@ class SharingClient:
 
     def metadata(self, table: TableName, *, version: int | None = None, at: datetime | None = None) -> Answer:
         """The head of a table, at a version or a moment where its history is shared."""
-        asked = {"version": version, "timestamp": None if at is None else moment_text(at)}
-        return self._lines(_Call("GET", _path(table, "metadata"), f"table {table}", asked, capabilities=True))
+        parameters = {"version": version, "timestamp": None if at is None else moment_text(at)}
+        return self._lines("GET", table_path(*table, "metadata"), f"table {table}", parameters)
 
     def query(self, table: TableName, request: QueryRequest) -> Answer:
         """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
 
         def page(token: str | None) -> Answer:
             body = msgspec.json.encode(request if token is None else msgspec.structs.replace(request, page_token=token))
-            return self._lines(_Call("POST", _path(table, "query"), f"table {table}", json=body, capabilities=True))
+            return self._lines("POST", table_path(*table, "query"), f"table {table}", json=body)
 
         return _all_pages(page, self.http.limits.pages)
 
     def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
         """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
-        asked: dict[str, str | int | None] = {"includeHistoricalMetadata": "true"}
+        parameters: dict[str, str | int | None] = {"includeHistoricalMetadata": "true"}
         for side, given in (("starting", start), ("ending", end)):
             if isinstance(given, datetime):
-                asked[f"{side}Timestamp"] = moment_text(given)
+                parameters[f"{side}Timestamp"] = moment_text(given)
             elif given is not None:
-                asked[f"{side}Version"] = given
+                parameters[f"{side}Version"] = given
 
         def page(token: str | None) -> Answer:
-            parameters = {**asked, "pageToken": token}
-            return self._lines(
-                _Call("GET", _path(table, "changes"), f"changes of table {table}", parameters, capabilities=True)
-            )
+            sent = {**parameters, "pageToken": token}
+            return self._lines("GET", table_path(*table, "changes"), f"changes of table {table}", sent)
 
         return _all_pages(page, self.http.limits.pages)
 
     # -- inside
 
     def _tables(self, path: tuple[str, ...], what: str) -> pl.DataFrame:
-        def rows(page: TablePage) -> list[tuple[Any, ...]]:
-            return [
-                (
-                    t.share, t.schema, t.name, t.id, t.share_id,
-                    f"{self.profile.address}#{t.share}.{t.schema}.{t.name}", t.access_modes,
-                )
-                for t in page.items or ()
-            ]  # fmt: skip
+        rows = [
+            (
+                t.share, t.schema, t.name, t.id, t.share_id,
+                f"{self.profile.address}#{t.share}.{t.schema}.{t.name}", t.access_modes,
+            )
+            for t in self._items(TablePage, path, what)
+        ]  # fmt: skip
+        return pl.DataFrame(rows, schema=TABLES, orient="row")
 
-        return pl.DataFrame(self._list_pages(TablePage, path, what, rows), schema=TABLES, orient="row")
-
-    def _list_pages(
-        self, kind: type[P], path: tuple[str, ...], what: str, rows: Callable[[P], list[tuple[Any, ...]]]
-    ) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
-        seen: set[str] = set()
+    def _items(self, kind: type[Page[T]], path: tuple[str, ...], what: str) -> list[T]:
+        """The items of a list, all pages of it."""
+        items: list[T] = []
+        tokens: set[str] = set()
         token: str | None = None
         while True:
             call = _Call("GET", path_of(path), what, {"pageToken": token})
             page = self._send(call, lambda response: self._body(response, kind))
-            found += rows(page)
+            items += page.items or ()
             token = page.next_page_token
             if not token:  # "may be an empty string or missing when there are no additional results"
-                return found
-            _check_token(token, seen, self.http.limits.pages)
+                return items
+            _check_token(token, tokens, self.http.limits.pages)
 
-    def _body(self, response: httpx.Response, kind: type[P]) -> P:
+    def _body(self, response: httpx.Response, kind: type[Page[T]]) -> Page[T]:
         try:
             return msgspec.json.decode(self.http.body(response, self.http.limits.body), type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -211,16 +203,15 @@ class SharingClient:
                 f"the server's list cannot be read: {error}", fix="check the endpoint in the profile", kind="bad-body"
             ) from error
 
-    def _version(self, call: _Call) -> int:
-        return self._send(call, _version_of)
-
-    def _lines(self, call: _Call) -> Answer:
+    def _lines(
+        self, method: str, path: str, what: str, parameters: Parameters | None = None, json: bytes | None = None
+    ) -> Answer:
         def read(response: httpx.Response) -> Answer:
-            said = parse_capabilities(response.headers.get(CAPABILITIES_HEADER))
-            self.ends_streams = self.ends_streams or said.end_stream is True
-            return read_answer(self.http.lines(response), _version_of(response), must_end=said.end_stream is True)
+            must_end = parse_capabilities(response.headers.get(CAPABILITIES_HEADER)).end_stream is True
+            self.ends_streams = self.ends_streams or must_end
+            return read_answer(self.http.lines(response), _version_of(response), must_end=must_end)
 
-        return self._send(call, read)
+        return self._send(_Call(method, path, what, parameters, json, capabilities=True), read)
 
     def _send(self, call: _Call, read: Callable[[httpx.Response], T]) -> T:
         """What an answer says; tried again as long as that may help, and once with new credentials after a 401."""
@@ -228,7 +219,9 @@ class SharingClient:
         url = f"{self.profile.endpoint}/{call.path}" + (f"?{urlencode(query)}" if query else "")
 
         def attempt() -> T:
-            headers = {"Authorization": self._authorization(), "Accept-Encoding": "gzip"}
+            now = self.clock()
+            self.profile.check(now)
+            headers = {"Authorization": self._credentials.header(now), "Accept-Encoding": "gzip"}
             if call.capabilities:
                 headers[CAPABILITIES_HEADER] = CAPABILITIES.header
             if call.json is not None:
@@ -252,32 +245,10 @@ class SharingClient:
     def _failed(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
         if response.status_code == 405:
             return SharingError(f"the server knows no {call.method} of {call.what}", kind="method-not-allowed")
-        return failure(response, self._hidden(body), call.what)
-
-    def _hidden(self, body: bytes) -> bytes:
         text = body.decode(errors="replace")
         for secret in self._credentials.secrets:
             text = secret.hidden_in(text)
-        return text.encode()
-
-    def _authorization(self) -> str:
-        now = self.clock()
-        self.profile.check(now)
-        return self._credentials.header(now)
-
-    def _login(self) -> Credentials:
-        profile = self.profile
-        if profile.kind == BASIC:
-            return BasicLogin(profile.user, profile.secret)
-        if profile.kind == OAUTH:
-            return ClientCredentials(
-                profile.user, profile.secret, partial(request_token, self.http, profile, self.clock)
-            )
-        return BearerToken(profile.secret)
-
-
-def _path(table: TableName, tail: str) -> str:
-    return table_path(table.share, table.schema, table.name, tail)
+        return failure(response, text.encode(), call.what)
 
 
 def _version_of(response: httpx.Response) -> int:
@@ -293,23 +264,18 @@ def _version_of(response: httpx.Response) -> int:
 
 def _all_pages(page: Callable[[str | None], Answer], most: int) -> Answer:
     answer = page(None)
-    seen: set[str] = set()
+    tokens: set[str] = set()
     while answer.end is not None and answer.end.next_page_token:
-        _check_token(answer.end.next_page_token, seen, most)
-        found = page(answer.end.next_page_token)
-        known = [t for t in (answer.end.min_url_expiration_timestamp,) if t is not None]
-        answer = answer.followed_by(found)
-        if known and answer.end is not None:
-            earliest = min([*known, *(t for t in (answer.end.min_url_expiration_timestamp,) if t is not None)])
-            answer = replace(answer, end=msgspec.structs.replace(answer.end, min_url_expiration_timestamp=earliest))
+        _check_token(answer.end.next_page_token, tokens, most)
+        answer = answer.followed_by(page(answer.end.next_page_token))
     return answer
 
 
-def _check_token(token: str, seen: set[str], most: int) -> None:
-    if token in seen or len(seen) >= most:
+def _check_token(token: str, earlier_tokens: set[str], most: int) -> None:
+    if token in earlier_tokens or len(earlier_tokens) >= most:
         raise SharingError(
             "the server gave the token of a page that was read already: its list has no end",
             fix="ask whoever runs the server",
             kind="endless-pages",
         )
-    seen.add(token)
+    earlier_tokens.add(token)

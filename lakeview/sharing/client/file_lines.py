@@ -24,8 +24,8 @@ from lakeview.delta.sharing import (
     encode_path,
     listing,
 )
-from lakeview.model.errors import SharingError
 from lakeview.sharing.client.answers import Kind
+from lakeview.sharing.client.refusals import broken_protocol
 from lakeview.sharing.protocol.messages import FileLine
 
 VECTORS = "/deletion-vectors/"
@@ -79,7 +79,7 @@ def _action(kind: Kind, file: FileLine, urls: dict[str, SignedUrl], until: int |
         return _from_parquet(kind, file, path)
     found = single.add or single.remove or single.cdc
     if found is None:
-        raise _broken(f"file {file.id} has an action of no known kind")
+        raise broken_protocol(f"file {file.id} has an action of no known kind")
     urls[file.id] = SignedUrl(found.path, found.size, expires)
     if isinstance(found, AddCDCFile):
         return _cdc_action(replace(found, path=path))
@@ -114,10 +114,4 @@ def _vector_by_id(
             path = VECTORS + quote(file.deletion_vector_file_id or file.id, safe="")
             urls[decode_path(path)] = SignedUrl(vector.path_or_inline_dv, None, expires)
             return replace(vector, path_or_inline_dv=path)
-    raise _broken(f"the deletion vector of file {file.id} has no URL")
-
-
-def _broken(what: str) -> SharingError:
-    return SharingError(
-        f"the server's answer breaks the sharing protocol: {what}", fix="ask whoever runs the server", kind="bad-line"
-    )
+    raise broken_protocol(f"the deletion vector of file {file.id} has no URL")

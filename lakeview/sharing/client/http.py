@@ -10,10 +10,10 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from lakeview.model.config import VERSION
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, SharingError, StoreUnavailableError
+from lakeview.model.errors import AccessDeniedError, SharingError, StoreUnavailableError
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.refusals import RetryLaterError, without_control
 from lakeview.storage import back_off
@@ -52,11 +52,8 @@ class Http:
 
         `handed_out`: a server gave it, so that private address ranges may be refused. No secret of it is quoted.
         """
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host, port, parts = None, None, urlsplit("")
+        parts = _split(url)
+        host = parts.hostname
         if parts.scheme.lower() not in ("http", "https") or not host:
             raise SharingError(
                 f"{what} is no http or https URL",
@@ -72,11 +69,11 @@ class Http:
                 kind="plain-http",
             )
         if handed_out and not self.limits.private:
-            _refuse_private(host, port, what)
+            _refuse_private(host, parts.port, what)
 
     def with_retries(self, call: Callable[[], T], url: str) -> T:
         """What a call gives, tried again with growing pauses while it raises RetryLaterError and patience lasts."""
-        remote = not is_loopback(_host(url))
+        remote = not is_loopback(_split(url).hostname or "")
         end = time.monotonic() + self.limits.patience
         for attempt in range(self.limits.attempts):
             try:
@@ -93,7 +90,7 @@ class Http:
         self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
     ) -> Iterator[httpx.Response]:
         """An answer whose body is still to be read. RetryLaterError where the connection fails, also while reading."""
-        host = _host(url) or "the server"
+        host = _split(url).hostname or "the server"
         try:
             with self._client.stream(method, url, headers=dict(headers), content=content) as response:
                 if not self.limits.private:  # a name may lead elsewhere than when it was looked up
@@ -202,12 +199,18 @@ def _bad_encoding(how: str) -> SharingError:
 
 def redacted_url(url: str) -> str:
     """A URL without what signs it, or names and passwords in it."""
+    parts = _split(url)
+    return f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else "a URL without a host"
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of a URL, all empty for one that cannot be read."""
     try:
         parts = urlsplit(url)
-        host = parts.hostname or ""
+        parts.port  # noqa: B018 (raises for one that is no number)
     except ValueError:
-        return "a URL that cannot be read"
-    return f"{parts.scheme}://{host}{parts.path}" if host else "a URL without a host"
+        return SplitResult("", "", "", "", "")
+    return parts
 
 
 def redirect_target(url: str, location: str) -> str:
@@ -218,14 +221,6 @@ def redirect_target(url: str, location: str) -> str:
         raise SharingError(
             f"{redacted_url(url)} moved to what is no URL", fix="ask whoever shares the data", kind="bad-url"
         ) from error
-
-
-def _host(url: str) -> str:
-    """The host of a URL, empty for one that cannot be read."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def is_loopback(host: str) -> bool:
@@ -268,13 +263,3 @@ def _private(host: str, what: str) -> AccessDeniedError:
 
 def _reason(error: Exception) -> str:
     return without_control(str(error)) or type(error).__name__
-
-
-def check_endpoint(http: Http, url: str) -> None:
-    """InvalidRequestError if credentials must not be sent to a URL of a profile, AccessDeniedError if it leads into a
-    private network where that is not allowed."""
-    try:
-        # who brings a profile chooses its endpoint: it is no more trusted than the URLs that come from there
-        http.check_url(url, "the endpoint of the profile", handed_out=True)
-    except SharingError as error:
-        raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error

@@ -17,10 +17,10 @@ from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, RowPositions
-from lakeview.sharing.client.blocks import block_cache
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http
 from lakeview.sharing.client.limits import Limits
+from lakeview.sharing.client.range_file import block_cache
 from lakeview.sharing.client.signed_files import SignedFiles
 from lakeview.storage import Storage
 

@@ -8,7 +8,7 @@ import re
 import stat
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,8 +31,7 @@ _SOON = timedelta(days=7)
 _ADDRESS = re.compile(r"(?P<profile>.+)#(?P<share>[^./#]+)\.(?P<schema>[^./#]+)\.(?P<table>[^./#]+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class TableName:
+class TableName(NamedTuple):
     """A table of a share. The three names are compared without regard to case by servers."""
 
     share: str

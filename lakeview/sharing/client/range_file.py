@@ -1,9 +1,20 @@
-"""A file that is read by ranges, with read-ahead."""
+"""Files that are read by ranges: with read-ahead, in blocks that are cached by file id."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable
+
+from lakeview.storage.byte_cache import ByteBoundedCache
+
+BLOCK = 1 << 20
+"""Bytes of a block; the last one of a file is shorter."""
+
+_MAX_BYTES = 256 << 20
+
+Blocks = ByteBoundedCache[tuple[str, int], bytes]
+"""Blocks by file id and number. The id stays the same when the URL does not: "A client may cache the file content and
+use this id as a key"."""
 
 _MAX_AHEAD = 8
 """Blocks read ahead of one that is read in order."""
@@ -43,3 +54,8 @@ class RangeFile(io.RawIOBase):
         self._at += len(data)
         self._next = self._at
         return len(data)
+
+
+def block_cache() -> Blocks:
+    """An empty cache of blocks."""
+    return Blocks(_MAX_BYTES, len)

@@ -29,6 +29,13 @@ class RetryLaterError(Exception):
         self.wait = wait
 
 
+def broken_protocol(what: str, kind: str = "bad-line") -> SharingError:
+    """An answer that breaks the sharing protocol."""
+    return SharingError(
+        f"the server's answer breaks the sharing protocol: {what}", fix="ask whoever runs the server", kind=kind
+    )
+
+
 def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
     """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, else an error that says what to do.
 
@@ -107,5 +114,5 @@ def _message(body: bytes) -> str:
 
 
 def without_control(text: str) -> str:
-    """A text of somebody else's on one line, without what would steer a terminal."""
+    """A foreign text on one line, without what would steer a terminal."""
     return _CONTROL.sub(" ", text)

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
@@ -20,10 +20,9 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.model.snapshot import milliseconds
-from lakeview.sharing.client.blocks import BLOCK, Blocks
 from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, redacted_url, redirect_target
-from lakeview.sharing.client.range_file import RangeFile
+from lakeview.sharing.client.range_file import BLOCK, Blocks, RangeFile
 from lakeview.sharing.client.refusals import RetryLaterError, failure
 from lakeview.storage.interface import LISTING, Storage
 
@@ -80,7 +79,7 @@ class SignedFiles(Storage):
         with self._url_lock:
             first = next(iter(self._urls), None)
         if first is not None:
-            self._good(first)
+            self._fresh_url(first)
         with self._url_lock:
             return dict(self._urls)
 
@@ -88,10 +87,10 @@ class SignedFiles(Storage):
 
     def open(self, path: str) -> IO[bytes]:
         self.count("open")
-        known = self._url_of(path)
-        if known.size is None:
+        location = self._url_of(path)
+        if location.size is None:
             raise UnsupportedTableError(f"the size of {path} is not known", fix="read the table whole", place=path)
-        return io.BufferedReader(RangeFile(partial(self.part, path), known.size), 64 << 10)
+        return io.BufferedReader(RangeFile(partial(self.part, path), location.size), 64 << 10)
 
     def read(self, path: str) -> bytes:
         with self.open(path) as file:
@@ -99,9 +98,9 @@ class SignedFiles(Storage):
 
     def read_range(self, path: str, start: int, length: int) -> bytes:
         """As any store. Of a file whose size is not known only these bytes are asked for, and none are kept."""
-        known = self._url_of(path)
-        if known.size is not None:
-            return self.part(path, start, min(length, max(known.size - start, 0)))
+        location = self._url_of(path)
+        if location.size is not None:
+            return self.part(path, start, min(length, max(location.size - start, 0)))
         return self._fetch(path, start, length) if length else b""
 
     def exists(self, path: str) -> bool:
@@ -113,45 +112,37 @@ class SignedFiles(Storage):
             return b""
         size = self._url_of(path).size or 0
         first, last = start // BLOCK, (start + length - 1) // BLOCK
-        found: dict[int, bytes] = {}
-        missing: list[int] = []
-        for number in range(first, last + 1):
-            data = self._blocks.get((path, number))
-            if data is None:
-                missing.append(number)
-            else:
-                found[number] = data
-        if missing:
-            begin, end = missing[0], missing[-1]
-            end = min(end + ahead, (size - 1) // BLOCK)
+        blocks = {number: self._blocks.get((path, number)) for number in range(first, last + 1)}
+        if missing := [number for number, block in blocks.items() if block is None]:
+            begin, end = missing[0], min(missing[-1] + ahead, (size - 1) // BLOCK)
             data = self._fetch(path, begin * BLOCK, min((end + 1) * BLOCK, size) - begin * BLOCK)
             for number in range(begin, end + 1):
                 block = data[(number - begin) * BLOCK : (number - begin + 1) * BLOCK]
                 self._blocks.put((path, number), block)
-                found[number] = block
-        whole = b"".join(found[number] for number in range(first, last + 1))
+                blocks[number] = block
+        whole = b"".join(blocks[number] or b"" for number in range(first, last + 1))
         return whole[start - first * BLOCK : start - first * BLOCK + length]
 
     def _url_of(self, path: str) -> SignedUrl:
         with self._url_lock:
-            known = self._urls.get(path)
-        if known is None:
+            location = self._urls.get(path)
+        if location is None:
             raise FileNotFoundError(path)
-        return known
+        return location
 
-    def _good(self, path: str) -> SignedUrl:
+    def _fresh_url(self, path: str) -> SignedUrl:
         """The URL of a file, asked for again if it is about to expire."""
-        known = self._url_of(path)
-        if known.expires is not None and self._left(known) < self._near:
-            self._renew(known, path)
-            known = self._url_of(path)
+        location = self._url_of(path)
+        if location.expires is not None and self._remaining(location) < self._near:
+            self._renew(location, path)
+            location = self._url_of(path)
             # a server whose URLs hold for seconds is not asked before every read
-            self._near = min(_NEAR, max(0, self._left(known) // 4))
-        return known
+            self._near = min(_NEAR, max(0, self._remaining(location) // 4))
+        return location
 
-    def _left(self, known: SignedUrl) -> int:
+    def _remaining(self, location: SignedUrl) -> int:
         """Milliseconds that a URL still holds."""
-        return (known.expires or 0) - milliseconds(self._clock())
+        return (location.expires or 0) - milliseconds(self._clock())
 
     def _renew(self, old: SignedUrl, path: str) -> None:
         """New URLs for all files, unless another thread has just fetched them."""
@@ -163,37 +154,35 @@ class SignedFiles(Storage):
     def _fetch(self, path: str, start: int, length: int) -> bytes:
         """A range of a file. FileNotFoundError if it is gone, SharingError if the store answers otherwise."""
         self.count("read")
-        known = self._good(path)
+        location = self._fresh_url(path)
         try:
-            return self._fetch_with_retry(known, path, start, length)
+            return self._http.with_retries(lambda: self._follow(location, path, start, length), location.url)
         except _ExpiredError:
-            self._renew(known, path)
+            self._renew(location, path)
+        newer = self._url_of(path)
         try:
-            return self._fetch_with_retry(self._url_of(path), path, start, length)
+            return self._http.with_retries(lambda: self._follow(newer, path, start, length), newer.url)
         except _ExpiredError as error:
             raise error.error from None
 
-    def _fetch_with_retry(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
-        return self._http.with_retries(lambda: self._followed(known, path, start, length), known.url)
-
-    def _followed(self, known: SignedUrl, path: str, start: int, length: int) -> bytes:
-        url = known.url
+    def _follow(self, location: SignedUrl, path: str, start: int, length: int) -> bytes:
+        url = location.url
         for _ in range(_HOPS):
             self._http.check_url(url, f"the URL of file {path}", handed_out=True)
             headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
             with self._http.stream("GET", url, headers=headers) as response:
                 if response.status_code not in _MOVED or "location" not in response.headers:
-                    return self._read_body(response, known, path, start, length)
+                    return self._read_body(response, location, path, start, length)
                 url = redirect_target(url, response.headers["location"])
         raise SharingError(f"file {path} is moved about without end", fix="ask whoever shares the data", place=path)
 
-    def _read_body(self, response: httpx.Response, known: SignedUrl, path: str, start: int, length: int) -> bytes:
+    def _read_body(self, response: httpx.Response, location: SignedUrl, path: str, start: int, length: int) -> bytes:
         match response.status_code:
             case 206:
                 data = self._http.body(response, length)
-                _check_range(response.headers.get("Content-Range", ""), known, path, start)
+                _check_range(response.headers.get("Content-Range", ""), location, path, start)
             case 200:
-                if (known.size or 0) > _WHOLE:
+                if (location.size or 0) > _WHOLE:
                     raise SharingError(
                         f"the store of file {path} sends no parts of files, and this one is large",
                         fix="ask whoever shares the data for a store that answers range requests",
@@ -210,9 +199,9 @@ class SignedFiles(Storage):
                 data = b""
             case _:
                 raise self._refusal(response, path)
-        if known.size is not None and len(data) != length:
+        if location.size is not None and len(data) != length:
             raise CorruptTableError(
-                f"file {path} holds {known.size:,} bytes by the server's list, and its store sent fewer",
+                f"file {path} holds {location.size:,} bytes by the server's list, and its store sent fewer",
                 fix="ask whoever shares the data",
                 place=path,
                 kind="corrupt-data-file",
@@ -246,17 +235,13 @@ class SignedFiles(Storage):
         """No, as `walk`."""
         return False
 
-    def put_if_absent(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
-        self._unwritten(path)
-
     def put(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
-        self._unwritten(path)
+        raise UnsupportedTableError("a shared table is read, not written", fix="write it where it lies", place=path)
+
+    put_if_absent = put
 
     def delete(self, path: str) -> None:
-        self._unwritten(path)
-
-    def _unwritten(self, path: str) -> NoReturn:
-        raise UnsupportedTableError("a shared table is read, not written", fix="write it where it lies", place=path)
+        self.put(path, b"")
 
 
 class _ExpiredError(Exception):
@@ -267,13 +252,14 @@ class _ExpiredError(Exception):
         self.error = error
 
 
-def _check_range(header: str, known: SignedUrl, path: str, start: int) -> None:
+def _check_range(header: str, location: SignedUrl, path: str, start: int) -> None:
     found = _TOTAL.match(header)
     if found is None:  # a proxy may leave the total out: then the length is checked alone
         return
-    if int(found["first"]) != start or (known.size is not None and int(found["total"]) != known.size):
+    if int(found["first"]) != start or (location.size is not None and int(found["total"]) != location.size):
         raise CorruptTableError(
-            f"file {path} holds {int(found['total']):,} bytes in its store, {known.size or 0:,} by the server's list",
+            f"file {path} holds {int(found['total']):,} bytes in its store, "
+            f"{location.size or 0:,} by the server's list",
             fix="ask whoever shares the data",
             place=path,
             kind="corrupt-data-file",

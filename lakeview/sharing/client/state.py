@@ -11,18 +11,20 @@ from datetime import datetime
 import polars as pl
 from msgspec.structs import replace
 
-from lakeview.delta.sharing import ListedFiles, read_head
+from lakeview.delta.sharing import ListedFiles, check_type_changes, read_head
 from lakeview.model.config import Config
-from lakeview.model.errors import NotATableError, SharingError, VersionNotFoundError
+from lakeview.model.errors import NotATableError, SharingError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.snapshot import TableMetadata
+from lakeview.predicates import predicate
 from lakeview.predicates.expressions import parse
+from lakeview.predicates.hints import json_hint, sql_hints
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.answers import Answer, Head
-from lakeview.sharing.client.blocks import Blocks
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.file_lines import FileListing, SignedUrl, read_file_lines
 from lakeview.sharing.client.profile import TableName
+from lakeview.sharing.client.range_file import Blocks
 from lakeview.sharing.client.signed_files import SignedFiles
-from lakeview.sharing.protocol.hints import json_hint, sql_hints
 from lakeview.sharing.protocol.messages import QueryRequest, ResponseFormat
 
 _MOVED_ON = "version-moved-on"
@@ -54,7 +56,42 @@ class SharedState:
         self.listed = ListedFiles(self._head, self._listing)
         self.files = SignedFiles(address, config, client.http, client.clock, blocks, {}, self._urls_again)
 
+    def describe(self) -> TableMetadata:
+        """The identity and definition of the table. When the version was committed is not shared: null."""
+        metadata = self.head.metadata
+        return TableMetadata(
+            address=self._address,
+            format="sharing",
+            version=self.version,
+            timestamp=None,
+            schema=self.schema,
+            partition_columns=tuple(metadata.partition_columns or ()),
+            properties=metadata.properties,
+            protocol=self.listed.table_protocol,
+            id=metadata.id,
+            name=metadata.name or self._table.name,
+            description=metadata.description,
+            created=None,
+            data_format=metadata.format.provider,
+        )
+
     # -- scans
+
+    def filter(self, where: str | pl.Expr) -> pl.Expr:
+        """A filter over the columns of this version. InvalidRequestError if it names another."""
+        return predicate(where, self.schema)
+
+    def require_rows(self) -> None:
+        """UnsupportedTableError for data files, or a change of a type, that this reader does not read."""
+        provider = self.head.metadata.format.provider
+        if provider.lower() != "parquet":
+            raise UnsupportedTableError(
+                f"{self._address} keeps its rows in {provider} files, which this reader does not read",
+                fix="read the rows with the engine that wrote them",
+                place="metaData.format.provider",
+                kind="unsupported-data-format",
+            )
+        check_type_changes(self.schema)
 
     def tasks(self, where: pl.Expr | None) -> Sequence[FileTask]:
         """The files a filter needs. Before all files are known, only those are asked for that the server keeps.

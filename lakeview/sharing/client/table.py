@@ -10,30 +10,29 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from lakeview.delta.sharing import check_type_changes
+from lakeview.delta.sharing import live_lifetimes
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.frames import ACTIONS, COMMITS, LIFETIMES, SCHEMAS
+from lakeview.model.frames import ACTIONS, COMMITS, SCHEMAS
 from lakeview.model.physical import PhysicalFile
-from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
+from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table import OneLine, RangeRead, check_point
-from lakeview.predicates import predicate
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.sharing.client.answers import Head
-from lakeview.sharing.client.blocks import block_cache
-from lakeview.sharing.client.changes import check_range, shared_changes
-from lakeview.sharing.client.earliest_version import SharedPast
+from lakeview.sharing.client.changes import check_range, range_after, shared_changes
+from lakeview.sharing.client.earliest_version import history_findings, shared_versions
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.portable_tasks import portable_task, reach
 from lakeview.sharing.client.profile import Profile, TableName, parse_address, read_profile
+from lakeview.sharing.client.range_file import block_cache
 from lakeview.sharing.client.state import SharedState, head_of
 
-_KEPT_STATES = 4
+_MAX_STATES = 4
 
 
 def open_shared(
@@ -56,16 +55,15 @@ def open_shared(
             fix="write it as profile.share#share.schema.table",
             kind="bad-address",
         )
-    config = config or settings()
     profile = read_profile(parts[0], config=config, **dict(storage_options or {}))
     return SharedTable(profile, parts[1], config=config, limits=limits, clock=clock)
 
 
 class SharedTable(OneLine):
-    """A table that somebody shares. Implements `lakeview.model.table.Table`; safe to use from several threads.
+    """A table that a sharing server shares. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Only what the protocol tells is known: the newest version at once, earlier ones where their history is shared, no
-    commits, no log. Files are read over signed URLs, piece by piece, and cached by their id (`client.blocks`).
+    commits, no log. Files are read over signed URLs, piece by piece, and cached by their id (`client.signed_files`).
     """
 
     format = "sharing"
@@ -81,15 +79,14 @@ class SharedTable(OneLine):
     ) -> None:
         self.profile = profile
         self.name = table
-        self.client = SharingClient(profile, limits=limits or reach(config or settings()), clock=clock)
         self._config = config or settings()
+        self.client = SharingClient(profile, limits=limits or reach(self._config), clock=clock)
         self._blocks = block_cache()
         self._lock = threading.RLock()
         self._states: dict[int, SharedState] = {}
-        self._past = SharedPast(self.client, table)
         head = head_of(self.client, table)
         self._latest = head.version
-        self._kept(head, pinned=False)
+        self._remember(head, pinned=False)
 
     @property
     def address(self) -> str:
@@ -103,11 +100,10 @@ class SharedTable(OneLine):
 
     def refresh(self) -> bool:
         """True if there is a newer version; costs one request."""
-        found = self.client.version(self.name)
+        version = self.client.version(self.name)
         with self._lock:
-            newer = found > self._latest
-            self._latest = found
-        return newer
+            before, self._latest = self._latest, version
+        return version > before
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a version or a moment, where its history is shared; the latest without either.
@@ -116,7 +112,7 @@ class SharedTable(OneLine):
         InvalidRequestError (a naive moment, a ref). When a version was committed is not told: `timestamp` is None.
         """
         state = self._state(version, at, ref)
-        return Snapshot(self._describe(state), state.listed.loader(), table=self)
+        return Snapshot(state.describe(), state.listed.loader(), table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
         """COMMITS, empty: a share tells nothing of commits."""
@@ -128,7 +124,7 @@ class SharedTable(OneLine):
         Whether earlier ones may be read is asked of the server: about ten requests, one where it shares no history;
         with `look=False` none, and `readable` is null.
         """
-        return self._past.versions(self._latest, look=look)
+        return shared_versions(self.client, self.name, self._latest, look=look)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS: the one of the latest version, at that version; since when it holds is not told."""
@@ -158,27 +154,12 @@ class SharedTable(OneLine):
         With `columns`, their `statistics` too: a struct with one field for each, as in STATISTICS.
         """
         files = self.files(columns=["path", "deletion_vector", "size", "records", "deleted_records"])
-        lives = files.select(
-            "path",
-            "deletion_vector",
-            pl.lit(None, pl.Int64).alias("added"),
-            pl.lit(None, pl.Int64).alias("removed"),
-            "size",
-            (pl.col("records") - pl.col("deleted_records")).alias("records"),
-        ).select(LIFETIMES.names())
-        told = pl.DataFrame() if columns is None else self.statistics(columns=columns)
-        if told.width <= 2:  # no column was asked for but those that files are named by
-            return lives
-        each = told.select("_path", "_deletion_vector").with_columns(
-            told.drop("_path", "_deletion_vector").to_struct("statistics")
-        )
-        each = each.rename({"_path": "path", "_deletion_vector": "deletion_vector"})
-        return lives.join(each, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left")
+        return live_lifetimes(files, None if columns is None else self.statistics(columns=columns))
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and what spares the others."""
+        """PLAN: which files a filter reads, and what skips the others."""
         state = self._state(version)
-        return state.listed.scan().plan(predicate(where, state.schema))
+        return state.listed.scan().plan(state.filter(where))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
@@ -203,7 +184,7 @@ class SharedTable(OneLine):
         without rows.
         """
         state = self._state(version, at, ref)
-        _require_parquet(state, self.address)
+        state.require_rows()
         if not row_tracking:
             return lazy_rows(state.tasks, state.schema, state.files, enough=state.enough)
         scan, tracked = state.listed.tracked_scan()
@@ -214,32 +195,30 @@ class SharedTable(OneLine):
     ) -> list[FileTask]:
         """The files a read needs, each as a value that another process can read by itself, until its URL expires.
 
-        `where` spares files, it does not filter rows. Tasks hold signed URLs: whoever has one can read its file.
+        `where` skips files, it does not filter rows. Tasks hold signed URLs: whoever has one can read its file.
         """
         state = self._state(version)
-        _require_parquet(state, self.address)
-        wanted = state.tasks(None if where is None else predicate(where, state.schema))
+        state.require_rows()
+        needed_tasks = state.tasks(None if where is None else state.filter(where))
         urls = state.files.urls()
-        return select_columns((portable_task(task, urls) for task in wanted), state.schema, columns)
+        return select_columns((portable_task(task, urls) for task in needed_tasks), state.schema, columns)
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """What is known without a log: the profile, whether the table opens, whether its history is shared."""
-        found: list[Finding] = []
         if now is not None:
             milliseconds(now)  # refuses a naive moment
-            found += self.profile.findings(now)
         self._state()
-        found += self._past.findings(self._latest)
-        found.append(
+        return [
+            *(self.profile.findings(now) if now is not None else ()),
+            *history_findings(self.client, self.name, self._latest),
             Finding(
                 "log-not-shared",
                 Severity.NOTE,
                 "Its log is not shared",
                 "commits, removed files and checkpoints of a shared table are known to its server only",
                 rule="Delta Sharing protocol",
-            )
-        )
-        return found
+            ),
+        ]
 
     def transaction(self, operation: str = "WRITE", **_: Any) -> NoReturn:
         """UnsupportedTableError: a share is read, not written."""
@@ -256,10 +235,10 @@ class SharedTable(OneLine):
             self.ref_lifetimes(ref)  # says that there is none
         check_point(version, at)
         if at is not None:
-            return self._made(None, at)
-        wanted = self._latest if version is None else version
-        self._check_version(wanted)
-        return self._made(wanted, None)
+            return self._load(None, at)
+        version = self._latest if version is None else version
+        self._check_version(version)
+        return self._load(version, None)
 
     def _check_version(self, version: int) -> None:
         if not 0 <= version <= self._latest:
@@ -268,7 +247,7 @@ class SharedTable(OneLine):
                 fix=f"ask for a version from 0 to {self._latest}",
             )
 
-    def _made(self, version: int | None, at: datetime | None) -> SharedState:
+    def _load(self, version: int | None, at: datetime | None) -> SharedState:
         with self._lock:
             if version is not None and version in self._states:
                 return self._states[version]
@@ -276,61 +255,24 @@ class SharedTable(OneLine):
             head = head_of(self.client, self.name, version if pinned else None, at)
             if not pinned and head.version != version:  # it moved on since it was asked for its version
                 head, pinned = head_of(self.client, self.name, version), True
-            return self._kept(head, pinned=pinned)
+            return self._remember(head, pinned=pinned)
 
-    def _kept(self, head: Head, *, pinned: bool) -> SharedState:
+    def _remember(self, head: Head, *, pinned: bool) -> SharedState:
         if head.version not in self._states:
             self._states[head.version] = SharedState(
                 self.client, self.name, head, pinned=pinned, address=self.address, config=self._config,
                 blocks=self._blocks,
             )  # fmt: skip
-            while len(self._states) > _KEPT_STATES:
+            while len(self._states) > _MAX_STATES:
                 del self._states[next(iter(self._states))]
         return self._states[head.version]
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         """From the change feed that the server shares; SharingError in its words where it shares none."""
         check_range(start, end, self._latest, self.address)
-        found = shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
-        return RangeRead(found.scan.plan, lambda: found.scan.rows(found.files))
+        feed = shared_changes(self.client, self.name, start, end, self.address, self._config, self._blocks)
+        return RangeRead(feed.scan.plan, lambda: feed.scan.rows(feed.files))
 
     def _difference(self, base: int, version: int | None) -> RangeRead:
         """The changes of the commits after `base`: a server shares no other way that needs no more files."""
-        last = self._latest if version is None else version
-        if base >= last:
-            raise InvalidRequestError(
-                f"a shared table is compared forwards only, and version {base} does not come before {last}",
-                fix="give the earlier version as the base",
-                kind="bad-range",
-            )
-        return self._changes(base + 1, last)
-
-    def _describe(self, state: SharedState) -> TableMetadata:
-        metadata = state.head.metadata
-        return TableMetadata(
-            address=self.address,
-            format=self.format,
-            version=state.version,
-            timestamp=None,
-            schema=state.schema,
-            partition_columns=tuple(metadata.partition_columns or ()),
-            properties=metadata.properties,
-            protocol=state.listed.table_protocol,
-            id=metadata.id,
-            name=metadata.name or self.name.name,
-            description=metadata.description,
-            created=None,
-            data_format=metadata.format.provider,
-        )
-
-
-def _require_parquet(state: SharedState, address: str) -> None:
-    provider = state.head.metadata.format.provider
-    if provider.lower() != "parquet":
-        raise UnsupportedTableError(
-            f"{address} keeps its rows in {provider} files, which this reader does not read",
-            fix="read the rows with the engine that wrote them",
-            place="metaData.format.provider",
-            kind="unsupported-data-format",
-        )
-    check_type_changes(state.schema)
+        return self._changes(*range_after(base, self._latest if version is None else version))

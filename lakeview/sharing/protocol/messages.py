@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from lakeview.delta.sharing import AddCDCFile, AddFile, Long, Metadata, Protocol, RemoveFile
+
+T = TypeVar("T")
 
 READER_VERSION = 1
 """The newest minReaderVersion of the sharing protocol itself that both ends implement."""
@@ -101,25 +104,16 @@ class SharedTable(Message, frozen=True, rename="camel", omit_defaults=True):
     access_modes: list[str] | None = None
 
 
-class SharePage(Message, frozen=True, rename="camel", omit_defaults=True):
-    """A page of shares; no token, or an empty one, ends the list."""
+class Page(Message, Generic[T], frozen=True, rename="camel", omit_defaults=True):
+    """A page of a list; no token, or an empty one, ends it."""
 
-    items: list[Share] | None = None
+    items: list[T] | None = None
     next_page_token: str | None = None
 
 
-class SchemaPage(Message, frozen=True, rename="camel", omit_defaults=True):
-    """A page of schemas."""
-
-    items: list[SharedSchema] | None = None
-    next_page_token: str | None = None
-
-
-class TablePage(Message, frozen=True, rename="camel", omit_defaults=True):
-    """A page of tables."""
-
-    items: list[SharedTable] | None = None
-    next_page_token: str | None = None
+SharePage = Page[Share]
+SchemaPage = Page[SharedSchema]
+TablePage = Page[SharedTable]
 
 
 class QueryRequest(Message, frozen=True, rename="camel", omit_defaults=True):
@@ -231,12 +225,8 @@ class Line(Message, frozen=True, rename="camel", omit_defaults=True, gc=False):
     end_stream_action: EndStreamAction | None = None
 
 
-_LINE = msgspec.json.Decoder(Line)
-
-
-def parse_line(data: bytes) -> Line:
-    """One line. msgspec.DecodeError (or UnicodeDecodeError, RecursionError) for what is none."""
-    return _LINE.decode(data)
+parse_line = msgspec.json.Decoder(Line).decode
+"""One line. msgspec.DecodeError (or UnicodeDecodeError, RecursionError) for what is none."""
 
 
 def encode_line(kind: str, body: object) -> bytes:

@@ -34,19 +34,19 @@ def caller_of(hub: Hub, headers: Headers, client: str) -> Caller:
     shown = headers.getlist("authorization")
     kind, _, token = (shown[0] if len(shown) == 1 else "").partition(" ")
     try:
-        # nobody guesses 256 bits: who shows a token of ours is not held up by what others at its address try
-        found = _recognised(hub, kind, token.strip(), guessable=not hub.failures.spent(client))
+        # 256 bits are not guessed: a caller with a token of ours is not held up by what others at its address try
+        caller = _recognised(hub, kind, token.strip(), guessable=not hub.failures.spent(client))
     except Refusal:
         hub.failures.take(client)
         raise
-    hub.api_rate.take(found.recipient.name)
-    if found.recipient.blocked:
+    hub.api_rate.take(caller.recipient.name)
+    if caller.recipient.blocked:
         raise forbidden("access of this recipient is blocked, please contact your share provider")
-    return found
+    return caller
 
 
 def _recognised(hub: Hub, kind: str, token: str, *, guessable: bool) -> Caller:
-    """Who shows a token. `guessable`: the one that somebody wrote into the configuration counts too."""
+    """The caller of a token. `guessable`: the one written into the configuration counts too."""
     if kind.lower() != "bearer" or not token or len(token) > TOKEN_CHARACTERS:
         raise unauthenticated(_UNKNOWN)
     known = find(token, hub.known_tokens())

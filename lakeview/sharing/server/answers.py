@@ -1,77 +1,78 @@
-"""What all answers about a table share: asking it in its turn, head lines, headers, signed URLs, the stream itself."""
+"""What all answers about a table share: loading it in its turn, head lines, headers, signed URLs, and the stream of
+lines: compressed where that is wanted, and cut off when its reader stalls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import anyio
 import msgspec
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
 
+from lakeview.model.errors import LakeviewError
 from lakeview.sharing.protocol.capabilities import Capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     FILE_ID_HASH_HEADER,
+    LINES,
+    VERSION_HEADER,
     EndStreamAction,
     QueryRequest,
     ResponseFormat,
     encode_line,
 )
+from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.lines import Url
-from lakeview.sharing.server.refusals import unsupported
+from lakeview.sharing.server.refusals import Refusal, refusal_of
 from lakeview.sharing.server.requests import AnswerOptions
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.signing import Grant
-from lakeview.sharing.server.streams import TimelyResponse, line_headers, lines, takes_gzip
-from lakeview.sharing.server.urls import url_of
-from lakeview.sharing.server.version_request import RequestedTable
+from lakeview.sharing.server.sources import RequestedTable
+from lakeview.sharing.server.urls import expiry, url_of
 
 T = TypeVar("T")
+Work = Callable[..., Awaitable[Any]]
+Chunks = Iterator[bytes]
 _HINTS_CHARACTERS, _HINTS_RECORDED = 4096, 100
+_LEVEL = 1  # a sixth of the size for 2 ms a megabyte; higher levels cost far more than they save
 
 
-async def current(context: Context) -> RequestedTable:
-    """The table of a request and its latest version. Requests for one table take turns: a store that hangs holds one
-    thread."""
-    place, hub = context.place(), context.hub
-    async with hub.sources.of(place.table).turn:
-        return await hub.work(lambda: RequestedTable.of(place, hub.sources))
+async def current_table(context: Context, place: Place) -> RequestedTable:
+    """A table and its latest version. Requests for one table take turns: a store that hangs holds one thread."""
+    sources = context.hub.sources
+    async with sources.of(place.table).turn:
+        return await context.hub.work(lambda: sources.current(place))
 
 
-async def asking(context: Context, what: Callable[[RequestedTable], T]) -> T:
-    """Ask something of the table of a request that may load a version or its history, in a thread."""
-    asked = await current(context)
-    turn = context.hub.sources.of(asked.place.table).loading
-    return await context.hub.load(context.caller.recipient.name, lambda: what(asked), turn)
+async def run_on_table(context: Context, place: Place, load: Callable[[RequestedTable], T]) -> T:
+    """What a function that may load a version or the history of a table returns for it, run in a thread."""
+    target = await current_table(context, place)
+    turn = context.hub.sources.of(place.table).loading
+    return await context.hub.load(context.caller.recipient.name, lambda: load(target), turn)
 
 
 # -- heads
 
 
-def chosen_format(options: AnswerOptions, shared: SharedVersion, more: frozenset[str] = frozenset()) -> ResponseFormat:
-    """The format of an answer; `more`: features that are needed beside those of this version. 400 if there is none."""
-    found = options.response_format(shared.needed | more)
-    if found not in shared.heads:
-        raise unsupported(f"this table is given in responseformat={next(iter(shared.heads))} only")
-    return found
-
-
-def head(shared: SharedVersion, response_format: ResponseFormat, *, told: bool) -> bytes:
-    """The lines of protocol and metaData; `told`: with the version they are of."""
+def head(shared: SharedVersion, response_format: ResponseFormat, *, with_version: bool) -> bytes:
+    """The lines of protocol and metaData; `with_version`: with the version they are of."""
     protocol, body = shared.heads[response_format]
-    if told:
+    if with_version:
         body = {**msgspec.to_builtins(body), "version": shared.version}
     return encode_line("protocol", protocol) + encode_line("metaData", body)
 
 
-def answer_headers(options: AnswerOptions, chosen: ResponseFormat, *, end_stream: bool) -> dict[str, str]:
+def answer_headers(options: AnswerOptions, response_format: ResponseFormat, *, end_stream: bool) -> dict[str, str]:
     """What the answer says of itself, to clients that said what they can."""
     found: dict[str, str] = {}
     if options.capabilities.formats or end_stream:
-        said = Capabilities((chosen.value,), end_stream=True if end_stream else None)
-        found[CAPABILITIES_HEADER] = said.header
+        capabilities = Capabilities((response_format.value,), end_stream=True if end_stream else None)
+        found[CAPABILITIES_HEADER] = capabilities.header
     if options.id_hash is not None:
         found[FILE_ID_HASH_HEADER] = options.id_hash
     return found
@@ -89,13 +90,14 @@ def hints_text(request: QueryRequest) -> str | None:
     return msgspec.json.encode(given).decode()[:_HINTS_CHARACTERS] if given else None
 
 
-def signed(context: Context, asked: RequestedTable, expires: int, now: int) -> Url:
-    """Paths of a table to URLs for who asked."""
-    hub, caller = context.hub, context.caller
+def url_signer(context: Context, target: RequestedTable) -> tuple[Url, int]:
+    """What makes URLs of a table's paths for the caller, and when these expire (seconds since 1970)."""
+    hub, caller, now = context.hub, context.caller, context.hub.seconds()
     assert caller.recipient.id is not None
-    grant = Grant(asked.place.id, caller.recipient.id, expires)
+    expires = expiry(now, hub.settings.pre_signed_url_timeout_seconds)
+    grant = Grant(target.place.id, caller.recipient.id, expires)
     in_store = hub.store_urls if hub.settings.sign_in_store else None
-    return url_of(asked.source.storage, hub.files, grant, context.base_url(), now, in_store)
+    return url_of(target.source.storage, hub.files, grant, context.base_url(), now, in_store), expires
 
 
 def stream(
@@ -111,15 +113,88 @@ def stream(
     """An answer of lines, sent as it is made. `reads`: making chunks reads from the table's store."""
     hub = context.hub
     work = partial(hub.load if reads else hub.compute, context.caller.recipient.name)
-    gzip = takes_gzip(context.request.headers)
+    gzip = _takes_gzip(context.request.headers)
 
     def done(sent: int) -> None:
         context.entry.bytes = sent
         context.finish(200)
 
+    headers = {"Content-Type": LINES, VERSION_HEADER: str(number), **more}
+    if gzip:
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
     return TimelyResponse(
-        lines(start, chunks, end, work, gzip=gzip),
-        hub.settings.limits.stall_seconds,
-        done,
-        headers=line_headers(number, more, gzip=gzip),
+        lines(start, chunks, end, work, gzip=gzip), hub.settings.limits.stall_seconds, done, headers=headers
     )
+
+
+# -- streams
+
+
+class TimelyResponse(StreamingResponse):
+    """A response that gives up when its reader takes nothing for too long, and tells how many bytes went out."""
+
+    def __init__(self, content: AsyncIterator[bytes], stall: float, done: Callable[[int], None], **more: Any) -> None:
+        super().__init__(content, **more)
+        self._stall = stall
+        self._done = done
+        self._sent = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def timely(message: Message) -> None:
+            with anyio.fail_after(self._stall):
+                await send(message)
+            self._sent += len(message.get("body", b""))
+
+        try:
+            await super().__call__(scope, receive, timely)
+        finally:
+            self._done(self._sent)
+
+
+class BrokenStreamError(RuntimeError):
+    """An answer failed after it had begun, for a client that cannot be told: the connection is cut instead.
+
+    A clean end would pass for a whole answer: silent loss of data.
+    """
+
+
+async def lines(
+    head: bytes, chunks: Chunks, end: Callable[[], EndStreamAction] | None, work: Work, *, gzip: bool
+) -> AsyncIterator[bytes]:
+    """The head at once, then each chunk, made in a thread; at last what `end` tells, where an end was agreed on."""
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS) if gzip else None
+
+    def compress(data: bytes, *, flush: bool = False) -> bytes:
+        if packer is None:
+            return data
+        return packer.compress(data) + (packer.flush(zlib.Z_SYNC_FLUSH) if flush else b"")
+
+    def next_line() -> bytes | None:
+        chunk = next(chunks, None)
+        return None if chunk is None else compress(chunk)
+
+    yield compress(head, flush=True)
+    try:
+        while (chunk := await work(next_line)) is not None:
+            if chunk:
+                yield chunk
+    except (LakeviewError, Refusal) as error:
+        if end is None:
+            raise BrokenStreamError(str(error)) from error
+        told = error if isinstance(error, Refusal) else refusal_of(error)
+        last = EndStreamAction(error_message=told.message, http_status_error_code=told.status)
+        yield compress(encode_line("endStreamAction", last))
+    else:
+        if end is not None:
+            yield compress(encode_line("endStreamAction", end()))
+    if packer is not None:
+        yield packer.flush()
+
+
+def _takes_gzip(headers: Mapping[str, str]) -> bool:
+    """Whether a client takes gzip: named without a quality of zero."""
+    for part in headers.get("accept-encoding", "").lower().split(","):
+        name, _, quality = part.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

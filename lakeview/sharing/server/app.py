@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 import anyio
 import msgspec
@@ -17,19 +18,23 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lakeview.model.errors import LakeviewError
-from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode
+from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode, ResponseFormat
 from lakeview.sharing.server import changes, files, limits, listing, reading
 from lakeview.sharing.server.access import Caller, caller_of
 from lakeview.sharing.server.audit import AuditLog, Entry
+from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal, refusal_of
-from lakeview.sharing.server.warm_up import load_ahead
+from lakeview.sharing.server.settings import Recipient
 
 _LOG = logging.getLogger("lakeview.sharing.server")
 _ERROR_TYPE = "application/json; charset=utf-8"
 
 Endpoint = Callable[[Context], Awaitable[Response]]
+_NOBODY = Caller(Recipient(""), "")
+"""The caller of a request before it is admitted."""
+
 _TABLE = "/shares/{share}/schemas/{schema}/tables/{table}"
 _ENDPOINTS: tuple[tuple[str, str, str, Endpoint], ...] = (
     ("/shares", "GET", "list", listing.shares),
@@ -50,10 +55,10 @@ def application(hub: Hub) -> Starlette:
     """The server. Its audit log is written every so often, and once more when it ends."""
     prefix = hub.settings.endpoint
     routes = [
-        Route(prefix + path, _api_endpoint(hub, action, endpoint), methods=[method])
+        Route(prefix + path, _handler(hub, action, partial(_admit_token, endpoint=endpoint)), methods=[method])
         for path, method, action, endpoint in _ENDPOINTS
     ]
-    routes.append(Route("/files/{table}/{path:path}", _files(hub), methods=["GET"]))
+    routes.append(Route("/files/{table}/{path:path}", _handler(hub, "file", _admit_url), methods=["GET"]))
     handlers = {HTTPException: _http_error, 500: _bug}
     middleware = [Middleware(HeadLimits)]
     return Starlette(routes=routes, lifespan=_lifespan(hub), exception_handlers=handlers, middleware=middleware)
@@ -84,69 +89,57 @@ def _head_refusal(scope: Scope) -> Response | None:
     return None
 
 
-def _api_endpoint(hub: Hub, action: str, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint of the API: 401 before anything else is said, then the limits, then the question."""
+def _handler(hub: Hub, action: str, admit: Callable[[Context], Endpoint]) -> Callable[[Request], Awaitable[Response]]:
+    """Answers requests: `admit` refuses a caller before anything else is said; then the endpoint answers."""
 
     async def handle(request: Request) -> Response:
         hub.reload_if_changed()
-        entry = _entry(hub, request, action)
+        context = Context(hub, request, _NOBODY, _entry(hub, request, action))
         try:
-            caller = caller_of(hub, request.headers, entry.client or "")
+            response = await admit(context)(context)
         except Refusal as refusal:
-            return _refuse(hub, entry, refusal)
-        entry.recipient, entry.token_id = caller.recipient.name, caller.token_id
-        return await _answer(Context(hub, request, caller, entry), endpoint)
+            return _refuse(context, refusal)
+        except LakeviewError as error:
+            _LOG.warning("request %s: %s", context.entry.request_id, error)
+            return _refuse(context, refusal_of(error))
+        except BaseException:  # a fault of ours, or a client that left: goes on up, but not without its row
+            context.finish(500)
+            raise
+        response.headers["X-Request-Id"] = context.entry.request_id
+        if not hasattr(response, "body_iterator"):  # streams finish when they are through
+            context.entry.bytes = len(response.body)
+            context.finish(response.status_code)
+        return response
 
     return handle
 
 
-def _files(hub: Hub) -> Callable[[Request], Awaitable[Response]]:
-    async def handle(request: Request) -> Response:
-        hub.reload_if_changed()
-        entry = _entry(hub, request, "file")
-        try:
-            recipient, place, path = files.authorize(hub, request)
-            hub.file_rate.take(recipient.name)
-        except Refusal as refusal:
-            return _refuse(hub, entry, refusal)
-        entry.recipient, entry.file = recipient.name, path
-        entry.share, entry.schema, entry.table = place.share.name, place.schema.name, place.table.name
-        context = Context(hub, request, Caller(recipient, ""), entry)
-        return await _answer(context, lambda asked: files.file(asked, place, path))
-
-    return handle
+def _admit_token(context: Context, endpoint: Endpoint) -> Endpoint:
+    context.caller = caller = caller_of(context.hub, context.request.headers, context.entry.client or "")
+    context.entry.recipient, context.entry.token_id = caller.recipient.name, caller.token_id
+    return endpoint
 
 
-async def _answer(context: Context, endpoint: Endpoint) -> Response:
-    try:
-        response = await endpoint(context)
-    except Refusal as refusal:
-        return _refuse(context.hub, context.entry, refusal)
-    except LakeviewError as error:
-        _LOG.warning("request %s: %s", context.entry.request_id, error)
-        return _refuse(context.hub, context.entry, refusal_of(error))
-    except BaseException:  # a fault of ours, or a client that left: goes on up, but not without its row
-        context.finish(500)
-        raise
-    response.headers["X-Request-Id"] = context.entry.request_id
-    if not hasattr(response, "body_iterator"):  # streams tell when they are through
-        context.entry.bytes = len(response.body)
-        context.finish(response.status_code)
-    return response
+def _admit_url(context: Context) -> Endpoint:
+    recipient, place, path = files.authorize(context.hub, context.request)
+    context.hub.file_rate.take(recipient.name)
+    context.caller = Caller(recipient, "")
+    context.entry.recipient, context.entry.file = recipient.name, path
+    context.record(place)
+    return partial(files.file, place=place, path=path)
 
 
 def _entry(hub: Hub, request: Request, action: str) -> Entry:
     client = None if request.client is None else request.client.host
     agent = request.headers.get("user-agent", "")[:200] or None
-    return Entry(hub.now(), hub.request_id(), client, agent, action)
+    return Entry(hub.now(), hub.request_id(), client=client, agent=agent, action=action)
 
 
-def _refuse(hub: Hub, entry: Entry, refusal: Refusal) -> Response:
+def _refuse(context: Context, refusal: Refusal) -> Response:
     response = _error(refusal.status, refusal.code, refusal.message, refusal.headers)
-    response.headers["X-Request-Id"] = entry.request_id
-    entry.status, entry.bytes = refusal.status, len(response.body)
-    if hub.audit is not None:
-        hub.audit.add(entry)
+    response.headers["X-Request-Id"] = context.entry.request_id
+    context.entry.bytes = len(response.body)
+    context.finish(refusal.status)
     return response
 
 
@@ -173,7 +166,7 @@ def _lifespan(hub: Hub) -> Callable[[Starlette], AbstractAsyncContextManager[Non
         async with anyio.create_task_group() as group:
             if hub.audit is not None:
                 group.start_soon(_write_audit, hub.audit, hub.settings.audit_seconds)
-            group.start_soon(load_ahead, hub)
+            group.start_soon(_load_ahead, hub)
             try:
                 yield
             finally:
@@ -188,3 +181,26 @@ async def _write_audit(audit: AuditLog, seconds: float) -> None:
     while True:
         await anyio.sleep(seconds)
         await anyio.to_thread.run_sync(audit.flush)
+
+
+async def _load_ahead(hub: Hub) -> None:
+    """Open and list so many tables as the settings say, one after the other, each in its turn as requests have theirs:
+    so that no first byte waits for a listing.
+
+    Views are left out: a copy is made on the first request. A table that cannot be loaded is refused on request.
+    """
+    for place in list(hub.catalogue.tables())[: hub.settings.load_ahead]:
+        if place.table.view is None:
+            handle = hub.sources.of(place.table)
+            async with handle.turn, handle.loading:
+                await hub.work(partial(_load, hub, place))
+
+
+def _load(hub: Hub, place: Place) -> None:
+    try:
+        target = hub.sources.current(place)
+        shared = target.shared(target.latest)
+        response_format = ResponseFormat.DELTA if shared.reader_features else ResponseFormat.PARQUET
+        shared.rows(response_format, response_format.value)
+    except (LakeviewError, Refusal) as error:
+        _LOG.info("table %s is not loaded ahead: %s", place.table.name, error)

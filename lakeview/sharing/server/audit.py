@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 import polars as pl
@@ -15,41 +15,6 @@ from lakeview.discovery import create_table, open_table
 from lakeview.model.clock import Clock
 from lakeview.model.errors import LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.model.printable import printable
-from lakeview.model.schema import Field, PrimitiveType, Schema
-
-AUDIT = pl.Schema(
-    {
-        "time": pl.Datetime("us", "UTC"),
-        "request_id": pl.String(),
-        "recipient": pl.String(),
-        "token_id": pl.String(),
-        "client": pl.String(),
-        "agent": pl.String(),
-        "action": pl.String(),
-        "share": pl.String(),
-        "schema": pl.String(),
-        "table": pl.String(),
-        "version": pl.Int64(),
-        "end_version": pl.Int64(),
-        "hints": pl.String(),
-        "file": pl.String(),
-        "requests": pl.Int64(),
-        "files": pl.Int64(),
-        "bytes": pl.Int64(),
-        "status": pl.Int64(),
-    }
-)
-"""One row a request; over the time between two writes are added up: requests for a file by recipient, table and file,
-and those of nobody who was recognised by where they came from, what they asked for and how they were answered.
-
-`recipient`, `token_id`: null where nobody was recognised; `client`: the address it came from; `action`: list, version,
-metadata, query, changes or file; `version`, for changes the first, with `end_version` the last; `hints`: the filter as
-JSON text, its first 4,096 characters; `file`: its path below the table; `files` listed; `bytes` of the answer's body;
-`status` of the answer. In every text characters that are not printable are escaped."""
-
-_TYPES = {pl.String(): "string", pl.Int64(): "long", pl.Datetime("us", "UTC"): "timestamp"}
-_MOST_WAITING = 100_000
-_LOG = logging.getLogger("lakeview.sharing.server")
 
 
 @dataclass(slots=True)
@@ -58,11 +23,11 @@ class Entry:
 
     time: datetime
     request_id: str
+    recipient: str | None = None
+    token_id: str | None = None
     client: str | None = None
     agent: str | None = None
     action: str = "list"
-    recipient: str | None = None
-    token_id: str | None = None
     share: str | None = None
     schema: str | None = None
     table: str | None = None
@@ -74,6 +39,21 @@ class Entry:
     files: int | None = None
     bytes: int = 0
     status: int = 0
+
+
+_TYPES = {"str": pl.String(), "int": pl.Int64(), "datetime": pl.Datetime("us", "UTC")}
+
+AUDIT = pl.Schema({field.name: _TYPES[str(field.type).partition(" ")[0]] for field in fields(Entry)})
+"""One row a request; over the time between two writes are added up: requests for a file by recipient, table and file,
+and those of nobody who was recognised by where they came from, what they asked for and how they were answered.
+
+`recipient`, `token_id`: null where nobody was recognised; `client`: the address it came from; `action`: list, version,
+metadata, query, changes or file; `version`, for changes the first, with `end_version` the last; `hints`: the filter as
+JSON text, its first 4,096 characters; `file`: its path below the table; `files` listed; `bytes` of the answer's body;
+`status` of the answer. In every text characters that are not printable are escaped."""
+
+_MAX_WAITING = 100_000
+_LOG = logging.getLogger("lakeview.sharing.server")
 
 
 _TEXTS = tuple(name for name, type_ in AUDIT.items() if type_ == pl.String())
@@ -135,7 +115,7 @@ class AuditLog:
         with self._lock:
             waiting = [*self._entries, *self._alike.values()]
             self._entries, self._alike = [], {}
-        if (lost := len(waiting) - _MOST_WAITING) > 0:
+        if (lost := len(waiting) - _MAX_WAITING) > 0:
             _LOG.error("%d entries of the audit log are lost", lost)
             del waiting[:lost]
         return waiting
@@ -145,9 +125,9 @@ class AuditLog:
             try:
                 found = open_table(self._address)
             except NotATableError:
-                fields = tuple(Field(name, PrimitiveType(_TYPES[type_])) for name, type_ in AUDIT.items())
+                columns = pl.DataFrame(schema=AUDIT).to_arrow().schema
                 found = create_table(
-                    self._address, Schema(fields), name="sharing audit", engine="lakeview share", clock=self._clock
+                    self._address, columns, name="sharing audit", engine="lakeview share", clock=self._clock
                 )
             if not isinstance(found, DeltaTable):
                 raise UnsupportedTableError(

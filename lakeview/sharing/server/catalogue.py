@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from lakeview.sharing.protocol.messages import Share, SharedSchema, SharedTable
-from lakeview.sharing.server.refusals import not_there
+from lakeview.sharing.server.refusals import bad_parameter, not_there
 from lakeview.sharing.server.settings import Recipient, SchemaEntry, Settings, ShareEntry, TableEntry
+
+E = TypeVar("E", ShareEntry, SchemaEntry, TableEntry)
 
 BEARER = Recipient("bearer", ["*"], id="bearer")
 """Who shows the one token of `authorization`."""
@@ -39,6 +41,27 @@ class Place:
         what = hashlib.sha256(repr((self.table.location, self.table.view)).encode()).hexdigest()
         return f"{self.id}/{what[:12]}"
 
+    @property
+    def _has_history(self) -> bool:
+        return self.table.history_shared and self.table.view is None
+
+    def require_history(self) -> None:
+        """400 unless the table is shared with its history; a view never is. Needs no request to the table's store.
+
+        The reference server's words, which clients match, and its order: before a timestamp is parsed.
+        """
+        if not self._has_history:
+            raise bad_parameter(
+                "Reading table by version or timestamp is not supported because history sharing is not enabled on "
+                f"table: {self.full_name}"
+            )
+
+    def require_changes(self) -> None:
+        """400 unless the table's changes may be asked for: they are part of its history. In the reference server's
+        words, whether or not the table records a change data feed."""
+        if not self._has_history:
+            raise bad_parameter(f"cdf is not enabled on table {self.full_name}")
+
 
 class Catalogue:
     """What is shared with whom. Immutable."""
@@ -47,8 +70,8 @@ class Catalogue:
         self.settings = settings
         recipients = [*settings.recipients, *([BEARER] if settings.authorization.bearer_token else [])]
         self.recipients = {r.name: r for r in recipients}
-        self._by_id = {r.id: r for r in recipients}
-        self._shares = {s.name.lower(): s for s in settings.shares}
+        self.recipients_by_id = {r.id: r for r in recipients}
+        """By what stands in signed URLs."""
         self._tables = {
             place.id: place
             for share in settings.shares
@@ -56,39 +79,34 @@ class Catalogue:
             for place in (Place(share, schema, t) for t in schema.tables)
         }
 
-    def recipient(self, number: str) -> Recipient | None:
-        """A recipient by the id that stands in signed URLs."""
-        return self._by_id.get(number)
-
     def shares(self, recipient: Recipient) -> list[ShareEntry]:
         """The shares a recipient may read."""
         granted = {name.lower() for name in recipient.shares}
         return [s for s in self.settings.shares if "*" in granted or s.name.lower() in granted]
 
     def share(self, recipient: Recipient, name: str) -> ShareEntry:
-        """One share. 404 if it is not there, or not granted: nobody can tell which."""
-        found = self._shares.get(name.lower())
-        if found is None or found not in self.shares(recipient):
+        """One share. 404 if it is not there, or not granted: the answer is the same."""
+        share = _by_name(self.shares(recipient), name)
+        if share is None:
             raise not_there("Share", name)
-        return found
+        return share
 
     def schema(self, recipient: Recipient, share: str, name: str) -> tuple[ShareEntry, SchemaEntry]:
         """One schema; 404 as above."""
-        granted = self._granted_share(recipient, share)
-        found = [] if granted is None else [c for c in granted.schemas if c.name.lower() == name.lower()]
-        if granted is None or not found:
+        granted = _by_name(self.shares(recipient), share)
+        schema = None if granted is None else _by_name(granted.schemas, name)
+        if granted is None or schema is None:
             raise not_there("Share/Schema", f"{share}/{name}")
-        return granted, found[0]
+        return granted, schema
 
     def table(self, recipient: Recipient, share: str, schema: str, name: str) -> Place:
         """One table; 404 as above."""
-        granted = self._granted_share(recipient, share)
-        for found in () if granted is None else granted.schemas:
-            if granted is not None and found.name.lower() == schema.lower():
-                for table in found.tables:
-                    if table.name.lower() == name.lower():
-                        return Place(granted, found, table)
-        raise not_there("Share/Schema/Table", f"{share}/{schema}/{name}")
+        granted = _by_name(self.shares(recipient), share)
+        group = None if granted is None else _by_name(granted.schemas, schema)
+        table = None if group is None else _by_name(group.tables, name)
+        if granted is None or group is None or table is None:
+            raise not_there("Share/Schema/Table", f"{share}/{schema}/{name}")
+        return Place(granted, group, table)
 
     def table_of(self, recipient: Recipient, number: str) -> Place | None:
         """A table by its id, if the recipient may read its share."""
@@ -99,21 +117,6 @@ class Catalogue:
         """Every table."""
         return list(self._tables.values())
 
-    def _granted_share(self, recipient: Recipient, name: str) -> ShareEntry | None:
-        found = self._shares.get(name.lower())
-        return found if found is not None and found in self.shares(recipient) else None
 
-
-def share_item(share: ShareEntry) -> Share:
-    """A share as listings have it."""
-    return Share(share.name, share.id)
-
-
-def schema_item(share: ShareEntry, schema: SchemaEntry) -> SharedSchema:
-    """A schema as listings have it."""
-    return SharedSchema(schema.name, share.name)
-
-
-def table_items(share: ShareEntry, schema: SchemaEntry) -> list[SharedTable]:
-    """The tables of a schema as listings have them."""
-    return [SharedTable(t.name, schema.name, share.name, share.id, t.id) for t in schema.tables]
+def _by_name(entries: Iterable[E], name: str) -> E | None:
+    return next((entry for entry in entries if entry.name.lower() == name.lower()), None)

@@ -3,186 +3,142 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import polars as pl
 from starlette.responses import Response
 
 from lakeview.sharing.protocol.messages import EndStreamAction, QueryRequest, ResponseFormat
-from lakeview.sharing.server.answers import answer_headers, asking, chosen_format, head, hints_text, signed, stream
-from lakeview.sharing.server.context import Context
-from lakeview.sharing.server.continuation import Position, open_position, seal_position
+from lakeview.sharing.server.answers import answer_headers, head, hints_text, run_on_table, stream, url_signer
+from lakeview.sharing.server.catalogue import Place
+from lakeview.sharing.server.context import Context, Position
 from lakeview.sharing.server.lines import Url, closing, encode_rows
 from lakeview.sharing.server.refusals import bad_parameter
 from lakeview.sharing.server.requests import AnswerOptions, ChangesRequest, answer_options, changes_request
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.signing import checksum
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, CommitRow
-from lakeview.sharing.server.urls import expiry
-from lakeview.sharing.server.version_request import RequestedTable, require_changes
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """A range of changes, ready to be sent."""
-
-    target: RequestedTable
-    first: SharedVersion
-    heading: SharedVersion
-    wanted: ChangeRange
-    batches: Iterator[ChangeBatch]
-
-
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    """What of a range is requested: the change data feed or plain adds and removes, and actions of later versions."""
-
-    feed: bool
-    metadata: bool
-    protocol: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """The number of files in one answer, None for all of them; `mark`: a checksum of the request."""
-
-    most: int | None
-    mark: str
+from lakeview.sharing.server.sources import RequestedTable
 
 
 async def changes(context: Context) -> Response:
     """GET .../changes."""
     place = context.place()
-    require_changes(place)
+    place.require_changes()
     request = changes_request(context.query)
     options = answer_options(context.request.headers)
     mark = checksum("changes", {k: v for k, v in context.query.items() if k != "pageToken"}, options)
-    page = open_position(context, "pages", request.page_token, place.share_key, mark)
-
-    def found(target: RequestedTable) -> _Range:
-        start, end = (page.version, page.end) if page is not None else _range(target, request)
-        requested = _Contents(True, request.historical_metadata, request.historical_protocol)
-        return _ready(context, target, (start, end), page, options, requested)
-
-    ready = await asking(context, found)
-    return _stream_response(context, ready, options, _Page(request.max_files, mark))
+    return await _answer(context, place, request, options, mark)
 
 
-async def stream_of_changes(context: Context, request: QueryRequest) -> Response:
+async def stream_of_changes(context: Context, place: Place, request: QueryRequest) -> Response:
     """POST .../query with startingVersion: the files each version added and removed, as streaming readers ask."""
-    place = context.place()
     options = answer_options(context.request.headers)
     mark = checksum(
         "stream", request.starting_version, request.ending_version, request.max_files, options,
         request.include_historical_metadata, request.include_historical_protocol,
     )  # fmt: skip
-    page = open_position(context, "pages", request.page_token, place.share_key, mark)
-
-    def found(target: RequestedTable) -> _Range:
-        start = request.starting_version
-        assert start is not None
-        end = target.latest if page is None else page.end
-        if page is None and request.ending_version is not None:
-            end = min(end, request.ending_version)
-        requested = _Contents(
-            False, request.include_historical_metadata is not False, request.include_historical_protocol is not False
-        )
-        return _ready(context, target, (target.within(start), end), page, options, requested)
-
-    ready = await asking(context, found)
-    context.entry.hints = hints_text(request)
-    return _stream_response(context, ready, options, _Page(request.max_files, mark))
-
-
-def _range(target: RequestedTable, request: ChangesRequest) -> tuple[int, int]:
-    start = request.starting_version
-    if start is None and request.starting is not None:
-        target.source.require_since(request.starting, target.place.table.start_version)
-        start = target.source.first_from(request.starting, target.place.table.start_version)
-    assert start is not None
-    end = target.latest
-    if request.ending_version is not None:
-        end = request.ending_version
-        if end > target.latest:
-            raise bad_parameter(f"endingVersion {end} is after the latest available version {target.latest}")
-    elif request.ending is not None:
-        end = target.source.version_at(request.ending)
-    return target.within(start), end
-
-
-def _ready(
-    context: Context,
-    target: RequestedTable,
-    versions: tuple[int, int],
-    page: Position | None,
-    options: AnswerOptions,
-    requested: _Contents,
-) -> _Range:
-    """What is refused before the first byte: the range, the response format, and what the first batch contains.
-
-    A fault that lies further on in the log ends the stream: with an errorMessage for clients that target for an
-    endStreamAction, otherwise by closing the connection before its end.
-    """
-    start, end = versions
-    most = context.hub.settings.limits.changes_versions
-    if start > end:
-        raise bad_parameter(f"the start version {start} is after the end version {end}")
-    if end - start >= most:
-        raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
-    first = target.shared(start)
-    heading = first if requested.metadata else target.shared(end)
-    between = target.source.needed_between(start, end, feed=requested.feed)
-    chosen = chosen_format(options, first, target.shared(end).needed | between)
-    wanted_changes = ChangeRange(
-        start,
-        end,
-        chosen,
-        options.id_hash or chosen.value,
-        feed=requested.feed,
-        metadata=requested.metadata,
-        protocol=requested.protocol,
-        begin=CommitRow(start, 0) if page is None else page.begin(start),
+    parameters = ChangesRequest(
+        request.starting_version,
+        request.ending_version,
+        None,
+        None,
+        request.include_historical_metadata is not False,
+        request.include_historical_protocol is not False,
+        request.max_files,
+        request.page_token,
+        feed=False,
     )
-    batches = target.source.changes(wanted_changes)
-    begun = next(batches, None)
-    return _Range(target, first, heading, wanted_changes, chain([] if begun is None else [begun], batches))
+    answer = await _answer(context, place, parameters, options, mark)
+    context.entry.hints = hints_text(request)
+    return answer
 
 
-def _stream_response(context: Context, found: _Range, options: AnswerOptions, page: _Page) -> Response:
-    hub, target = context.hub, found.target
-    now = hub.seconds()
-    expires = expiry(now, hub.settings.pre_signed_url_timeout_seconds)
-    limit = hub.settings.query_table_page_size_limit
-    most = None if page.most is None else min(page.most, limit)
-    ends = options.end_stream or page.most is not None
-    sender = _Sender(found.batches, most, signed(context, target, expires, now), closing(expires))
+async def _answer(
+    context: Context, place: Place, request: ChangesRequest, options: AnswerOptions, mark: str
+) -> Response:
+    page = context.open_position("pages", request.page_token, place.share_key, mark)
+    target, heading, change_range, batches = await run_on_table(
+        context, place, lambda target: _prepare(context, target, request, page, options)
+    )
+    limit = context.hub.settings.query_table_page_size_limit
+    url, expires = url_signer(context, target)
+    most = None if request.max_files is None else min(request.max_files, limit)
+    sender = _Sender(batches, most, url, closing(expires))
 
     def end() -> EndStreamAction:
         token = None
-        if sender.follows is not None:
-            life = hub.settings.query_table_page_token_ttl_ms // 1000
-            position = Position(
-                target.place.share_key, context.caller.recipient.name, page.mark, found.wanted.start, found.wanted.end,
-                sender.follows.row, now + life, sender.follows.version,
-            )  # fmt: skip
-            token = seal_position(context, "pages", position)
+        if (follows := sender.follows) is not None:
+            token = context.seal_position(
+                "pages", place.share_key, mark, change_range.start, change_range.end, follows.row, follows.version
+            )
         context.entry.files = sender.sent
         return EndStreamAction(
             next_page_token=token, min_url_expiration_timestamp=expires * 1000 if sender.sent else None
         )
 
-    context.entry.version, context.entry.end_version = found.wanted.start, found.wanted.end
-    told = found.wanted.metadata or found.wanted.response_format is ResponseFormat.DELTA
+    context.entry.version, context.entry.end_version = change_range.start, change_range.end
+    response_format = change_range.response_format
+    ends = options.end_stream or request.max_files is not None
     return stream(
         context,
-        found.wanted.start,
-        head(found.heading, found.wanted.response_format, told=told),
+        change_range.start,
+        head(heading, response_format, with_version=change_range.metadata or response_format is ResponseFormat.DELTA),
         sender.chunks(),
         end if ends else None,
-        answer_headers(options, found.wanted.response_format, end_stream=ends),
+        answer_headers(options, response_format, end_stream=ends),
         reads=True,
     )
+
+
+def _versions(target: RequestedTable, request: ChangesRequest) -> tuple[int, int]:
+    """The first and last version of a range. Refused outside of what is shared."""
+    start, end, first = request.starting_version, target.latest, target.place.table.start_version
+    if start is None:
+        assert request.starting is not None
+        target.source.require_since(request.starting, first)
+        start = target.source.first_from(request.starting, first)
+    if request.ending_version is not None:
+        if request.feed and request.ending_version > end:
+            raise bad_parameter(f"endingVersion {request.ending_version} is after the latest available version {end}")
+        end = min(end, request.ending_version)
+    elif request.ending is not None:
+        end = target.source.version_at(request.ending)
+    return target.within(start), end
+
+
+def _prepare(
+    context: Context, target: RequestedTable, request: ChangesRequest, page: Position | None, options: AnswerOptions
+) -> tuple[RequestedTable, SharedVersion, ChangeRange, Iterator[ChangeBatch]]:
+    """A range of changes with the version that its head describes. Refused before the first byte: the range, the
+    response format, and what the first batch contains.
+
+    A fault that lies further on in the log ends the stream: with an errorMessage for clients that asked for an
+    endStreamAction, otherwise by closing the connection before its end.
+    """
+    start, end = _versions(target, request) if page is None else (target.within(page.version), page.end)
+    most = context.hub.settings.limits.changes_versions
+    if start > end:
+        raise bad_parameter(f"the start version {start} is after the end version {end}")
+    if end - start >= most:
+        raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
+    first, last = target.shared(start), target.shared(end)
+    between = target.source.features_between(start, end, feed=request.feed)
+    response_format = first.response_format(options, last.reader_features | between)
+    change_range = ChangeRange(
+        start,
+        end,
+        response_format,
+        options.id_hash or response_format.value,
+        feed=request.feed,
+        metadata=request.historical_metadata,
+        protocol=request.historical_protocol,
+        begin=CommitRow(start, 0) if page is None else page.begin,
+    )
+    batches = target.source.changes(change_range)
+    begun = next(batches, None)
+    heading = first if request.historical_metadata else last
+    return target, heading, change_range, chain([] if begun is None else [begun], batches)
 
 
 class _Sender:

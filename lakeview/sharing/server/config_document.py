@@ -5,6 +5,7 @@ A file is read while somebody edits it. A view that is cut off, written twice or
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,9 @@ _NOTHING_UNKNOWN = ("recipients.", "shares.schemas.tables.")
 """Where a key that is not known may be a misspelt one that narrows what is shared: in a recipient, a table, a view."""
 
 _AS_GIVEN = "storageOptions"
+_PLACES = frozenset(
+    {"location", "tokens", "keys", "audit", "views", "certificateFile", "certificateKeyFile", "certificatePasswordFile"}
+)
 
 
 class _Loader(yaml.SafeLoader):
@@ -47,7 +51,7 @@ def read_document(path: Path) -> dict[str, Any]:
     try:
         loader = _Loader(path.read_text(encoding="utf-8"))
         try:
-            document: Any = _renamed(loader.get_single_data())
+            document: Any = _renamed(loader.get_single_data(), path.parent)
         finally:
             loader.dispose()
     except FileNotFoundError as error:
@@ -77,17 +81,25 @@ def wrong(message: str, fix: str | None = None) -> InvalidRequestError:
     return InvalidRequestError(message, fix=fix or "correct the configuration", kind="bad-configuration")
 
 
-def _renamed(value: Any) -> Any:
-    """The reference server's other spellings as ours; keys that say nothing here are left out."""
+def _renamed(value: Any, folder: Path) -> Any:
+    """The reference server's other spellings as ours, and relative places as below the configuration's folder; keys
+    without a meaning here are left out."""
     if isinstance(value, list):
-        return [_renamed(v) for v in value]
+        return [_renamed(v, folder) for v in value]
     if not isinstance(value, dict):
         return value
     return {
-        _OLD.get(k, k): v if k == _AS_GIVEN else _renamed(v)
+        _OLD.get(k, k): v if k == _AS_GIVEN else _resolved(v, folder) if k in _PLACES else _renamed(v, folder)
         for k, v in value.items()
         if _OLD.get(k, k) != "" and (v is not None or k in _NOT_EMPTY)
     }
+
+
+def _resolved(place: Any, folder: Path) -> Any:
+    if not isinstance(place, str):
+        return place
+    place = re.sub(r"^s3[an]://", "s3://", place)
+    return place if "://" in place else str(folder / Path(place).expanduser())
 
 
 def _empty(value: Any, place: str = "") -> Iterator[str]:

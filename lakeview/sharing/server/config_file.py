@@ -34,7 +34,7 @@ def read_settings(path: Path) -> tuple[Settings, list[str]]:
     except msgspec.ValidationError as error:
         raise wrong(f"{path.name}: {error}") from error
     warnings = without_unknown(path, document, Settings)
-    return check_settings(_resolve_paths(settings, path.parent)), warnings
+    return check_settings(settings), warnings
 
 
 def folder_settings(folder: str, recipient: str = "anyone") -> Settings:
@@ -176,33 +176,3 @@ def _unique(what: str, names: Iterable[str]) -> None:
     for name, count in Counter(n.lower() for n in names).items():
         if count > 1:
             raise wrong(f"{what} {name} is there {count} times", "names are compared without case")
-
-
-def _resolve_paths(settings: Settings, folder: Path) -> Settings:
-    """Relative places as below the configuration's folder."""
-
-    def at(place: str | None) -> str | None:
-        return place if place is None or "://" in place else str(folder / Path(place).expanduser())
-
-    def table(entry: TableEntry) -> TableEntry:
-        location = re.sub(r"^s3[an]://", "s3://", entry.location)
-        return msgspec.structs.replace(entry, location=at(location) or location)
-
-    shares = [
-        msgspec.structs.replace(
-            s, schemas=[msgspec.structs.replace(c, tables=[table(t) for t in c.tables]) for c in s.schemas]
-        )
-        for s in settings.shares
-    ]
-    tls = settings.ssl
-    if tls is not None:
-        tls = msgspec.structs.replace(
-            tls,
-            certificate_file=at(tls.certificate_file) or "",
-            certificate_key_file=at(tls.certificate_key_file) or "",
-            certificate_password_file=at(tls.certificate_password_file),
-        )
-    return msgspec.structs.replace(
-        settings, shares=shares, ssl=tls, tokens=at(settings.tokens), keys=at(settings.keys),
-        audit=at(settings.audit), views=at(settings.views),
-    )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import anyio
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from lakeview.sharing.protocol.messages import ErrorCode
@@ -13,8 +14,32 @@ from lakeview.sharing.server.access import Caller
 from lakeview.sharing.server.audit import Entry
 from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.hub import Hub
-from lakeview.sharing.server.refusals import Refusal, malformed
+from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed
 from lakeview.sharing.server.requests import BODY_BYTES
+from lakeview.sharing.server.source import CommitRow
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """Where an answer of several pages goes on. `checksum` is that of everything else the request asked.
+
+    `version`, `end`: what the answer is about, whatever has been committed since; `expires` in seconds since 1970.
+    `commit`: of changes, the version from which on `row` counts, so that a page reads no commit of the pages before it;
+    negative: from `version` on.
+    """
+
+    table: str
+    recipient: str
+    checksum: str
+    version: int
+    end: int
+    row: int
+    expires: int
+    commit: int = -1
+
+    @property
+    def begin(self) -> CommitRow:
+        """Where a page of changes begins."""
+        return CommitRow(self.version if self.commit < 0 else self.commit, self.row)
 
 
 @dataclass(slots=True)
@@ -36,8 +61,12 @@ class Context:
         """The table that the path names. 404 if it is not there or not granted."""
         names = self.request.path_params
         found = self.hub.catalogue.table(self.caller.recipient, names["share"], names["schema"], names["table"])
-        self.entry.share, self.entry.schema, self.entry.table = found.share.name, found.schema.name, found.table.name
+        self.record(found)
         return found
+
+    def record(self, place: Place) -> None:
+        """Name the table in the audit log."""
+        self.entry.share, self.entry.schema, self.entry.table = place.share.name, place.schema.name, place.table.name
 
     def base_url(self) -> str:
         """Where clients reach this server: as configured, or the address it listens on; never the Host header, which
@@ -74,6 +103,35 @@ class Context:
         except ClientDisconnect as error:
             raise malformed("the body did not arrive") from error
         return bytes(found)
+
+    # -- page and refresh tokens: where an answer goes on, bound to who asked what of which table
+
+    def seal_position(
+        self, purpose: str, table: str, checksum: str, version: int, end: int = -1, row: int = 0, commit: int = -1
+    ) -> str:
+        """The token for a Position; `purpose`: pages or refresh."""
+        settings, sealer = self.hub.settings, self.hub.sealer
+        life = settings.query_table_page_token_ttl_ms if purpose == "pages" else settings.refresh_token_ttl_ms
+        expires = self.hub.seconds() + life // 1000
+        recipient = self.caller.recipient.name
+        return sealer.seal(purpose, Position(table, recipient, checksum, version, end, row, expires, commit))
+
+    def open_position(self, purpose: str, token: str | None, table: str, checksum: str) -> Position | None:
+        """The position in a token, None without one. 400 for one that is none of ours, of another table or recipient,
+        made for another request, or too old."""
+        if not token:
+            return None
+        name = "page token" if purpose == "pages" else "refresh token"
+        position = self.hub.sealer.open(purpose, token, Position)
+        if position is None or position.recipient != self.caller.recipient.name:
+            raise bad_parameter(f"Error decoding the {name}: it is none of this server's")
+        if position.table != table:
+            raise bad_parameter(f"The table specified in the {name} does not match the table being queried")
+        if position.expires <= self.hub.seconds():
+            raise bad_parameter(f"The {name} has expired. Please restart the query.")
+        if position.checksum != checksum:
+            raise bad_parameter(f"Query parameter mismatch detected for the {name}: go on with what you began with")
+        return position
 
 
 def _too_large() -> Refusal:

@@ -16,96 +16,58 @@ from lakeview.delta.sharing import (
     ChangeLog,
     CommitChanges,
     Metadata,
-    Protocol,
     RemoveFile,
-    file_features,
     vector_value,
 )
 from lakeview.model.schema import Schema
 from lakeview.sharing.protocol.messages import ResponseFormat, encode_line
-from lakeview.sharing.server.delta_lines import (
-    heads,
-    records_changes,
-    require_no_vector,
-    servable_vector_path,
-    vector_action,
-    without_nulls,
-)
-from lakeview.sharing.server.lines import Row, delta_row, parquet_row, rows_frame, servable
+from lakeview.sharing.server.delta_lines import action_row, heads, records_changes
+from lakeview.sharing.server.lines import Row, rows_frame
 from lakeview.sharing.server.refusals import bad_parameter, not_recorded
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, CommitRow
 
 _ROWS = 512
 
 
-def change_batches(log: ChangeLog, wanted: ChangeRange) -> Iterator[ChangeBatch]:
-    """The lines of a range, oldest first, made as they are asked for.
+class ChangeLines:
+    """The lines of a range of changes, made as they are asked for.
 
-    Refused before the first batch: a range without a feed, and a reader version that rises. Refused with the batch that
-    holds it: a corrupt or missing commit, a path outside the table, a deletion vector that the protocol denies.
+    Refused when it is made: a range without a feed, and a reader version that rises. Refused with the batch that holds
+    it: a corrupt or missing commit, a path outside the table, a deletion vector that the protocol denies.
     """
-    metadata = log.metadata(wanted.start, wanted.end)
-    protocols = log.protocols(wanted.start, wanted.end)
-    if wanted.feed:
-        _require_feed(metadata, wanted)
-    _require_reader(protocols, wanted)
-    times = dict(log.times().select("version", pl.col("timestamp").dt.epoch("ms")).iter_rows())
-    return _Lines(log, wanted, metadata, protocols, times).batches()
 
-
-def needed_between(log: ChangeLog, start: int, end: int, *, feed: bool) -> frozenset[str]:
-    """Reader features that the changes of a range need, in lower case: also those that neither end needs, such as a
-    column mapping that was dropped again, or a deletion vector that a compaction removed."""
-    needed: frozenset[str] = frozenset()
-    for protocol, metadata, schema in log.definitions(start, end):
-        needed |= file_features(protocol, metadata.properties, schema, vectors=False)
-    return needed | {"deletionvectors"} if log.has_vectors(start, end, feed=feed) else needed
-
-
-def _require_feed(metadata: Mapping[int, Metadata], wanted: ChangeRange) -> None:
-    for version, document in sorted(metadata.items()):
-        if not records_changes(document):
-            raise not_recorded(wanted.start, wanted.end, version)
-
-
-def _require_reader(protocols: Mapping[int, Protocol], wanted: ChangeRange) -> None:
-    if wanted.response_format is ResponseFormat.DELTA:
-        return
-    first = protocols[wanted.start].min_reader_version
-    for version, protocol in sorted(protocols.items()):
-        if protocol.min_reader_version > first:
-            raise bad_parameter(
-                f"Delta protocol version ({protocol.min_reader_version}) of version {version} is too new for what was "
-                f"read so far ({first})"
-            )
-
-
-class _Lines:
-    """The lines of one range of changes."""
-
-    def __init__(
-        self,
-        log: ChangeLog,
-        wanted: ChangeRange,
-        metadata: Mapping[int, Metadata],
-        protocols: Mapping[int, Protocol],
-        times: Mapping[int, int],
-    ) -> None:
+    def __init__(self, log: ChangeLog, change_range: ChangeRange) -> None:
         self._log = log
-        self._wanted = wanted
-        self._metadata = metadata
-        self._protocols = protocols
-        self._times = times
+        self._range = change_range
+        self._metadata = log.metadata(change_range.start, change_range.end)
+        self._protocols = log.protocols(change_range.start, change_range.end)
+        self._require_feed()
+        self._require_reader()
+        self._times = dict(log.times().select("version", pl.col("timestamp").dt.epoch("ms")).iter_rows())
+
+    def _require_feed(self) -> None:
+        for version, document in sorted(self._metadata.items()):
+            if self._range.feed and not records_changes(document):
+                raise not_recorded(self._range.start, self._range.end, version)
+
+    def _require_reader(self) -> None:
+        first = self._protocols[self._range.start].min_reader_version
+        for version, protocol in sorted(self._protocols.items()):
+            if protocol.min_reader_version > first and self._range.response_format is ResponseFormat.PARQUET:
+                raise bad_parameter(
+                    f"Delta protocol version ({protocol.min_reader_version}) of version {version} is too new for what "
+                    f"was read so far ({first})"
+                )
 
     def batches(self) -> Iterator[ChangeBatch]:
         """Batches of a few hundred rows: what is decoded ahead of them is one piece of the log, about 4 MiB."""
-        wanted = self._wanted
-        skipped = wanted.begin.row
+        begin, end, feed = self._range.begin, self._range.end, self._range.feed
+        skipped = begin.row
         rows: list[Row] = []
         between: list[tuple[int, bytes]] = []
         begins: list[tuple[int, CommitRow]] = []
         last, done = -1, 0
-        for commit in self._log.changes(range(wanted.begin.version, wanted.end + 1), feed=wanted.feed):
+        for commit in self._log.changes(range(begin.version, end + 1), feed=feed):
             version = commit.version
             if version != last:
                 last, done = version, 0
@@ -128,17 +90,18 @@ class _Lines:
 
     def _heads(self, version: int) -> Iterator[bytes]:
         """Protocol and metaData that hold from a version after the first on."""
-        wanted = self._wanted
-        if version == wanted.start:
+        change_range = self._range
+        if version == change_range.start:
             return
-        delta = wanted.response_format is ResponseFormat.DELTA
-        if wanted.protocol and delta and version in self._protocols:
+        delta = change_range.response_format is ResponseFormat.DELTA
+        if change_range.protocol and delta and version in self._protocols:
             body, _ = heads(self._protocols[version], Metadata(), Schema(), None)[ResponseFormat.DELTA]
             yield encode_line("protocol", {**_dict(body), "version": version})
-        if wanted.metadata and version in self._metadata:
+        if change_range.metadata and version in self._metadata:
             metadata = self._metadata[version]
             protocol = self._protocols[max(v for v in self._protocols if v <= version)]
-            _, body = heads(protocol, metadata, self._log.schema(metadata, protocol), None)[wanted.response_format]
+            schema = self._log.schema(metadata, protocol)
+            _, body = heads(protocol, metadata, schema, None)[change_range.response_format]
             yield encode_line("metaData", {**_dict(body), "version": version})
 
     def _rows(self, commit: CommitChanges, start: int) -> Iterator[Row]:
@@ -150,23 +113,15 @@ class _Lines:
             yield self._row(file, common)
 
     def _row(self, file: ChangedFile, common: Mapping[str, Any]) -> Row:
-        wanted, action, path = self._wanted, file.action, servable(file.path)
+        action, response_format = file.action, self._range.response_format
         vector = None if isinstance(action, AddCDCFile) else vector_value(action.deletion_vector)
-        if wanted.response_format is ResponseFormat.PARQUET:
-            require_no_vector(vector)
-            values = {k: v or "" for k, v in file.partition_values.items()}
-            body = {"partitionValues": values, "size": action.size or 0, **common}
-            if isinstance(action, AddFile) and action.stats is not None:
-                body["stats"] = action.stats
-            return parquet_row(_PARQUET_KINDS[type(action)], path, body, wanted.scheme)
-        fields = without_nulls(msgspec.to_builtins(action))
-        fields |= {"partitionValues": file.partition_values, "deletionVector": vector_action(vector)}
-        signed = servable_vector_path(vector)
-        return delta_row(_DELTA_KINDS[type(action)], path, without_nulls(fields), signed, common, wanted.scheme)
+        kinds, values = _KINDS[type(action)], file.partition_values
+        fields = msgspec.to_builtins(action)
+        return action_row(*kinds, file.path, fields, values, vector, response_format, self._range.scheme, common)
 
 
-_PARQUET_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdf"}
-_DELTA_KINDS = {AddFile: "add", RemoveFile: "remove", AddCDCFile: "cdc"}
+_KINDS = {AddFile: ("add", "add"), RemoveFile: ("remove", "remove"), AddCDCFile: ("cdf", "cdc")}
+"""Kinds of lines in parquet format, and of actions of the log."""
 
 
 def _dict(body: object) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
 from lakeview.sharing.server.refusals import unsupported
 
 _FEED = "delta.enableChangeDataFeed"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def records_changes(metadata: Metadata) -> bool:
@@ -42,26 +41,17 @@ def heads(
         num_files=files,
     )
     recorded = {
-        "id": metadata.id,
-        "name": metadata.name,
-        "description": metadata.description,
+        **msgspec.to_builtins(metadata),
         # "format.options must be an object": the kernel's clients refuse anything else
         "format": {"provider": metadata.format.provider, "options": dict(metadata.format.options or {})},
-        "schemaString": metadata.schema_string,
         "partitionColumns": list(metadata.partition_columns or ()),
         "configuration": own,
-        "createdTime": metadata.created_time,
     }
     delta = {"deltaMetadata": without_nulls(recorded)} | without_nulls({"size": size, "numFiles": files})
-    named = {
-        "minReaderVersion": protocol.min_reader_version,
-        "minWriterVersion": protocol.min_writer_version,
-        "readerFeatures": protocol.reader_features,
-        "writerFeatures": protocol.writer_features,
-    }
+    delta_protocol = {"deltaProtocol": without_nulls(msgspec.to_builtins(protocol))}
     return {
         ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), plain),
-        ResponseFormat.DELTA: ({"deltaProtocol": without_nulls(named)}, delta),
+        ResponseFormat.DELTA: (delta_protocol, delta),
     }
 
 
@@ -92,43 +82,53 @@ def _public_type(type_: DataType) -> DataType:
     return type_
 
 
-def add_row(
-    kind: str,
-    row: Mapping[str, Any],
-    response_format: ResponseFormat,
-    scheme: str,
-    common: Mapping[str, Any] = _NOTHING,
-) -> Row:
-    """The line of an add, a row of FILE_ACTIONS. `common`: version and timestamp, where an answer gives them."""
-    path = servable(row["key"])
-    values = row["partition_values"] or {}
-    if response_format is ResponseFormat.PARQUET:
-        require_no_vector(row["vector"])
-        body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": row["size"], **common}
-        return parquet_row(kind, path, body if row["stats"] is None else {**body, "stats": row["stats"]}, scheme)
-    tags = None if row["tags"] is None else msgspec.Raw(row["tags"].encode())
+def add_row(row: Mapping[str, Any], response_format: ResponseFormat, scheme: str) -> Row:
+    """The line of a live file, a row of FILE_ACTIONS."""
     action = {
-        "partitionValues": values,
         "size": row["size"],
         "modificationTime": row["modified"] or 0,
         "dataChange": row["data_change"],
         "stats": row["stats"],
-        "tags": tags,
-        "deletionVector": vector_action(row["vector"]),
+        "tags": None if row["tags"] is None else msgspec.Raw(row["tags"].encode()),
         "baseRowId": row["base_row_id"],
         "defaultRowCommitVersion": row["default_row_commit_version"],
     }
-    return delta_row("add", path, without_nulls(action), servable_vector_path(row["vector"]), common, scheme)
+    values, vector = row["partition_values"] or {}, row["vector"]
+    return action_row("file", "add", row["key"], action, values, vector, response_format, scheme)
 
 
-def require_no_vector(vector: object) -> None:
-    """400 for a deletion vector in parquet format, which cannot express it: deleted rows would come back. Only a table
-    whose protocol lacks the feature, against the specification, has one there."""
-    if vector is not None:
-        raise unsupported("Unsupported Delta Table Properties: files have deletion vectors that the protocol denies")
+def action_row(
+    kind: str,
+    action_kind: str,
+    path: str,
+    action: Mapping[str, Any],
+    values: Mapping[str, str | None],
+    vector: Mapping[str, Any] | None,
+    response_format: ResponseFormat,
+    scheme: str,
+    common: Mapping[str, Any] = MappingProxyType({}),
+) -> Row:
+    """The line of a file: of `kind` with the protocol's own fields, or with the log's action of `action_kind`.
+
+    `values`: its partition values; `vector`: its deletion vector, a value of VECTOR; `common`: version and timestamp,
+    where an answer gives them. 400 for a deletion vector in parquet format, which cannot express it: deleted rows would
+    come back. Only a table whose protocol lacks the feature, against the specification, has one there.
+    """
+    path = servable(path)
+    if response_format is ResponseFormat.PARQUET:
+        if vector is not None:
+            raise unsupported(
+                "Unsupported Delta Table Properties: files have deletion vectors that the protocol denies"
+            )
+        body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": action.get("size") or 0, **common}
+        if action_kind == "add" and action["stats"] is not None:
+            body["stats"] = action["stats"]
+        return parquet_row(kind, path, body, scheme)
+    fields = without_nulls({**action, "partitionValues": values, "deletionVector": _vector_action(vector)})
+    return delta_row(action_kind, path, fields, _servable_vector_path(vector), common, scheme)
 
 
-def vector_action(vector: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _vector_action(vector: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A value of VECTOR as the log spells it."""
     if vector is None:
         return None
@@ -143,7 +143,7 @@ def vector_action(vector: Mapping[str, Any] | None) -> dict[str, Any] | None:
     )
 
 
-def servable_vector_path(vector: Mapping[str, Any] | None) -> str | None:
+def _servable_vector_path(vector: Mapping[str, Any] | None) -> str | None:
     """The file of a deletion vector; None for an inline one. Refusal for one outside the table."""
     path = None if vector is None else vector_path(vector)
     return None if path is None else servable(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from functools import cache
 
 import polars as pl
@@ -12,16 +11,12 @@ from lakeview.delta.sharing import ChangeLog, DeltaTable, check_type_changes, fi
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.sharing.protocol.messages import ResponseFormat
-from lakeview.sharing.server.delta_changes import change_batches, needed_between
+from lakeview.sharing.server.delta_changes import ChangeLines
 from lakeview.sharing.server.delta_lines import add_row, heads
-from lakeview.sharing.server.lines import Row
-from lakeview.sharing.server.pruning import FileIndex
-from lakeview.sharing.server.refresh import latest_of
-from lakeview.sharing.server.refusals import after_latest, bad_parameter, before_earliest, unsupported
-from lakeview.sharing.server.shared_version import SharedVersion
-from lakeview.sharing.server.source import ChangeBatch, ChangeRange
-from lakeview.sharing.server.stats_text import stats_texts
-from lakeview.storage import Storage
+from lakeview.sharing.server.lines import Row, stats_texts
+from lakeview.sharing.server.refusals import bad_parameter, unsupported
+from lakeview.sharing.server.shared_version import FileIndex, SharedVersion
+from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
 
 _COLUMNS = [
     "size", "modified", "data_change", "partition_values", "stats", "tags", "base_row_id",
@@ -29,49 +24,19 @@ _COLUMNS = [
 ]  # fmt: skip
 
 
-class DeltaSource:
-    """A Delta table. Implements `lakeview.sharing.server.source.Source`."""
+class DeltaSource(Source):
+    """A Delta table."""
+
+    _table: DeltaTable
 
     def __init__(self, table: DeltaTable, *, tell_sizes: bool = False) -> None:
         self._table = table
         self._log = ChangeLog(table)
         self._tell_sizes = tell_sizes
 
-    @property
-    def storage(self) -> Storage:
-        """Where its files lie."""
-        return self._table.storage
-
-    def refresh(self) -> int:
-        """Look for newer versions; the latest."""
-        return latest_of(self._table)
-
-    # -- versions and moments
-
-    def version_at(self, moment: datetime) -> int:
-        """The version that was the latest at a moment. Refusal outside the table's life."""
-        times = self._log.times()
-        first, last = times["timestamp"][0], times["timestamp"][-1]
-        if moment < first:
-            raise before_earliest(first)
-        if moment > last:
-            raise after_latest(last)
-        return int(times.filter(pl.col("timestamp") <= moment)["version"][-1])
-
-    def first_from(self, moment: datetime, first: int) -> int:
-        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
-        times = self._log.times()
-        version = self._log.first_version_from(moment)
-        if version > int(times["version"][-1]):
-            raise after_latest(times["timestamp"][-1])
-        return max(version, first)
-
-    def require_since(self, moment: datetime, first: int) -> None:
-        """Refusal for a moment before the earliest version that is recorded and shared."""
-        times = self._log.times()
-        earliest = times.filter(pl.col("version") >= first)["timestamp"].first()
-        if isinstance(earliest, datetime) and moment < earliest:
-            raise before_earliest(earliest)
+    def times(self, first: int = 0) -> pl.DataFrame:
+        """`version` and `timestamp` that time travel uses, oldest first, from a version on."""
+        return self._log.times().filter(pl.col("version") >= first)
 
     def require_shared(self, version: int, first: int, latest: int) -> None:
         """Refusal outside of what is shared."""
@@ -117,7 +82,7 @@ class DeltaSource:
             if state.from_checkpoint and not any(f.physical_name for f in snapshot.schema):
                 parts = _with_texts(parts, statistics, snapshot.schema)
             for adds in parts:
-                yield from (add_row("file", row, response_format, scheme) for row in adds.iter_rows(named=True))
+                yield from (add_row(row, response_format, scheme) for row in adds.iter_rows(named=True))
 
         sizes = (snapshot.num_files, snapshot.size_bytes) if self._tell_sizes else None
         return SharedVersion(
@@ -142,13 +107,17 @@ class DeltaSource:
 
     # -- changes
 
-    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
-        """Reader features that the changes of a range need, in lower case."""
-        return needed_between(self._log, start, end, feed=feed)
+    def features_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
+        """Reader features that the changes of a range need, in lower case: also those that neither end needs, such as a
+        column mapping that was dropped again, or a deletion vector that a compaction removed."""
+        features: frozenset[str] = frozenset()
+        for protocol, metadata, schema in self._log.definitions(start, end):
+            features |= file_features(protocol, metadata.properties, schema, vectors=False)
+        return features | {"deletionvectors"} if self._log.has_vectors(start, end, feed=feed) else features
 
-    def changes(self, wanted: ChangeRange) -> Iterator[ChangeBatch]:
+    def changes(self, change_range: ChangeRange) -> Iterator[ChangeBatch]:
         """The lines of a range of versions, oldest first."""
-        return change_batches(self._log, wanted)
+        return ChangeLines(self._log, change_range).batches()
 
 
 def _with_texts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import IO
 
 from starlette.requests import Request
@@ -12,13 +13,13 @@ from starlette.responses import Response
 from lakeview.model.errors import AccessDeniedError, LakeviewError
 from lakeview.sharing.protocol.messages import ErrorCode
 from lakeview.sharing.server.access import may_still_read
+from lakeview.sharing.server.answers import TimelyResponse
 from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal, forbidden
 from lakeview.sharing.server.settings import Recipient
 from lakeview.sharing.server.signing import Grant
-from lakeview.sharing.server.streams import TimelyResponse
 
 _BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
@@ -38,7 +39,7 @@ def authorize(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
     repeated = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
     if not signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
         raise forbidden(_REFUSED)
-    recipient = hub.catalogue.recipient(grant.recipient)
+    recipient = hub.catalogue.recipients_by_id.get(grant.recipient)
     place = None if recipient is None else hub.catalogue.table_of(recipient, number)
     if recipient is None or place is None or not may_still_read(hub, recipient):
         raise forbidden(_REFUSED)
@@ -49,32 +50,25 @@ async def file(context: Context, place: Place, path: str) -> Response:
     """The bytes of a file, or the range asked for. 404 for a file that is gone, 416 for a range outside of it."""
     hub, request = context.hub, context.request
     slots = hub.downloads(context.caller.recipient.name)
-    await slots.acquire_on_behalf_of(request)
-    try:
+    with ExitStack() as stack:  # closes the file and frees the download's slot, unless the response does
+        await slots.acquire_on_behalf_of(request)
+        stack.callback(slots.release_on_behalf_of, request)
         opened, size = await hub.work(lambda: _open(hub, place, path))
-    except BaseException:
-        slots.release_on_behalf_of(request)
-        raise
-    start, length, status = 0, size, 200
-    headers = {"Accept-Ranges": "bytes", "Content-Type": _TYPE, "X-Content-Type-Options": "nosniff",
-               "Cache-Control": "private"}  # fmt: skip
-    closing = _Closing(opened, slots.release_on_behalf_of, request)
-    try:
-        asked = _range(request.headers.get("range"), size)
-    except Refusal:
-        closing.close()
-        raise
-    if asked is not None:
-        start, length, status = asked[0], asked[1] - asked[0] + 1, 206
-        headers["Content-Range"] = f"bytes {asked[0]}-{asked[1]}/{size}"
-    headers["Content-Length"] = str(length)
-    if request.method == "HEAD":
-        closing.close()
-        context.finish(status)
-        return Response(status_code=status, headers=headers)
+        stack.enter_context(opened)
+        start, length, status = 0, size, 200
+        headers = {"Accept-Ranges": "bytes", "Content-Type": _TYPE, "X-Content-Type-Options": "nosniff",
+                   "Cache-Control": "private"}  # fmt: skip
+        if (part := _range(request.headers.get("range"), size)) is not None:
+            start, length, status = part[0], part[1] - part[0] + 1, 206
+            headers["Content-Range"] = f"bytes {part[0]}-{part[1]}/{size}"
+        headers["Content-Length"] = str(length)
+        if request.method == "HEAD":
+            context.finish(status)
+            return Response(status_code=status, headers=headers)
+        open_file = stack.pop_all()
 
     def done(sent: int) -> None:
-        closing.close()
+        open_file.close()
         context.entry.bytes = sent
         context.finish(status)
 
@@ -98,30 +92,13 @@ def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:
     return opened, size
 
 
-class _Closing:
-    """Closes a file and gives the download's place back, once."""
-
-    def __init__(self, opened: IO[bytes], release: object, borrower: object) -> None:
-        self._file: IO[bytes] | None = opened
-        self._release = release
-        self._borrower = borrower
-
-    def close(self) -> None:
-        """Safe to call again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            assert callable(self._release)
-            self._release(self._borrower)
-
-
-async def _blocks(hub: Hub, opened: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:
+async def _blocks(hub: Hub, file: IO[bytes], start: int, length: int) -> AsyncIterator[bytes]:
     left = length
 
     def read() -> bytes:
         if left == length:
-            opened.seek(start)
-        return opened.read(min(_BLOCK, left))
+            file.seek(start)
+        return file.read(min(_BLOCK, left))
 
     while left > 0:
         block = await hub.work(read)

@@ -70,7 +70,6 @@ class Hub:
         self.api_rate = RateLimit(limits.api_rate, limits.api_burst, steady)
         self.file_rate = RateLimit(limits.files_rate, limits.files_burst, steady)
         self.failures = RateLimit(limits.failures_rate, limits.failures_burst, steady)
-        self._downloads: dict[str, CapacityLimiter] = {}
         self._limits: dict[tuple[str, str | None], CapacityLimiter] = {}
 
     @property
@@ -158,14 +157,11 @@ class Hub:
 
     def _limit(self, kind: str, most: int, recipient: str | None = None) -> CapacityLimiter:
         """Made when it is first needed: a limiter belongs to the event loop that runs."""
-        found = self._limits.get((kind, recipient))
-        if found is None:
-            found = self._limits[kind, recipient] = CapacityLimiter(most)
-        return found
+        return self._limits.setdefault((kind, recipient), CapacityLimiter(most))
 
     def downloads(self, recipient: str) -> CapacityLimiter:
         """The downloads of one recipient that may run at a time."""
-        return self._downloads.setdefault(recipient, CapacityLimiter(self.settings.limits.concurrent_files))
+        return self._limit("download", self.settings.limits.concurrent_files, recipient)
 
     def seconds(self) -> int:
         """Now, in seconds since 1970."""

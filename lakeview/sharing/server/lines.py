@@ -7,7 +7,12 @@ What differs from request to request (when URLs expire, which version was asked 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from io import BytesIO
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +21,7 @@ import polars as pl
 
 from lakeview.delta.sharing import LOG_FOLDER
 from lakeview.model.addresses import is_absolute
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.refusals import unsupported
 
@@ -83,6 +89,44 @@ def delta_row(
     return path, vector, start, f'{before}"', f'"{after}{tail}'
 
 
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def stats_texts(statistics: pl.DataFrame, schema: Schema, records: pl.Series) -> list[str | None]:
+    """A statistics document for each file, keys by logical names; null where nothing is known of it."""
+    documents: list[dict[str, Any]] = [{} if n is None else {"numRecords": n} for n in records]
+    for path, _ in schema.leaves():
+        name = leaf_name(path)
+        if name not in statistics.columns:
+            continue
+        column = statistics[name].struct
+        for part, key in (("min", "minValues"), ("max", "maxValues"), ("null_count", "nullCount")):
+            _put(documents, key, path, column.field(part).to_list())
+    return [_ENCODER.encode(d).decode() if d else None for d in documents]
+
+
+def _put(documents: Sequence[dict[str, Any]], key: str, path: tuple[str, ...], values: Sequence[Any]) -> None:
+    for document, value in zip(documents, values, strict=True):
+        plain = _plain(value)
+        if plain is None:
+            continue
+        place = document.setdefault(key, {})
+        for part in path[:-1]:
+            place = place.setdefault(part, {})
+        place[path[-1]] = plain
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case str() | int() | float() | Decimal() | date():
+            return value
+    return None
+
+
 def rows_frame(rows: Sequence[Row]) -> pl.DataFrame:
     """ROWS."""
     return pl.DataFrame(rows, schema=ROWS, orient="row")
@@ -111,3 +155,69 @@ def encode_rows(rows: pl.DataFrame, url: Url, close: str) -> bytes:
 def quote_path(path: str) -> str:
     """A path in a URL: each segment percent-encoded once."""
     return quote(path, safe="/=-_.~", errors="surrogateescape")
+
+
+ROWS_A_CHUNK = 500
+"""Rows that are packed together."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """ROWS of the files of one version, and which of them are selected. Immutable.
+
+    `chunks` have ROWS_A_CHUNK rows each, the last one fewer; `numbers` are the selected rows, in ascending order.
+    """
+
+    chunks: Sequence[bytes]
+    numbers: pl.Series
+
+    @staticmethod
+    def of(rows: Iterable[Row]) -> PackedRows:
+        """Pack rows as they are made: one chunk of them is in memory uncompressed."""
+        chunks: list[bytes] = []
+        waiting: list[Row] = []
+        height = 0
+        for row in rows:
+            waiting.append(row)
+            height += 1
+            if len(waiting) == ROWS_A_CHUNK:
+                chunks.append(_pack(waiting))
+                waiting.clear()
+        if waiting:
+            chunks.append(_pack(waiting))
+        return PackedRows(chunks, pl.int_range(height, dtype=pl.UInt32, eager=True))
+
+    @property
+    def height(self) -> int:
+        """How many rows are selected."""
+        return self.numbers.len()
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return sum(map(len, self.chunks)) + 4 * self.height
+
+    def filter(self, mask: pl.Series) -> PackedRows:
+        """Of the selected rows, those for which a mask is true."""
+        return PackedRows(self.chunks, self.numbers.filter(mask))
+
+    def slice(self, start: int, length: int) -> PackedRows:
+        """Of the selected rows, at most `length` from one on."""
+        return PackedRows(self.chunks, self.numbers.slice(start, length))
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """ROWS of the selected rows, one chunk unpacked at a time; chunks without a selected row stay packed."""
+        at = 0
+        while at < self.height:
+            number = self.numbers[at] // ROWS_A_CHUNK
+            first = number * ROWS_A_CHUNK
+            end = int(self.numbers.search_sorted(first + ROWS_A_CHUNK))
+            rows = pl.read_ipc_stream(BytesIO(self.chunks[number]))
+            yield rows if end - at == rows.height else rows[self.numbers[at:end] - first]
+            at = end
+
+
+def _pack(rows: Sequence[Row]) -> bytes:
+    buffer = BytesIO()
+    rows_frame(rows).write_ipc_stream(buffer, compression="zstd")
+    return buffer.getvalue()

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import msgspec
 from starlette.responses import Response
 
-from lakeview.sharing.protocol.messages import JSON, SchemaPage, ShareBody, SharePage, TablePage
-from lakeview.sharing.server.catalogue import schema_item, share_item, table_items
+from lakeview.sharing.protocol.messages import JSON, Page, Share, ShareBody, SharedSchema, SharedTable
 from lakeview.sharing.server.context import Context
 from lakeview.sharing.server.refusals import bad_parameter
 from lakeview.sharing.server.requests import page_of
-
-T = TypeVar("T")
-Page = SharePage | SchemaPage | TablePage
+from lakeview.sharing.server.settings import SchemaEntry, ShareEntry
 
 
 class _Next(msgspec.Struct, frozen=True, array_like=True):
@@ -28,23 +24,21 @@ class _Next(msgspec.Struct, frozen=True, array_like=True):
 
 async def shares(context: Context) -> Response:
     """GET /shares."""
-    found = [share_item(s) for s in context.hub.catalogue.shares(context.caller.recipient)]
-    return _page(context, "shares", found, SharePage)
+    found = [Share(s.name, s.id) for s in context.hub.catalogue.shares(context.caller.recipient)]
+    return _page(context, "shares", found)
 
 
 async def share(context: Context) -> Response:
     """GET /shares/{share}."""
-    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
-    context.entry.share = found.name
-    return json_response(ShareBody(share_item(found)))
+    found = _share(context)
+    return json_response(ShareBody(Share(found.name, found.id)))
 
 
 async def schemas(context: Context) -> Response:
     """GET /shares/{share}/schemas."""
-    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
-    context.entry.share = found.name
-    items = [schema_item(found, c) for c in found.schemas]
-    return _page(context, f"schemas/{found.id}", items, SchemaPage)
+    found = _share(context)
+    items = [SharedSchema(c.name, found.name) for c in found.schemas]
+    return _page(context, f"schemas/{found.id}", items)
 
 
 async def tables(context: Context) -> Response:
@@ -52,19 +46,28 @@ async def tables(context: Context) -> Response:
     names = context.request.path_params
     found, schema = context.hub.catalogue.schema(context.caller.recipient, names["share"], names["schema"])
     context.entry.share, context.entry.schema = found.name, schema.name
-    items = table_items(found, schema)
-    return _page(context, f"tables/{found.id}/{schema.name}", items, TablePage)
+    items = _table_items(found, schema)
+    return _page(context, f"tables/{found.id}/{schema.name}", items)
 
 
 async def all_tables(context: Context) -> Response:
     """GET /shares/{share}/all-tables."""
-    found = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
-    context.entry.share = found.name
-    items = [item for schema in found.schemas for item in table_items(found, schema)]
-    return _page(context, f"all/{found.id}", items, TablePage)
+    found = _share(context)
+    items = [item for schema in found.schemas for item in _table_items(found, schema)]
+    return _page(context, f"all/{found.id}", items)
 
 
-def _page(context: Context, listing: str, items: Sequence[T], page: Callable[[list[T], str | None], Page]) -> Response:
+def _share(context: Context) -> ShareEntry:
+    share = context.hub.catalogue.share(context.caller.recipient, context.request.path_params["share"])
+    context.entry.share = share.name
+    return share
+
+
+def _table_items(share: ShareEntry, schema: SchemaEntry) -> list[SharedTable]:
+    return [SharedTable(t.name, schema.name, share.name, share.id, t.id) for t in schema.tables]
+
+
+def _page(context: Context, listing: str, items: Sequence[object]) -> Response:
     most, token = page_of(context.query)
     who = context.caller.recipient.name
     start = 0
@@ -75,7 +78,7 @@ def _page(context: Context, listing: str, items: Sequence[T], page: Callable[[li
         start = found.position
     end = start + most
     follows = context.hub.sealer.seal("page", _Next(listing, who, end)) if end < len(items) else None
-    return json_response(page(list(items[start:end]), follows))
+    return json_response(Page(list(items[start:end]), follows))
 
 
 def json_response(body: object) -> Response:

@@ -79,7 +79,7 @@ class ShareConfiguration:
         return pl.DataFrame(rows, schema=TOKENS, orient="row")
 
     def recipients(self, clock: Clock) -> pl.DataFrame:
-        """RECIPIENTS, in the configuration's order; `bearer` is whoever shows the one token of `authorization`."""
+        """RECIPIENTS, in the configuration's order; `bearer` stands for the one token of `authorization`."""
         live = dict(self.tokens(clock).filter(state="live").group_by("recipient").len().iter_rows())
         rows = []
         for name, recipient in Catalogue(self.settings).recipients.items():

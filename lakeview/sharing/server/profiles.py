@@ -48,16 +48,16 @@ def new_profile(
     settings: Settings,
     recipient: str,
     clock: Clock,
-    made: Callable[[TokenFile], tuple[str, Token]],
+    make_token: Callable[[TokenFile], tuple[str, Token]],
 ) -> tuple[bytes, Token]:
-    """The profile file of a recipient with the token that `made` makes, and what is kept of the token.
+    """The profile file of a recipient with a new token, and what is stored of the token.
 
-    InvalidRequestError if the configuration names no such recipient or no file of tokens; errors of `made`.
+    InvalidRequestError if the configuration names no such recipient or no file of tokens; errors of `make_token`.
     """
     book = token_file(configuration, settings, clock)
     if recipient not in {r.name for r in settings.recipients}:
         raise InvalidRequestError(
             f"{configuration.name} names no recipient {recipient}", fix="add the recipient and its shares first"
         )
-    text, kept = made(book)
-    return json.dumps(profile_of(settings, text, kept.expires), indent=2).encode() + b"\n", kept
+    text, token = make_token(book)
+    return json.dumps(profile_of(settings, text, token.expires), indent=2).encode() + b"\n", token

@@ -7,17 +7,11 @@ from lakeview.model.errors import CorruptTableError
 from lakeview.model.table import Table
 
 ANOTHER_TABLE = "another-table"
-"""The kind of a CorruptTableError after which a table has to be opened anew."""
-
-
-def latest_of(table: Table) -> int:
-    """Look for newer versions; the latest. CorruptTableError of the kind above if another table lies there now."""
-    look_again(table)
-    return table.latest_version
+"""The kind of a CorruptTableError after which a table has to be opened again."""
 
 
 def look_again(table: Table) -> bool:
-    """Look for newer versions; whether there are. CorruptTableError as `latest_of`."""
+    """Look for newer versions; True if there are any. CorruptTableError of the kind above for another table."""
     newer = table.refresh()
     if is_replaced(table):
         raise CorruptTableError(

@@ -29,7 +29,8 @@ _FORMATS = tuple(ResponseFormat)
 
 @dataclass(frozen=True, slots=True)
 class ChangesRequest:
-    """Which commits: versions or moments, both ends included."""
+    """Which commits: versions or moments, both ends included. `feed`: the change data feed is requested, else
+    adds and removes."""
 
     starting_version: int | None
     ending_version: int | None
@@ -39,6 +40,7 @@ class ChangesRequest:
     historical_protocol: bool
     max_files: int | None
     page_token: str | None
+    feed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class AnswerOptions:
         """True if the client asks for an endStreamAction."""
         return bool(self.capabilities.end_stream)
 
-    def response_format(self, needed: frozenset[str]) -> ResponseFormat:
+    def response_format(self, features: frozenset[str]) -> ResponseFormat:
         """The format for a table that needs these reader features (in lower case).
 
         400 if the client takes none that we have, or lacks what the table needs.
@@ -62,14 +64,14 @@ class AnswerOptions:
         known = [ResponseFormat(f) for f in formats if f in _FORMATS]
         if formats and not known:
             raise bad_parameter(f"responseformat {', '.join(formats)[:100]} is not supported; use parquet or delta")
-        if not needed:
+        if not features:
             return known[0] if len(known) == 1 else ResponseFormat.PARQUET
-        names = ", ".join(sorted(needed))
+        names = ", ".join(sorted(features))
         if ResponseFormat.DELTA not in known:
             raise unsupported(
                 f"Unsupported Delta Table Properties: the table uses {names}, which needs responseformat=delta"
             )
-        if missing := sorted(needed - self.capabilities.reader_features):
+        if missing := sorted(features - self.capabilities.reader_features):
             raise unsupported(
                 f"Unsupported Delta Table Properties: the table uses {names}, and the client does not read "
                 f"{', '.join(missing)}"
@@ -131,20 +133,19 @@ def moment(text: str | None, name: str) -> datetime | None:
 
 def version_number(text: str | None, name: str) -> int | None:
     """A version of a query string: a number from 0 on."""
-    return _not_negative(number(text, name), name)
+    return _at_least(0, number(text, name), name)
 
 
 def changes_request(query: Mapping[str, str]) -> ChangesRequest:
     """The parameters of a changes call. 400 unless exactly one start is given, and at most one end."""
-    start, end = version_number(query.get("startingVersion"), "startingVersion"), query.get("endingVersion")
     request = ChangesRequest(
-        start,
-        version_number(end, "endingVersion"),
+        version_number(query.get("startingVersion"), "startingVersion"),
+        version_number(query.get("endingVersion"), "endingVersion"),
         moment(query.get("startingTimestamp"), "startingTimestamp"),
         moment(query.get("endingTimestamp"), "endingTimestamp"),
         flag(query.get("includeHistoricalMetadata"), "includeHistoricalMetadata"),
         flag(query.get("includeHistoricalProtocol"), "includeHistoricalProtocol"),
-        _page_size(number(query.get("maxFiles"), "maxFiles")),
+        _at_least(1, number(query.get("maxFiles"), "maxFiles"), "maxFiles"),
         query.get("pageToken") or None,
     )
     if (request.starting_version is None) == (request.starting is None):
@@ -194,20 +195,14 @@ def _check(request: QueryRequest) -> None:
         (request.ending_version, "endingVersion"),
         (request.limit_hint, "limitHint"),
     ):
-        _not_negative(value, name)
-    _page_size(request.max_files)
+        _at_least(0, value, name)
+    _at_least(1, request.max_files, "maxFiles")
     refresh = request.include_refresh_token or request.refresh_token
     if refresh and (given or request.page_token):
         raise bad_parameter("a refresh token goes with the first page of the latest version only")
 
 
-def _not_negative(value: int | None, name: str) -> int | None:
-    if value is not None and value < 0:
-        raise bad_parameter(f"{name} must not be negative")
-    return value
-
-
-def _page_size(value: int | None) -> int | None:
-    if value is not None and value <= 0:
-        raise bad_parameter("maxFiles must be positive")
+def _at_least(least: int, value: int | None, name: str) -> int | None:
+    if value is not None and value < least:
+        raise bad_parameter(f"{name} must {'be positive' if least else 'not be negative'}")
     return value

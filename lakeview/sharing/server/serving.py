@@ -103,7 +103,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """A uvicorn that leaves no connection behind: whoever still hangs on after the time given is cut off."""
+    """A uvicorn that leaves no connection behind: those still open after the time given are cut off."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)

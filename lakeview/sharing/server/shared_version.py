@@ -1,16 +1,94 @@
-"""One version of a shared table, ready to be asked: its head lines, rendered rows, and what is known of its files."""
+"""One version of a shared table: its head lines, rendered rows, and the index of its files, by which a filter skips
+those that a recipient cannot need (by mask, three-valued: what is unknown is needed)."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from lakeview.model.schema import Schema
+import polars as pl
+
+from lakeview.model.schema import Schema, leaf_name
+from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.tree import Node, Path
 from lakeview.sharing.protocol.messages import ResponseFormat
-from lakeview.sharing.server.lines import Row
-from lakeview.sharing.server.packed_rows import PackedRows
-from lakeview.sharing.server.pruning import FileIndex
+from lakeview.sharing.server.hints import PRUNING_CPU, PRUNING_WALL, Budget
+from lakeview.sharing.server.lines import PackedRows, Row
+from lakeview.sharing.server.refusals import unsupported
+from lakeview.sharing.server.requests import AnswerOptions
+
+StatisticsOf = Callable[[list[str]], pl.DataFrame]
+"""Leaf names to STATISTICS of the same files in the same order."""
+
+
+class FileIndex:
+    """What is known of the files of one version, read when it is asked for. Safe to use from several threads.
+
+    `facts`: `records`, `deleted_records` and `path`, one row a file; `partition`: typed values of partition columns,
+    under their names.
+    """
+
+    def __init__(
+        self, facts: Callable[[], pl.DataFrame], partition: Callable[[], dict[str, pl.Series]], statistics: StatisticsOf
+    ) -> None:
+        self._read_facts = facts
+        self._read_partition = partition
+        self._statistics = statistics
+        self._bounds: dict[Path, Bounds | None] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def facts(self) -> pl.DataFrame:
+        """`path`, `records` and `deleted_records`, one row a file."""
+        return self._read_facts()
+
+    @cached_property
+    def _partition(self) -> dict[str, pl.Series]:
+        return self._read_partition()
+
+    @property
+    def height(self) -> int:
+        """How many files it has read about so far."""
+        return self.facts.height if "facts" in self.__dict__ else 0
+
+    def keep(self, *conditions: Node, budget: Budget | None = None) -> pl.Series:
+        """Which files may hold a row for which all conditions are true. Of a column that is looked at after the budget
+        is spent nothing is known."""
+        limit = budget or Budget(PRUNING_CPU, PRUNING_WALL)
+        height = self.facts.height
+        keep = pl.Series("keep", [True], dtype=pl.Boolean).new_from_index(0, height)
+        for condition in conditions:
+            keep = keep & may_match(condition, lambda path: None if limit.is_spent() else self.bounds(path), height)
+        return keep
+
+    def bounds(self, path: Path) -> Bounds | None:
+        """Bounds of one column; None when nothing is known of it."""
+        with self._lock:
+            if path not in self._bounds:
+                self._bounds[path] = self._read(path)
+            return self._bounds[path]
+
+    def _read(self, path: Path) -> Bounds | None:
+        if len(path) == 1 and path[0] in self._partition:
+            return Bounds.of_values(self._partition[path[0]])
+        name = leaf_name(path)
+        statistics = self._statistics([name])
+        if name not in statistics.columns or not statistics["_path"].equals(self.facts["path"]):
+            return None
+        return Bounds.of_statistics(statistics[name], self.facts["records"])
+
+    def limited(self, mask: pl.Series, limit: int | None) -> pl.Series:
+        """Of the files of a mask, from the first on, those that hold so many rows; files of unknown count hold none."""
+        if limit is None:
+            return mask
+        live = (self.facts["records"] - self.facts["deleted_records"]).fill_null(0).clip(0)
+        counted = live.set(~mask, 0)
+        before = counted.cum_sum() - counted
+        # limit 0 still tells the schema by one file: a client that asks for nothing wants at least the types
+        return mask & (before < max(limit, 1))
+
 
 Render = Callable[[ResponseFormat, str], Iterable[Row]]
 """Response format and scheme of file ids to rows, newest file first, each made when it is asked for."""
@@ -18,7 +96,7 @@ Render = Callable[[ResponseFormat, str], Iterable[Row]]
 
 @dataclass(frozen=True)
 class SharedVersion:
-    """`needed`: reader features that a client must have, in lower case; `timestamp` in milliseconds since 1970.
+    """`reader_features`: those that a client must have, in lower case; `timestamp` in milliseconds since 1970.
 
     `heads`: protocol and metaData as the bodies of their lines, by format. `index` and rendered rows have the files in
     one order. Safe to use from several threads.
@@ -27,12 +105,20 @@ class SharedVersion:
     version: int
     timestamp: int | None
     schema: Schema
-    needed: frozenset[str]
+    reader_features: frozenset[str]
     heads: Mapping[ResponseFormat, tuple[object, object]]
     index: FileIndex
     render: Render
     _rows: dict[tuple[ResponseFormat, str], PackedRows] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def response_format(self, options: AnswerOptions, more: frozenset[str] = frozenset()) -> ResponseFormat:
+        """The format of an answer; `more`: features that are needed beside those of this version. 400 if there is
+        none."""
+        response_format = options.response_format(self.reader_features | more)
+        if response_format not in self.heads:
+            raise unsupported(f"this table is given in responseformat={next(iter(self.heads))} only")
+        return response_format
 
     def rows(self, response_format: ResponseFormat, scheme: str) -> PackedRows:
         """The rows of every file, rendered once. Refusal for a table whose files cannot be given."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -25,11 +23,8 @@ from lakeview.model.table import Table
 from lakeview.predicates import predicate
 from lakeview.sharing.server.delta_lines import public_field
 from lakeview.sharing.server.delta_source import DeltaSource
-from lakeview.sharing.server.refresh import latest_of
+from lakeview.sharing.server.refresh import look_again
 from lakeview.sharing.server.settings import TableEntry, ViewEntry
-from lakeview.sharing.server.shared_version import SharedVersion
-from lakeview.sharing.server.source import ChangeBatch, ChangeRange
-from lakeview.storage import Storage
 
 _APPLICATION = "lakeview-view"
 _ENGINE = "lakeview share"
@@ -41,8 +36,8 @@ _TIDY_EVERY = 10
 """After so many copies the old ones are looked at."""
 
 
-class ViewSource:
-    """A view on a table. Implements `lakeview.sharing.server.source.Source`; versions are the copy's own."""
+class ViewSource(DeltaSource):
+    """A view on a table; versions are those of its copy."""
 
     def __init__(self, entry: TableEntry, base: Table, folder: str | None, clock: Clock = system_clock) -> None:
         if entry.view is None or folder is None:
@@ -66,30 +61,24 @@ class ViewSource:
         name = f"{entry.id}-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
         self._address = f"{folder.rstrip('/')}/{name}" if "://" in folder else str(Path(folder) / name)
         self._copy = _open_copy(self._address)
-        self._shared: DeltaSource | None = None
-        self.refresh()
-
-    @property
-    def storage(self) -> Storage:
-        """Where the copy's files lie."""
-        return self._source.storage
-
-    @property
-    def _source(self) -> DeltaSource:
-        assert self._shared is not None
-        return self._shared
+        super().__init__(self._updated_copy())
 
     def refresh(self) -> int:
-        """Copy what is selected if the base has another version; the copy's latest version."""
-        version = latest_of(self._base)
+        """Copy what is selected if the base has another version; the latest version of the copy."""
+        copy = self._updated_copy()
+        if copy is not self._table:
+            super().__init__(copy)
+        return super().refresh()
+
+    def _updated_copy(self) -> DeltaTable:
+        look_again(self._base)
+        version = self._base.latest_version
         if self._copy is not None and self._copied_version() != version:
-            latest_of(self._copy)  # another process of this server may have copied it
+            look_again(self._copy)  # another process of this server may have copied it
         if self._copy is None or self._copied_version() != version:
             self._copy_version(version)
-        if self._shared is None:
-            assert self._copy is not None
-            self._shared = DeltaSource(self._copy)
-        return self._shared.refresh()
+        assert self._copy is not None
+        return self._copy
 
     def _copied_version(self) -> int | None:
         assert self._copy is not None
@@ -97,7 +86,7 @@ class ViewSource:
         return known.get(self._application(self._base.latest_version))
 
     def _application(self, version: int) -> str:
-        """Under which name the copy says what it holds: a base that was deleted and made anew has another id."""
+        """Under which name the copy says what it holds: a base that was deleted and recreated has another id."""
         return f"{_APPLICATION}-{self._base.snapshot(version).id}"
 
     def _copy_version(self, version: int) -> None:
@@ -110,12 +99,11 @@ class ViewSource:
                 if last:
                     raise
                 self._copy = _open_copy(self._address)  # it may be there by now, with or without its rows
-                self._shared = None
         assert self._copy is not None
         self._copy.refresh()
         if self._copy.latest_version % _TIDY_EVERY == 0:
             delete_old(self._copy, self._clock)
-            self._copy, self._shared = _open_copy(self._address), None
+            self._copy = _open_copy(self._address)
 
     def _materialise(self, version: int) -> None:
         schema = self._base.snapshot(version).schema
@@ -147,40 +135,6 @@ class ViewSource:
                 fix="compare columns with values of their own types",
                 kind="bad-predicate",
             ) from error
-
-    # -- the copy's own answers
-
-    def at(self, version: int) -> SharedVersion:
-        """One version."""
-        return self._source.at(version)
-
-    def version_at(self, moment: datetime) -> int:
-        """The version that was the latest at a moment. Refusal outside the copy's life."""
-        return self._source.version_at(moment)
-
-    def first_from(self, moment: datetime, first: int) -> int:
-        """The earliest version at or after a moment, and not before another. Refusal after the latest."""
-        return self._source.first_from(moment, first)
-
-    def require_since(self, moment: datetime, first: int) -> None:
-        """Refusal for a moment before the copy's first version."""
-        self._source.require_since(moment, first)
-
-    def require_shared(self, version: int, first: int, latest: int) -> None:
-        """Refusal outside of what is shared."""
-        self._source.require_shared(version, first, latest)
-
-    def require_files(self, version: int) -> None:
-        """Refusal if files of a past version are gone."""
-        self._source.require_files(version)
-
-    def needed_between(self, start: int, end: int, *, feed: bool) -> frozenset[str]:
-        """Reader features that the changes of a range of the copy need."""
-        return self._source.needed_between(start, end, feed=feed)
-
-    def changes(self, wanted: ChangeRange) -> Iterator[ChangeBatch]:
-        """The lines of a range of the copy's versions."""
-        return self._source.changes(wanted)
 
 
 def _open_copy(address: str) -> DeltaTable | None:

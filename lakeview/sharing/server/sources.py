@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from lakeview.delta.sharing import DeltaTable
@@ -11,6 +13,7 @@ from lakeview.discovery import open_table
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CorruptTableError
+from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.iceberg_source import IcebergSource
 from lakeview.sharing.server.refresh import ANOTHER_TABLE
@@ -33,6 +36,37 @@ class TableHandle:
         self.loading = asyncio.Lock()
         self.opening = threading.Lock()
         self.source: Source | None = None
+
+
+@dataclass(frozen=True)
+class RequestedTable:
+    """A table as one request sees it: open, and its latest version at that moment. All methods block."""
+
+    place: Place
+    sources: Sources
+    source: Source
+    latest: int
+
+    def version(self, version: int | None, moment: datetime | None) -> int:
+        """The version that a number or a timestamp asks for, the latest without either. 400 outside what is shared."""
+        if version is None and moment is None:
+            return self.latest
+        return self.within(self.source.version_at(moment) if version is None and moment is not None else version or 0)
+
+    def within(self, version: int) -> int:
+        """A version that is shared. 400 for any other."""
+        self.source.require_shared(version, self.place.table.start_version, self.latest)
+        return version
+
+    def shared(self, version: int) -> SharedVersion:
+        """One version, loaded or from the cache."""
+        return self.sources.version(self.source, version)
+
+    def past(self, version: int) -> SharedVersion:
+        """One version whose data files all exist. 400 if some are gone."""
+        if version != self.latest:
+            self.source.require_files(version)
+        return self.shared(version)
 
 
 class Sources:
@@ -71,14 +105,15 @@ class Sources:
                 handle.source = self._open(handle.entry)
             return handle.source
 
-    def current(self, handle: TableHandle) -> tuple[Source, int]:
-        """An open table and its latest version by now; blocks. One that was deleted and recreated is opened again.
+    def current(self, place: Place) -> RequestedTable:
+        """A table with its latest version by now; blocks. One that was deleted and recreated is opened again.
 
         Errors of `lakeview.model.errors`.
         """
+        handle = self.of(place.table)
         source = self.open(handle)
         try:
-            return source, source.refresh()
+            return RequestedTable(place, self, source, source.refresh())
         except CorruptTableError as error:
             if error.kind != ANOTHER_TABLE:
                 raise
@@ -86,7 +121,7 @@ class Sources:
             if handle.source is source:
                 handle.source = None
         source = self.open(handle)
-        return source, source.refresh()
+        return RequestedTable(place, self, source, source.refresh())
 
     def _open(self, entry: TableEntry) -> Source:
         table = open_table(entry.location, storage_options=_signing(entry) or None)

@@ -57,14 +57,14 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
-def find(token: str, known: Sequence[Token]) -> Token | None:
+def find(token: str, candidates: Sequence[Token]) -> Token | None:
     """The token that this text is. Every candidate is compared, each in constant time."""
-    given, found = digest(token), None
-    for candidate in known:
+    given, match = digest(token), None
+    for candidate in candidates:
         if hmac.compare_digest(candidate.sha256, given):
-            found = candidate
+            match = candidate
     hmac.compare_digest(_NEVER, given)
-    return found
+    return match
 
 
 class TokenFile:

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from lakeview.sharing.server.lines import Url, quote_path
 from lakeview.sharing.server.signing import FileSigner, Grant
 from lakeview.storage import Storage
+from lakeview.storage.byte_cache import ByteBoundedCache
 
-_REMEMBERED = 200_000
+_MAX_BYTES = 128 << 20  # 200,000 URLs
 
 
 class StoreUrls:
-    """URLs that stores signed, remembered while they are fresh: signing one costs half a millisecond in boto3."""
+    """URLs that stores signed, cached while they are fresh: signing one costs half a millisecond in boto3."""
 
     def __init__(self) -> None:
-        self._urls: OrderedDict[tuple[str, str, int], str] = OrderedDict()
-        self._lock = threading.Lock()
+        self._urls: ByteBoundedCache[tuple[str, str, int], str] = ByteBoundedCache(_MAX_BYTES, len)
 
     def url(self, storage: Storage, path: str, expires: int, seconds: int) -> str | None:
         """The URL of a file; None if the store signs none. `expires` is the same moment for all of one window."""
         key = (storage.root, path, expires)
-        with self._lock:
-            if key in self._urls:
-                return self._urls[key]
-        found = storage.signed_url(path, seconds)
-        if found is not None:
-            with self._lock:
-                self._urls[key] = found
-                while len(self._urls) > _REMEMBERED:
-                    self._urls.popitem(last=False)
-        return found
+        url = self._urls.get(key)
+        if url is None and (url := storage.signed_url(path, seconds)) is not None:
+            self._urls.put(key, url)
+        return url
 
 
 def expiry(now: int, life: int) -> int:

@@ -8,6 +8,7 @@ from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.schema.diff import field_changes
+from lakeview.views.thresholds import SHIFT_SHARE
 
 STATISTICS_SHIFT = pl.Schema(
     {
@@ -29,7 +30,6 @@ STATISTICS_SHIFT = pl.Schema(
 more), range (min or max alone), same or unknown; `before` and `after` null shares with their marks (see SCHEMA_TREE);
 `range_is` the weaker of both sides: exact, bound or partial."""
 
-_LEAST_SHIFT = 0.001
 _STRENGTH = ("exact", "bound", "partial")
 
 
@@ -60,7 +60,7 @@ def statistics_shift(
     change = (
         pl.when(pl.col("was").is_null())
         .then(pl.lit("new"))
-        .when(known & (shift.abs() >= _LEAST_SHIFT))
+        .when(known & (shift.abs() >= SHIFT_SHARE))
         .then(pl.lit("shifted"))
         .when(pl.any_horizontal(moved) & pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null())
         .then(pl.lit("range"))

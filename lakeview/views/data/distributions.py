@@ -60,20 +60,20 @@ def _column(name: str, values: pl.Series) -> pl.DataFrame:
     )
 
 
-def _is_measured(known: pl.Series) -> bool:
+def _is_measured(values: pl.Series) -> bool:
     """Whether values are told by bins: numbers and times, but for whole numbers of few values and what is endless."""
-    if known.dtype.is_float():
-        return bool(known.is_finite().all()) and known.n_unique() > 1
-    if known.dtype.is_integer() or isinstance(known.dtype, pl.Date | pl.Datetime | pl.Decimal):
-        return known.n_unique() > _FEW
+    if values.dtype.is_float():
+        return bool(values.is_finite().all()) and values.n_unique() > 1
+    if values.dtype.is_integer() or isinstance(values.dtype, pl.Date | pl.Datetime | pl.Decimal):
+        return values.n_unique() > _FEW
     return False
 
 
-def _bins(name: str, known: pl.Series) -> list[tuple[str, str, int, str | None]]:
-    low, high = known.min(), known.max()
+def _bins(name: str, values: pl.Series) -> list[tuple[str, str, int, str | None]]:
+    low, high = values.min(), values.max()
     edges = _edges(low, high)
     # how many values lie below each edge, in sorted order
-    ordered = known.sort()
+    ordered = values.sort()
     below = [0, *(ordered.search_sorted(edge, side="left") for edge in edges[1:]), ordered.len()]
     rows = []
     for i, edge in enumerate(edges):
@@ -100,8 +100,8 @@ def _edges(low: Any, high: Any) -> list[Any]:
     return sorted({low / _BINS * (_BINS - i) + high / _BINS * i for i in range(1, _BINS)} - {high} | {low})
 
 
-def _values(name: str, known: pl.Series) -> list[tuple[str, str, int, str | None]]:
-    counts = known.value_counts(sort=True, name="count")
+def _values(name: str, values: pl.Series) -> list[tuple[str, str, int, str | None]]:
+    counts = values.value_counts(sort=True, name="count")
     counts = counts.sort("count", "values", descending=[True, False])
     rows = []
     for value, count in counts.head(_TOP).iter_rows():

@@ -1,6 +1,6 @@
-"""What a table asks for and the engine rules to a matrix: who can read it, who can write it, which feature is to blame.
+"""NEEDS and the engine rules to a compatibility matrix: which engines read and write a table, and the feature to blame.
 
-Rules that say nothing give unknown, never yes.
+A feature without a rule gives unknown, never yes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import date
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.engines.rules import Engine, Side, Told, all_words, engines, format_words
+from lakeview.views.engines.rules import Engine, Side, Source, all_words, engines, format_words
 from lakeview.views.units import version_label
 
 COMPATIBILITY = pl.Schema(
@@ -33,40 +33,39 @@ COMPATIBILITY = pl.Schema(
 )
 """One row an engine. `read`, `write`: yes, no or unknown; `write` is never for one that writes no table. `blame`: the
 first feature behind the worse of the two answers, with the commit that turned it on, its moment and writer, or the
-metadata file, as in NEEDS; `because`: all of them in words. `sources`: who says so of what this table asks for, the
-source of the blame first, joined by lines; all of the engine's where no source was needed. `checked`: when the oldest
-of them was read."""
+metadata file, as in NEEDS; `because`: all of them as text. `sources`: the sources of the answers, that of the blame
+first, joined by lines; all of the engine's where no source was needed. `checked`: when the oldest of them was read."""
 
-_Asked = Mapping[str, object]
+_Need = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """One side's answer, the needs it is owed to, and the sources that were followed."""
+    """One side's answer, the needs behind it, and its sources."""
 
     answer: str
-    blamed: tuple[_Asked, ...]
-    told: tuple[Told, ...]
+    blamed: tuple[_Need, ...]
+    sources: tuple[Source, ...]
 
 
 def rules_date() -> date:
-    """When the rules were last gone over."""
-    return max(told.checked for name in all_words() for engine in engines(name) for told in engine.told)
+    """The day the newest source was read."""
+    return max(source.checked for name in all_words() for engine in engines(name) for source in engine.sources)
 
 
-def compatibility(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
-    """COMPATIBILITY from NEEDS, in the order of the rules; empty for a format that they do not know."""
-    asked = list(needed.iter_rows(named=True))
-    rows = [_row(engine, asked) for engine in engines(table_format)]
+def compatibility(needs: pl.DataFrame, table_format: str) -> pl.DataFrame:
+    """COMPATIBILITY from NEEDS, in the order of the rules; empty for a format without rules."""
+    rows = list(needs.iter_rows(named=True))
+    rows = [_row(engine, rows) for engine in engines(table_format)]
     return pl.DataFrame(rows, schema=COMPATIBILITY, orient="row")
 
 
-def recipients(needed: pl.DataFrame, table_format: str) -> pl.DataFrame:
+def recipients(needs: pl.DataFrame, table_format: str) -> pl.DataFrame:
     """COMPATIBILITY of the recipients a table of this format has once it is shared, from their NEEDS (`shared_needs`);
-    empty for a format that nobody shares as it is."""
+    empty for a format that sharing does not serve unconverted."""
     words = format_words(table_format)
     shared_as = None if words is None else words.shared_as
-    return compatibility(needed, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
+    return compatibility(needs, shared_as) if shared_as is not None else pl.DataFrame(schema=COMPATIBILITY)
 
 
 ENGINE_ROWS = pl.Schema(
@@ -117,13 +116,13 @@ def turned_on(*, brief: bool = False) -> pl.Expr:
     )
 
 
-def _row(engine: Engine, required: Sequence[_Asked]) -> dict[str, object]:
-    features = [n for n in required if n["used"] or not engine.spares_unused]
+def _row(engine: Engine, required: Sequence[_Need]) -> dict[str, object]:
+    features = [n for n in required if n["used"] or not engine.ignores_unused]
     read = _side(engine, "read", [n for n in features if n["reading"]])
     write = _write_side(engine, features, read)
     worse = write if write.answer == "no" and read.answer != "no" else read
-    cause: _Asked = next(iter(worse.blamed or write.blamed), {})
-    sources = list(dict.fromkeys((*worse.told, *read.told, *write.told))) or list(engine.told)
+    cause: _Need = next(iter(worse.blamed or write.blamed), {})
+    sources = list(dict.fromkeys((*worse.sources, *read.sources, *write.sources))) or list(engine.sources)
     return {
         "engine": engine.name,
         "version": engine.version,
@@ -137,7 +136,7 @@ def _row(engine: Engine, required: Sequence[_Asked]) -> dict[str, object]:
     }
 
 
-def _write_side(engine: Engine, features: Sequence[_Asked], read: _Verdict) -> _Verdict:
+def _write_side(engine: Engine, features: Sequence[_Need], read: _Verdict) -> _Verdict:
     if engine.read_only:
         return _Verdict("never", (), ())
     write = _side(engine, "write", features)
@@ -147,25 +146,25 @@ def _write_side(engine: Engine, features: Sequence[_Asked], read: _Verdict) -> _
 
 
 def _reasons(engine: Engine, read: _Verdict, write: _Verdict) -> str | None:
-    parts = [_said("read", read)] if read.blamed else []
-    parts += [_said("write", write)] if write.blamed and write is not read else []
+    parts = [_reason("read", read)] if read.blamed else []
+    parts += [_reason("write", write)] if write.blamed and write is not read else []
     parts += [] if engine.note is None else [engine.note]
     return "; ".join(parts) or None
 
 
-def _side(engine: Engine, side: Side, asked: Sequence[_Asked]) -> _Verdict:
-    found = [(need, *engine.verdict(side, str(need["feature"]))) for need in asked]
-    refused = tuple(need for need, can, _ in found if can is False)
+def _side(engine: Engine, side: Side, needs: Sequence[_Need]) -> _Verdict:
+    answers = [(need, *engine.verdict(side, str(need["feature"]))) for need in needs]
+    refused = tuple(need for need, can, _ in answers if can is False)
     if refused:
-        return _Verdict("no", refused, _sources(told for _, can, told in found if can is False))
-    untold = tuple(need for need, can, _ in found if can is None)
-    return _Verdict("unknown" if untold else "yes", untold, _sources(told for _, _, told in found))
+        return _Verdict("no", refused, _sources(source for _, can, source in answers if can is False))
+    unanswered = tuple(need for need, can, _ in answers if can is None)
+    return _Verdict("unknown" if unanswered else "yes", unanswered, _sources(source for _, _, source in answers))
 
 
-def _sources(told: Iterable[Told | None]) -> tuple[Told, ...]:
-    return tuple(dict.fromkeys(t for t in told if t is not None))
+def _sources(sources: Iterable[Source | None]) -> tuple[Source, ...]:
+    return tuple(dict.fromkeys(t for t in sources if t is not None))
 
 
-def _said(side: Side, verdict: _Verdict) -> str:
+def _reason(side: Side, verdict: _Verdict) -> str:
     names = ", ".join(str(need["feature"]) for need in verdict.blamed)
     return f"does not {side} {names}" if verdict.answer == "no" else f"unknown whether it {side}s {names}"

@@ -1,6 +1,6 @@
-"""A snapshot to what it asks of engines, and which commit asked for it first.
+"""A snapshot to the features that engines need for it, and the commits that enabled them.
 
-What a table asks for is said by its protocol, or where no protocol names it, by what it uses: deletes, types, defaults.
+The protocol names the features, or where no protocol does, the table's deletes, types and defaults show them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ NEEDS = pl.Schema(
         "recorded_in": pl.String(),
     }
 )
-"""One row a thing that the table asks of engines. `reading`: of readers too, else only of writers; `used`: false for a
-legacy feature that a version implies and the table does not use. `since`: the commit that turned it on, with its moment
-and writer; `recorded_in`: the metadata file that did, where no commit tells; all null where what is left of the history
-does not tell any more."""
+"""One row a feature that the table needs. `reading`: of readers too, else only of writers; `used`: false for a legacy
+feature that a version implies and the table does not use. `since`: the commit that enabled it, with its timestamp and
+writer; `recorded_in`: the metadata file that did, where no commit did; all null where the log no longer shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What turned a feature on: a commit, or a metadata file that came with none."""
+    """What enabled a feature: a commit, or a metadata file without a commit."""
 
     version: int | None
     timestamp: datetime | None = None
@@ -46,12 +45,12 @@ class Origin:
 def needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None) -> pl.DataFrame:
     """NEEDS of a snapshot. Reads no statistics; of a format with delete files, their manifests."""
     words = format_words(snapshot.format)
-    found = {} if words is None else _needed(snapshot, words)
-    return _frame(found, origins or {} if words is None else _with_answers(origins or {}, words, list(found)))
+    features = {} if words is None else _required(snapshot, words)
+    return _frame(features, origins or {} if words is None else _with_answers(origins or {}, words, list(features)))
 
 
 def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None) -> pl.DataFrame:
-    """NEEDS of the recipients a table has once it is shared; empty for a format nobody shares as it is.
+    """NEEDS of the recipients of a table that is shared; empty for a format that sharing does not serve unconverted.
 
     By the features the protocol names: a server may ask for less where a version does not use one.
     """
@@ -61,30 +60,30 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
         return pl.DataFrame(schema=NEEDS)
     unused = _unused(snapshot, words)
     reading = [f for f, asked in _protocol_features(snapshot.protocol, words).items() if asked and f not in unused]
-    found = _told(shared, reading)
-    return _frame(found, _with_answers(origins or {}, shared, list(found)))
+    features = _answer_features(shared, reading)
+    return _frame(features, _with_answers(origins or {}, shared, list(features)))
 
 
 def protocol_origins(
     protocols: Sequence[tuple[int, datetime | None, str | None, TableProtocol]], table_format: str, *, whole: bool
 ) -> dict[str, Origin]:
-    """Which commit turned each feature on for the last time, from the protocols a table had (version, moment, writer,
-    protocol), oldest first. `whole`: the first one is the table's first; otherwise what it has already has no origin.
+    """The commit that last enabled each feature, from the protocols a table had (version, timestamp, writer, protocol),
+    oldest first. `whole`: the first one is the table's first; otherwise its features have no origin.
     """
     words = format_words(table_format)
-    found: dict[str, Origin | None] = {}
+    origins: dict[str, Origin | None] = {}
     for number, (version, moment, writer, protocol) in enumerate(protocols):
         named = {} if words is None else _protocol_features(protocol, words)
         first = None if number == 0 and not whole else Origin(version, moment, writer)
-        found = {feature: found.get(feature, first) for feature in named}
-    return {feature: origin for feature, origin in found.items() if origin is not None}
+        origins = {feature: origins.get(feature, first) for feature in named}
+    return {feature: origin for feature, origin in origins.items() if origin is not None}
 
 
 def format_origins(versions: pl.DataFrame, commits: pl.DataFrame) -> dict[str, Origin]:
-    """What brought each format version, from FORMAT_VERSIONS and the COMMITS that say who made what came with it."""
+    """The origin of each format version, from FORMAT_VERSIONS and the COMMITS that name their writers."""
     writers = dict(commits.select("version", pl.coalesce("user", "engine").alias("writer")).iter_rows())
-    told = versions.filter(pl.col("recorded_in").is_not_null())
-    rows = told.select("format_version", "version", "since", "recorded_in").iter_rows()
+    dated = versions.filter(pl.col("recorded_in").is_not_null())
+    rows = dated.select("format_version", "version", "since", "recorded_in").iter_rows()
     return {
         f"format version {number}": Origin(version, since, writers.get(version), recorded_in)
         for number, version, since, recorded_in in rows
@@ -96,58 +95,58 @@ def usage_origins(
     schemas: Sequence[tuple[int, datetime | None, Schema]],
     table_format: str,
 ) -> dict[str, Origin]:
-    """Which commit first used what no protocol names: from the metrics of COMMITS and from the schemas a table had."""
+    """The commit that first used each feature that no protocol names, from the metrics of COMMITS and the schemas."""
     words = format_words(table_format)
     if words is None:
         return {}
-    found: dict[str, Origin] = {}
+    origins: dict[str, Origin] = {}
     ordered = commits.sort("position")
     for feature, metrics in words.traces.items():
         used = ordered.filter(pl.col("metrics").str.contains(f'"({"|".join(metrics)})":"?[1-9]')).head(1)
         for row in used.select("version", "timestamp", writer=pl.coalesce("user", "engine")).iter_rows():
-            found[feature] = Origin(*row)
+            origins[feature] = Origin(*row)
     writers = dict(commits.select("version", pl.coalesce("user", "engine").alias("writer")).iter_rows())
     for version, moment, schema in schemas:
         for feature in _schema_features(schema, words):
-            found.setdefault(feature, Origin(version, moment, writers.get(version)))
-    return found
+            origins.setdefault(feature, Origin(version, moment, writers.get(version)))
+    return origins
 
 
-def _with_answers(origins: Mapping[str, Origin], words: FormatWords, found: Sequence[str]) -> Mapping[str, Origin]:
-    """With the origin of answers that are not plain files: what brought the first feature that asks for them."""
-    if words.answers is None or len(found) < 2 or found[1] not in origins:
+def _with_answers(origins: Mapping[str, Origin], words: FormatWords, features: Sequence[str]) -> Mapping[str, Origin]:
+    """Add the origin of answers that are not plain files: that of the first feature that needs them."""
+    if words.answers is None or len(features) < 2 or features[1] not in origins:
         return origins
-    return {words.answers.other: origins[found[1]], **origins}
+    return {words.answers.other: origins[features[1]], **origins}
 
 
-def _frame(found: Mapping[str, tuple[bool, bool]], origins: Mapping[str, Origin]) -> pl.DataFrame:
+def _frame(features: Mapping[str, tuple[bool, bool]], origins: Mapping[str, Origin]) -> pl.DataFrame:
     unknown = Origin(None)
     rows = []
-    for feature, (reading, used) in found.items():
+    for feature, (reading, used) in features.items():
         origin = origins.get(feature, unknown)
         rows.append((feature, reading, used, origin.version, origin.timestamp, origin.writer, origin.recorded_in))
     return pl.DataFrame(rows, schema=NEEDS, orient="row")
 
 
-def _needed(snapshot: Snapshot, words: FormatWords) -> dict[str, tuple[bool, bool]]:
-    """Feature -> (asked of readers too, in use)."""
+def _required(snapshot: Snapshot, words: FormatWords) -> dict[str, tuple[bool, bool]]:
+    """Feature -> (needed by readers too, in use)."""
     protocol = snapshot.protocol
     unused = _unused(snapshot, words)
     if words.answers is not None:
-        return _told(words, [f for f in _protocol_features(protocol, words) if f not in unused])
-    found = {f: (r, f not in unused) for f, r in _protocol_features(protocol, words).items()}
+        return _answer_features(words, [f for f in _protocol_features(protocol, words) if f not in unused])
+    features = {f: (r, f not in unused) for f, r in _protocol_features(protocol, words).items()}
     if words.traces:
         deletes = snapshot.delete_files
         kinds = deletes["content"].unique().sort().to_list() if "content" in deletes.columns else []
-        found |= {f"{kind}s" if kind == "deletion vector" else kind: (True, True) for kind in kinds}
+        features |= {f"{kind}s" if kind == "deletion vector" else kind: (True, True) for kind in kinds}
         if snapshot.data_format != "parquet":
             name = {"orc": "ORC files", "avro": "Avro files"}.get(snapshot.data_format, f"{snapshot.data_format} files")
-            found[name] = (True, True)
-    return found | dict.fromkeys(_schema_features(snapshot.schema, words), (True, True))
+            features[name] = (True, True)
+    return features | dict.fromkeys(_schema_features(snapshot.schema, words), (True, True))
 
 
-def _told(words: FormatWords, features: Sequence[str]) -> dict[str, tuple[bool, bool]]:
-    """What a recipient must know of a table with these reader features: the format of the answers comes first."""
+def _answer_features(words: FormatWords, features: Sequence[str]) -> dict[str, tuple[bool, bool]]:
+    """What a recipient must support for these reader features: the format of the answers comes first."""
     if words.answers is None:
         return {}
     seen = [f for f in features if f not in words.of_the_log]
@@ -155,13 +154,13 @@ def _told(words: FormatWords, features: Sequence[str]) -> dict[str, tuple[bool, 
 
 
 def _protocol_features(protocol: TableProtocol, words: FormatWords) -> dict[str, bool]:
-    """Every feature of a protocol, and whether it is asked of readers too."""
+    """Every feature of a protocol, and whether readers need it too."""
     if protocol.format_version is not None:
         return {f"format version {protocol.format_version}": True}
-    found = dict.fromkeys(
+    features = dict.fromkeys(
         _side_features("writer", protocol.writer_features, words.writers, protocol.min_writer_version), False
     )
-    return found | dict.fromkeys(
+    return features | dict.fromkeys(
         _side_features("reader", protocol.reader_features, words.readers, protocol.min_reader_version), True
     )
 
@@ -179,7 +178,7 @@ def _side_features(
 
 
 def _unused(snapshot: Snapshot, words: FormatWords) -> set[str]:
-    """Legacy features that are only implied: neither a rule nor a property of the table speaks of them."""
+    """Legacy features that are only implied: no rule and no property of the table uses them."""
     kinds = set(snapshot.rules["kind"].to_list()) if words.rules else set()
     unused = {feature for feature, kind in words.rules.items() if kind not in kinds}
     values = snapshot.properties
@@ -189,14 +188,14 @@ def _unused(snapshot: Snapshot, words: FormatWords) -> set[str]:
 def _schema_features(schema: Schema, words: FormatWords) -> dict[str, None]:
     if not words.types:
         return {}
-    found: dict[str, None] = {}
+    features: dict[str, None] = {}
     for field, type_ in _typed(schema.fields):
         name = words.types.get(type_.name.split("(")[0]) if isinstance(type_, PrimitiveType) else None
         if name is not None:
-            found[name] = None
+            features[name] = None
         if field is not None and words.defaults is not None and field.metadata.get(words.defaults) is not None:
-            found["default values"] = None
-    return found
+            features["default values"] = None
+    return features
 
 
 def _typed(fields: Sequence[Field]) -> Iterator[tuple[Field | None, DataType]]:

@@ -1,4 +1,4 @@
-"""The files of engines/ to rules: what engines read and write, by source and day; each format's words."""
+"""The rules in engines/*.toml: what engines read and write, by source and day, and each format's vocabulary."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Literal
 import msgspec
 
 MEASURED = "measured"
-"""The source of an answer that was found by trying it."""
+"""The source of an answer that a test of the release gave."""
 
 Side = Literal["read", "write"]
 
 
-class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one source says of one engine, and the day it was read; see the head of formats.toml."""
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The features that one source lists for one engine, and the day it was read; see the head of formats.toml."""
 
     source: str
     checked: date
@@ -28,29 +28,29 @@ class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     complete: tuple[Side, ...] = ()
 
     def says(self, side: Side, feature: str) -> bool | None:
-        """True if it names the feature among those the engine can do, False if among the others; None: nowhere."""
+        """True if it lists the feature as supported, False if as unsupported; None if it does not list it."""
         can, cannot = (self.reads, self.reads_not) if side == "read" else (self.writes, self.writes_not)
         return True if feature in can else False if feature in cannot else None
 
 
 class Engine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of one release of one engine and tables of one format."""
+    """The rules for one release of one engine and tables of one format."""
 
     name: str
     version: str
-    told: tuple[Told, ...]
+    sources: tuple[Source, ...]
     read_only: bool = False
-    spares_unused: bool = False
+    ignores_unused: bool = False
     note: str | None = None
 
-    def verdict(self, side: Side, feature: str) -> tuple[bool | None, Told | None]:
-        """Whether it can, and who says so. None and None where nobody does: unknown."""
-        for told in self.told:
-            if (says := told.says(side, feature)) is not None:
-                return says, told
-        for told in self.told:
-            if side in told.complete:
-                return False, told
+    def verdict(self, side: Side, feature: str) -> tuple[bool | None, Source | None]:
+        """Whether the engine supports a feature, and the source of that; None and None where no source names it."""
+        for source in self.sources:
+            if (says := source.says(side, feature)) is not None:
+                return says, source
+        for source in self.sources:
+            if side in source.complete:
+                return False, source
         return None, None
 
 
@@ -71,7 +71,7 @@ class Features(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FormatWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a format says what it needs: `readers` and `writers` by legacy version, `rules` and `properties` that show a
     legacy feature in use; `traces` in a commit's metrics, `types` of columns and the metadata key of `defaults`;
-    `commands` by purpose, with places to fill in. `shared_as`: the format that recipients of such a table are told in;
+    `commands` by purpose, templates. `shared_as`: the format whose rules hold for recipients of such a table;
     `answers` and `of_the_log` (features no recipient sees) of that one.
     """
 

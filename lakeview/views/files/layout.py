@@ -46,7 +46,7 @@ ROW_GROUPS = pl.Schema(
 """One row a row group, in order; sizes in bytes; the range is that of one chosen column, null without statistics."""
 
 
-def column_chunks(found: PhysicalFile) -> pl.DataFrame:
+def column_chunks(file: PhysicalFile) -> pl.DataFrame:
     """COLUMN_CHUNKS of a file."""
 
     def joined(name: str) -> pl.Expr:
@@ -58,7 +58,7 @@ def column_chunks(found: PhysicalFile) -> pl.DataFrame:
         .otherwise(formatted("{} ({})", "logical_type", "physical_type"))
     )
     every = ("dictionary", "page_index", "bloom_filter")
-    grouped = found.chunks.group_by("column", "stored_as", maintain_order=True).agg(
+    grouped = file.chunks.group_by("column", "stored_as", maintain_order=True).agg(
         type_.first().alias("type"),
         joined("codec").alias("codec"),
         joined("encodings").alias("encodings"),
@@ -90,11 +90,11 @@ def codecs(chunks: pl.DataFrame) -> str | None:
     return ", ".join(names) or None
 
 
-def row_groups(found: PhysicalFile, column: str | None = None) -> pl.DataFrame:
+def row_groups(file: PhysicalFile, column: str | None = None) -> pl.DataFrame:
     """ROW_GROUPS of a file, with the range of a column named as in PHYSICAL."""
     own = pl.col("column") == (column if column is not None else "")
     return (
-        found.chunks.group_by("row_group")
+        file.chunks.group_by("row_group")
         .agg(
             pl.col("group_records").first().alias("records"),
             pl.col("compressed", "uncompressed").sum(),
@@ -108,13 +108,13 @@ def row_groups(found: PhysicalFile, column: str | None = None) -> pl.DataFrame:
 
 def logged_facts(snapshot: Snapshot, lifetimes: pl.DataFrame, path: str) -> dict[str, str | None]:
     """What the log says of one file of a snapshot, names to text; None is unknown, {} for a file it has not."""
-    found = snapshot.files.filter(pl.col("path") == path)
-    if found.is_empty():
+    live = snapshot.files.filter(pl.col("path") == path)
+    if live.is_empty():
         other = snapshot.delete_files.filter(pl.col("path") == path)
         return {"size": format_bytes(other["size"][0])} if other.height else {}
-    file = found.row(0, named=True)
+    file = live.row(0, named=True)
     stays = lifetimes.filter(pl.col("path") == path)["added"].drop_nulls()
-    known = {
+    facts = {
         "partition": file["partition_text"],
         "size": format_bytes(file["size"]),
         "rows, by the log": None if file["records"] is None else f"{file['records']:,}",
@@ -123,5 +123,5 @@ def logged_facts(snapshot: Snapshot, lifetimes: pl.DataFrame, path: str) -> dict
         "modified, UTC": None if file["modified"] is None else format_moment(file["modified"]),
     }
     if file["partition_text"] is None:
-        del known["partition"]
-    return known
+        del facts["partition"]
+    return facts

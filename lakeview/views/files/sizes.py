@@ -12,14 +12,8 @@ from lakeview.model.addresses import is_absolute
 from lakeview.model.frames import live_records
 from lakeview.views.schema.columns import value_text
 from lakeview.views.sums import at_least, total
+from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import BYTE_UNITS, EN_DASH, format_percent
-
-MIB = 1 << 20
-SMALL_FILE_BYTES = MIB
-"""Below this a file costs a request and hardly a byte."""
-
-TARGET_LOW, TARGET_HIGH = 64 * MIB, 256 * MIB
-"""The sizes that readers do best with."""
 
 FILE_SIZES = pl.Schema(
     {

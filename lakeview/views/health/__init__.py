@@ -1,5 +1,5 @@
 """Findings about a table, worst first, each with its evidence."""
 
-from lakeview.views.health import findings
+from lakeview.views.health import findings, history, kinds, layout, maintenance
 
-__all__ = ["findings"]
+__all__ = ["findings", "history", "kinds", "layout", "maintenance"]

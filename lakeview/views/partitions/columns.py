@@ -7,6 +7,7 @@ import polars as pl
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.schema.columns import schema_tree
+from lakeview.views.thresholds import is_unusual_share
 
 PARTITION_COLUMN = pl.Schema(
     {
@@ -25,8 +26,6 @@ PARTITION_COLUMN = pl.Schema(
 `unusual`: a null share far from the median of the partitions."""
 
 _MOST_PARTITIONS = 1_000
-UNUSUAL_SHARE = 0.05
-UNUSUAL_SPREADS = 6.0
 
 
 def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -71,5 +70,6 @@ def partition_column(snapshot: Snapshot, statistics: pl.DataFrame, column: str) 
     names = PARTITION_COLUMN.names()[:-1]
     found = pl.DataFrame(rows, schema={n: PARTITION_COLUMN[n] for n in names}, orient="row")
     distance = (pl.col("null_share") - pl.col("null_share").median()).abs()
-    far = (distance > UNUSUAL_SHARE) & (distance > UNUSUAL_SPREADS * distance.median())
-    return found.with_columns(unusual=far.fill_null(value=False)).cast(PARTITION_COLUMN)
+    return found.with_columns(unusual=is_unusual_share(distance, distance.median()).fill_null(value=False)).cast(
+        PARTITION_COLUMN
+    )

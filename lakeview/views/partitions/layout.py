@@ -11,7 +11,8 @@ import polars as pl
 from lakeview.model.frames import formatted
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import Grain, partition_keys, time_key, whole_sequence
-from lakeview.views.partitions.sizes import LATE_TIMES, PARTITION_SIZES
+from lakeview.views.partitions.sizes import PARTITION_SIZES
+from lakeview.views.thresholds import LATE_PARTITION_STEPS
 
 TIME_PARTITIONS = pl.Schema(
     {
@@ -143,7 +144,7 @@ def expected_partition(
         return None
     due = written[-1] + usual
     late = now - due
-    overdue = late if late > usual * (LATE_TIMES - 1) else None
+    overdue = late if late > usual * (LATE_PARTITION_STEPS - 1) else None
     return Expected(f"{names[0]}={key.text(key.after(last))}", due, overdue)
 
 

@@ -13,6 +13,7 @@ from lakeview.model.frames import UTC_MILLIS, formatted, live_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import partition_keys, whole_sequence
 from lakeview.views.sums import total
+from lakeview.views.thresholds import LATE_PARTITION_STEPS, OUT_OF_ORDER_SHARE
 from lakeview.views.timeline.lifetimes import continued
 from lakeview.views.timeline.loads import elapsed
 from lakeview.views.units import version_label
@@ -62,17 +63,10 @@ PARTITION_ARRIVALS = pl.Schema(
 """One row a partition, in order. `lag`: how long after the first later partition it was first written, null when it
 came before them all."""
 
-LATE_TIMES = 1.5
-"""A partition is late when it came after a later one by this many usual steps between partitions."""
-
 _SPANS = ("1h", "6h", "1d", "1w", "2w", "1mo", "3mo", "1y")
 _SPAN_LENGTHS = tuple(timedelta(hours=h) for h in (1, 6, 24, 168, 336, 730, 2190, 8760))
 _MOST_SPANS = 28
 _MOST_MISSING = 1000
-
-
-_OUT_OF_ORDER_SHARE = 0.25
-"""Where more partitions than this share come after later ones, they are no sequence in time, and none is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +163,7 @@ def partition_writes(
     A file that is no longer live belongs to the partition whose live files share its folder; others are left out.
     Commits that only rearrange rows do not count. `partitions` keeps these, in this order.
     """
-    written = _written(files, lifetimes, commits)
+    written = _loads_by_partition(files, lifetimes, commits)
     if partitions is not None:
         written = written.filter(pl.col("partition_text").is_in(list(partitions)))
     if written.is_empty():
@@ -203,7 +197,7 @@ def partition_arrivals(
 ) -> pl.DataFrame:
     """PARTITION_ARRIVALS in the order of PARTITION_SIZES: which partition was first written after later ones."""
     written = (
-        _written(files, lifetimes, commits)
+        _loads_by_partition(files, lifetimes, commits)
         .sort("written")
         .group_by("partition_text")
         .agg(
@@ -218,8 +212,8 @@ def partition_arrivals(
     lag = pl.col("first_written") - later_first
     steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
     usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
-    late = (pl.col("lag") > usual * LATE_TIMES).fill_null(False)
-    in_time = late.sum() <= _OUT_OF_ORDER_SHARE * pl.len()
+    late = (pl.col("lag") > usual * LATE_PARTITION_STEPS).fill_null(False)
+    in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
     return (
         ordered.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)
@@ -229,7 +223,7 @@ def partition_arrivals(
     )
 
 
-def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+def _loads_by_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """`partition_text, version, written (order), timestamp, files, bytes, records, suspicious, note`: one row a
     partition and commit that changed data and added files to it."""
     judged = "suspicious" in commits.columns
@@ -246,7 +240,7 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     # a file that stays on with other deleted rows was not written again
     new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
     return (
-        _placed(files, lifetimes, new)
+        _with_partition(files, lifetimes, new)
         .drop_nulls("partition_text")
         .group_by("partition_text", version="added")
         .agg(files=pl.len(), bytes=total("size"), records=total("records"))
@@ -254,28 +248,28 @@ def _written(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: pl.DataFrame
     )
 
 
-def _placed(files: pl.DataFrame, lifetimes: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:
+def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
     """The wanted LIFETIMES with the partition of each file as `partition_text`, null where nothing tells it."""
     if lifetimes["path"].equals(files["path"]):  # as a rule where nothing was removed; else texts are compared
-        return lifetimes.hstack([files["partition_text"]]).filter(wanted)
-    stays = lifetimes.filter(wanted)
-    known = files.select("path", "partition_text")
-    named = known.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
+        return lifetimes.hstack([files["partition_text"]]).filter(where)
+    stays = lifetimes.filter(where)
+    partitions = files.select("path", "partition_text")
+    named = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
     placed = stays.join(named, on="path")
-    gone = stays.join(named, on="path", how="anti")
-    return placed if gone.is_empty() else pl.concat([placed, in_folders(gone, known.drop_nulls())])
+    removed = stays.join(named, on="path", how="anti")
+    return placed if removed.is_empty() else pl.concat([placed, in_folders(removed, partitions.drop_nulls())])
 
 
-def in_folders(gone: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:
     """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
     folder = pl.col("path").str.extract(r"^(.*)/", 1).fill_null("").alias("folder")
     folders = (
-        known.group_by(folder)
+        partitions_of_files.group_by(folder)
         .agg(pl.col("partition_text").first(), partitions=pl.col("partition_text").n_unique())
         .filter(pl.col("partitions") == 1)
         .select("folder", "partition_text")
     )
-    return gone.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
+    return removed.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
 
 
 def _typed_values(files: pl.DataFrame) -> pl.DataFrame:

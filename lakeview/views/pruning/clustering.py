@@ -81,7 +81,7 @@ def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) ->
         name = leaf_name(path)
         if name not in statistics.columns or isinstance(field.type, ArrayType | MapType):
             continue
-        said = _told(statistics[name])
+        said = _bounds(statistics[name])
         rows.append((name, str(field.type), *_measured(said, records)))
     return pl.DataFrame(rows, schema=CLUSTERING, orient="row")
 
@@ -104,7 +104,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
     """DEPTHS of one column of STATISTICS, at _MOST_PLACES of the places where its ranges begin and end."""
     if column not in statistics.columns:
         return pl.DataFrame(schema=DEPTHS)
-    said = _told(statistics[column])
+    said = _bounds(statistics[column])
     records = counts_of(statistics, files)["records"]
     ranged = _ranged(said)
     unknown = said.height - ranged.height - _all_null(said, records)
@@ -145,7 +145,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     if column not in stays["statistics"].struct.fields:
         return pl.DataFrame(schema=CLUSTERING_COURSE)
     # by place: a name like ^x$ would be taken for a pattern of names
-    said = _told(stays["statistics"].struct.unnest()[column].alias("bounds"))
+    said = _bounds(stays["statistics"].struct.unnest()[column].alias("bounds"))
     ranged = said.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
     codes = _codes(said)
     written = stays["written"] if "written" in stays.columns else stays["records"]
@@ -185,13 +185,13 @@ def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, fl
     return live.height, (ranged.height + nulls) / live.height, depth.mean, reads, reads / live.height
 
 
-def _measured(said: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
+def _measured(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
     """CLUSTERING of one column, without its name and type."""
-    files = said.height
-    ranged = _ranged(said)
-    nulls = _all_null(said, records)
+    files = column.height
+    ranged = _ranged(column)
+    nulls = _all_null(column, records)
     unknown = files - ranged.height - nulls
-    counted = said.height - said["null_count"].null_count()
+    counted = column.height - column["null_count"].null_count()
     depth = _depth(_codes(ranged))
     reads = None if depth.mean is None else depth.mean + unknown
     return (
@@ -209,26 +209,26 @@ def _measured(said: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
     )
 
 
-def _told(said: pl.Series) -> pl.DataFrame:
+def _bounds(statistics: pl.Series) -> pl.DataFrame:
     """`min, max, null_count, exact` of one column of STATISTICS; ends that are NaN are none."""
-    found = said.struct.unnest()
-    ends = [found[n] if n in found.columns else pl.Series(n, [None] * found.height) for n in ("min", "max")]
+    fields = statistics.struct.unnest()
+    ends = [fields[n] if n in fields.columns else pl.Series(n, [None] * fields.height) for n in ("min", "max")]
     if ends[0].dtype.is_float():
         ends = [end.fill_nan(None) for end in ends]
-    none = pl.Series([None], dtype=pl.Int64).new_from_index(0, found.height)
-    nulls = found["null_count"] if "null_count" in found.columns else none
-    exact = found["exact"] if "exact" in found.columns else none.cast(pl.Boolean)
+    none = pl.Series([None], dtype=pl.Int64).new_from_index(0, fields.height)
+    nulls = fields["null_count"] if "null_count" in fields.columns else none
+    exact = fields["exact"] if "exact" in fields.columns else none.cast(pl.Boolean)
     return pl.DataFrame({"min": ends[0], "max": ends[1], "null_count": nulls, "exact": exact})
 
 
-def _ranged(said: pl.DataFrame) -> pl.DataFrame:
-    return said.filter(pl.col("min").is_not_null() & pl.col("max").is_not_null())
+def _ranged(bounds: pl.DataFrame) -> pl.DataFrame:
+    return bounds.filter(pl.col("min").is_not_null() & pl.col("max").is_not_null())
 
 
-def _all_null(said: pl.DataFrame, records: pl.Series) -> int:
+def _all_null(bounds: pl.DataFrame, records: pl.Series) -> int:
     """Files of which every value is null: they have no range to tell, and hold none of the values asked for."""
-    without = said["min"].is_null() & said["max"].is_null()
-    return int(((said["null_count"] >= records).fill_null(False) & without).sum())
+    without = bounds["min"].is_null() & bounds["max"].is_null()
+    return int(((bounds["null_count"] >= records).fill_null(False) & without).sum())
 
 
 def _codes(ranges: pl.DataFrame) -> pl.DataFrame:

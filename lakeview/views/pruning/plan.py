@@ -1,4 +1,4 @@
-"""A filter's PLAN to what it would read and what spares the rest, part by part; bad filters are told in words."""
+"""A filter's PLAN to the files it would read and the reasons that skip the others, for each part of the filter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lakeview.views.schema.columns import TEXT_LENGTH, value_text
 from lakeview.views.sums import total, total_of
 
 REASONS = ("kept", "partition", "range", "nulls")
-"""What may be said of a file: a filter reads it, or it is spared by its partition, by min and max, by its nulls."""
+"""The verdicts on a file: a filter reads it, or it is skipped by its partition, by min and max, by its nulls."""
 
 EXPLAINED = pl.Schema({"reason": pl.String(), "files": pl.Int64(), "bytes": pl.Int64()})
 """One row a reason, in the order of REASONS, those without files included; `bytes` null where a file's are unknown."""
@@ -47,7 +47,7 @@ PARTS = pl.Schema(
     }
 )
 """One row a condition of a filter, those joined by AND apart. `judged`: false where the log has nothing to hold against
-it, so that it spares no file; `files` and `bytes` it alone would read, then the files it alone spares, by reason."""
+it, so that it skips no file; `files` and `bytes` it alone would read, then the files it alone skips, by reason."""
 
 _MAX_VALUES = 5
 _POLARS_WORDS = re.compile(r"dyn (?:int|float): |col\(\"([^\"]*)\"\)")
@@ -113,11 +113,10 @@ def check_condition(where: pl.Expr, schema: Schema) -> None:
 def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     """FILE_VERDICTS from PLAN, STATISTICS of the filter's columns and FILES of one version.
 
-    A file is spared by nulls if, with the counts of nulls unknown, it could hold a row after all.
+    A file is skipped by nulls if it could match with unknown null counts.
     """
-    spared = plan.with_row_index("row").filter(pl.col("reason") == "statistics")
-    without = _without_nulls(spared, where, statistics, files)
-    rows = pl.DataFrame({"row": spared["row"], "nulls": without})
+    skipped = plan.with_row_index("row").filter(pl.col("reason") == "statistics")
+    rows = pl.DataFrame({"row": skipped["row"], "nulls": _without_nulls(skipped, where, statistics, files)})
     reason = (
         pl.when(pl.col("nulls"))
         .then(pl.lit("nulls"))
@@ -130,7 +129,7 @@ def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, 
 
 
 def explained(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """EXPLAINED: files and bytes by what spares them."""
+    """EXPLAINED: files and bytes by the reason that skips them."""
     counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     reasons = pl.DataFrame({"reason": REASONS})
     joined = reasons.join(counts, on="reason", how="left", maintain_order="left")
@@ -157,7 +156,7 @@ def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:
 
 
 def can_be_judged(where: pl.Expr) -> bool:
-    """Whether the log can hold something against a filter; false for one that spares no file, whatever is known."""
+    """True if statistics can skip files for a filter; false for one that no bounds can decide."""
     return not isinstance(parse(where), Unknown)
 
 
@@ -178,8 +177,8 @@ def example_filters(
     if "partition" in files.columns:
         values = files["partition"].struct.unnest()
         candidates += [(n, values[n]) for n in snapshot.partition_columns if n in types and n in values.columns]
-    told = clustering.drop_nulls("reads").sort("reads_share", maintain_order=True)["column"].to_list()
-    for name in [*told[:2], *told[-1:]]:
+    clustered = clustering.drop_nulls("reads").sort("reads_share", maintain_order=True)["column"].to_list()
+    for name in [*clustered[:2], *clustered[-1:]]:
         if name in types:
             candidates.append((name, statistics[name].alias("bounds").struct.field("min")))
     found = (_example(name, types[name], values) for name, values in candidates)
@@ -205,16 +204,16 @@ def _example(name: str, type_: str, values: pl.Series) -> str | None:
     return f"{quoted} = DATE '{text}'" if kind == "date" else None
 
 
-def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
+def _without_nulls(skipped: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
     """For each skipped file, whether it could match if its nulls were not counted."""
     node = parse(where)
     unique = statistics.unique("_path", keep="first", maintain_order=True)
     keys = pl.DataFrame({"path": unique["_path"]}).with_row_index("place")
-    places = spared.select("path").join(keys, on="path", how="left", maintain_order="left")["place"]
-    records = spared.select("path").join(
+    places = skipped.select("path").join(keys, on="path", how="left", maintain_order="left")["place"]
+    records = skipped.select("path").join(
         files.select("path", "records").unique("path", keep="first"), on="path", how="left", maintain_order="left"
     )["records"]
-    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, spared.height)
+    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, skipped.height)
     names = {path: leaf_name(path) for path in paths(node)}
 
     def bounds(path: Path) -> Bounds | None:
@@ -225,7 +224,7 @@ def _without_nulls(spared: pl.DataFrame, where: pl.Expr, statistics: pl.DataFram
         return None if recorded is None else replace(recorded, nulls=unknown)
 
     without_tests = map_leaves(node, lambda leaf: Unknown() if isinstance(leaf, IsNull) else leaf)
-    return may_match(without_tests, bounds, spared.height)
+    return may_match(without_tests, bounds, skipped.height)
 
 
 def _value_list(leaf: IsIn) -> str:

@@ -8,8 +8,8 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
-from lakeview.views.quality.column_loads import SUDDEN_SHARE, SUDDEN_WIDTHS
 from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
+from lakeview.views.thresholds import NULL_JUMP, RANGE_WIDTHS, percent
 from lakeview.views.timeline.readability import LATE, ON_TIME
 from lakeview.views.units import counted, format_count, format_moment, format_percent, format_version
 
@@ -21,9 +21,9 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
 
     Without any, one that says so; none where no load tells enough to be judged.
     """
-    told = {**_sudden(changes), **_taken_back(changes, timeline)}
+    anomalies = {**_sudden(changes), **_taken_back(changes, timeline)}
     for version, parts in [*_volumes(timeline), *_lags(changes)]:
-        told.setdefault(version, []).extend(parts)
+        anomalies.setdefault(version, []).extend(parts)
     back = dict(timeline.select("version", "taken_back_by").iter_rows())
     who = {row["version"]: row for row in timeline.select("version", "timestamp", "writer").iter_rows(named=True)}
     order = {version: place for place, version in enumerate(timeline["version"])}
@@ -35,7 +35,7 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
             who[version]["writer"],
             back.get(version),
         )
-        for version, parts in told.items()
+        for version, parts in anomalies.items()
         if version in who
     ]
     places = {format_version(version): place for version, place in order.items()}
@@ -47,7 +47,7 @@ def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Find
         Finding(
             "loads-as-expected",
             Severity.PASS,
-            "No load stands out",
+            "No anomalous loads",
             f"{loads}, {counted(changes['column'].n_unique(), 'column')}",
         )
     ]
@@ -69,9 +69,7 @@ def _finding(version: int, parts: list[str], moment: datetime | None, writer: st
         Severity.ATTENTION if back is None else Severity.NOTE,
         f"{format_version(version)}: {first}",
         f"{by}{when} UTC{rest}{repaired}",
-        f"nulls {SUDDEN_SHARE:.0%} above all usual loads; values {SUDDEN_WIDTHS:g} times the usual range away".replace(
-            "%", " %"
-        ),
+        f"nulls {percent(NULL_JUMP)} above the baseline; values {RANGE_WIDTHS:g} times the expected range away",
         format_version(version),
         page="timeline",
         commit=version,
@@ -80,26 +78,26 @@ def _finding(version: int, parts: list[str], moment: datetime | None, writer: st
 
 def _sudden(changes: pl.DataFrame) -> dict[int, list[str]]:
     """For each load the columns that changed suddenly, in words, the farthest first."""
-    told: dict[int, list[str]] = {}
+    anomalies: dict[int, list[str]] = {}
     for version, rows in _by_version(changes.filter(pl.col("sudden_range"))):
-        told.setdefault(version, []).append(_ranges(rows))
+        anomalies.setdefault(version, []).append(_ranges(rows))
     for version, rows in _by_version(changes.filter(pl.col("sudden"))):
-        told.setdefault(version, []).append(_nulls(rows))
-    return told
+        anomalies.setdefault(version, []).append(_nulls(rows))
+    return anomalies
 
 
 def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list[str]]:
     """Loads that were taken back: what was sudden in them, else what was unusual, else only that they were."""
     sudden = _sudden(changes)
-    told = {}
+    anomalies = {}
     bad = timeline.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
     unusual = dict(_by_version(changes.filter("unusual")))
     for version in bad["version"]:
         words = sudden.get(version, [])
         if not words and version in unusual:
             words = [_nulls(unusual[version])]
-        told[version] = words or ["a load that was taken back"]
-    return told
+        anomalies[version] = words or ["a load that was taken back"]
+    return anomalies
 
 
 def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
@@ -110,10 +108,10 @@ def _nulls(rows: pl.DataFrame) -> str:
     rows = rows.sort(pl.col("null_share") - pl.col("usual"), descending=True, maintain_order=True)
     first = rows.row(0, named=True)
     text = (
-        f"{first['column']} is null in {format_percent(first['null_share'])}, usually {format_percent(first['usual'])}"
+        f"{first['column']} is null in {format_percent(first['null_share'])}, expected {format_percent(first['usual'])}"
     )
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_listed(others)}" if others else text
+    return f"{text}; also {_column_list(others)}" if others else text
 
 
 def _ranges(rows: pl.DataFrame) -> str:
@@ -123,12 +121,12 @@ def _ranges(rows: pl.DataFrame) -> str:
     above = first["high"] - first["usual_high"] >= first["usual_low"] - first["low"]
     value, usual = (first["high"], first["usual_high"]) if above else (first["low"], first["usual_low"])
     words = ("reaches", "at most") if above else ("goes down to", "at least")
-    text = f"{first['column']} {words[0]} {_number(value)}, usually {words[1]} {_number(usual)}"
+    text = f"{first['column']} {words[0]} {_number(value)}, expected {words[1]} {_number(usual)}"
     others = rows["column"].to_list()[1:]
-    return f"{text}; also {_listed(others)}" if others else text
+    return f"{text}; also {_column_list(others)}" if others else text
 
 
-def _listed(columns: list[str]) -> str:
+def _column_list(columns: list[str]) -> str:
     named = ", ".join(columns[:_MOST_COLUMNS_NAMED])
     more = len(columns) - _MOST_COLUMNS_NAMED
     return f"{named} and {more} more" if more > 0 else named
@@ -144,7 +142,7 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, list[str]]]:
     usual = (rows["band_low"] + rows["band_high"]) / 2
     judged = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
     return [
-        (version, [f"{format_count(value)} rows, usually {format_count(often)}"])
+        (version, [f"{format_count(value)} rows, expected {format_count(often)}"])
         for version, value, often in judged.select("version", "value", "usual").iter_rows()
     ]
 
@@ -157,7 +155,7 @@ def _lags(changes: pl.DataFrame) -> list[tuple[int, list[str]]]:
     rows = lag_trend(changes, column)
     late = rows.filter("outside").with_columns(more=pl.col("value") - pl.col("band_high"))
     return [
-        (version, [f"{column} is {counted(round(more), 'day')} later than usual"])
+        (version, [f"{column} is {counted(round(more), 'day')} later than expected"])
         for version, more in late.drop_nulls("more").select("version", "more").iter_rows()
         if more >= 1
     ]

@@ -11,7 +11,14 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.schema.columns import spread_evenly, value_text
 from lakeview.views.schema.null_history import NULL_SHARES_BY_VERSION
 from lakeview.views.sums import total
-from lakeview.views.timeline.loads import USUAL_AT_LEAST, USUAL_WINDOW
+from lakeview.views.thresholds import (
+    BASELINE_MIN,
+    BASELINE_WINDOW,
+    NULL_JUMP,
+    NULL_JUMP_FROM_ZERO,
+    RANGE_WIDTHS,
+    is_unusual_share,
+)
 
 COLUMN_LOADS = pl.Schema(
     {
@@ -57,19 +64,6 @@ far from the median; `sudden`: also far above everything usual; `sudden_range`: 
 
 LOAD_LANES = ("append", "change", "schema")
 
-SUDDEN_SHARE = 0.1
-"""A null share is sudden this far above the greatest usual one ..."""
-
-_SUDDEN_SHARE_OF_NONE = 0.01
-"""... and this far where nulls were not usual at all."""
-
-SUDDEN_WIDTHS = 5.0
-"""A value is suddenly far outside by this many times the usual width of the range."""
-
-_UNUSUAL_SHARE = 0.05
-_UNUSUAL_SPREADS = 6.0
-"""A null share is unusual this far from the median, and this many median absolute deviations."""
-
 
 def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_LOADS from LIFETIMES with `statistics` and TIMELINE: commits that changed data and wrote files.
@@ -91,10 +85,10 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     # a load's rows are those it wrote, whatever was deleted of them later
     rows = "written" if "written" in written.columns else "records"
     head = written.select(records=rows).with_columns(first["load"])
-    told = written["statistics"].struct
+    columns = written["statistics"].struct
     parts = [
         _column(name, head, series.struct.unnest())
-        for name, series in zip(told.fields, told.unnest().get_columns(), strict=True)
+        for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
     ]
     return (
         pl.concat([pl.DataFrame(schema=_PER_LOAD), *parts])
@@ -110,10 +104,8 @@ _PER_LOAD = pl.Schema(
 )
 
 
-def _column(name: str, head: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    rows = head.with_columns(
-        said["null_count"], said["null_count_exact"], said["exact"], said["min"].alias("min"), said["max"].alias("max")
-    )
+def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    rows = head.with_columns(statistics.select("null_count", "null_count_exact", "exact", "min", "max"))
     known = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
     empty = (pl.col("null_count") == pl.col("records")).fill_null(value=False)
     # a file without values has no range; one with values that does not tell leaves the load's unknown
@@ -182,17 +174,15 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         width=around(high - low, "median").over("column"),
     ).with_columns(distance=(pl.col("null_share") - pl.col("usual")).abs())
     spread = around(pl.when(stays & pl.col("exact")).then("distance"), "median").over("column").fill_null(0.0)
-    floor = pl.when(pl.col("usual_most") > 0).then(SUDDEN_SHARE).otherwise(_SUDDEN_SHARE_OF_NONE)
+    floor = pl.when(pl.col("usual_most") > 0).then(NULL_JUMP).otherwise(NULL_JUMP_FROM_ZERO)
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
     outside = pl.max_horizontal(pl.col("high") - pl.col("usual_high"), pl.col("usual_low") - pl.col("low"))
     return (
         compared.with_columns(
-            unusual=pl.col("exact")
-            & (pl.col("distance") > _UNUSUAL_SHARE)
-            & (pl.col("distance") > _UNUSUAL_SPREADS * spread),
+            unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
             sudden=pl.col("exact") & (pl.col("null_share") - pl.col("usual_most") > floor),
-            sudden_range=(width > 0) & (outside > SUDDEN_WIDTHS * width),
+            sudden_range=(width > 0) & (outside > RANGE_WIDTHS * width),
         )
         .with_columns(pl.col("unusual", "sudden", "sudden_range").fill_null(value=False))
         .with_columns(unusual=pl.col("unusual") | pl.col("sudden"))
@@ -231,7 +221,7 @@ def around(values: pl.Expr, kind: str) -> pl.Expr:
     """What the loads before each tell, or those after it where too few came before: their median, min or max."""
 
     def before(series: pl.Expr) -> pl.Expr:
-        past: pl.Expr = getattr(series.shift(1), f"rolling_{kind}")(USUAL_WINDOW, min_samples=USUAL_AT_LEAST)
+        past: pl.Expr = getattr(series.shift(1), f"rolling_{kind}")(BASELINE_WINDOW, min_samples=BASELINE_MIN)
         return past
 
     return pl.coalesce(before(values), before(values.reverse()).reverse())

@@ -36,10 +36,10 @@ def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFra
     if "statistics" not in lifetimes.columns or line.is_empty():
         return pl.DataFrame(schema=COLUMN_STATES)
     every = trend(by_place(lifetimes, line["version"]), pl.int_range(line.height, eager=True))
-    told = every["statistics"].struct
+    columns = every["statistics"].struct
     parts = [
         _column(name, line.with_columns(every["records"]), series.struct.unnest())
-        for name, series in zip(told.fields, told.unnest().get_columns(), strict=True)
+        for name, series in zip(columns.fields, columns.unnest().get_columns(), strict=True)
     ]
     return pl.concat([pl.DataFrame(schema=COLUMN_STATES), *parts])
 
@@ -65,11 +65,11 @@ def by_place(lifetimes: pl.DataFrame, versions: pl.Series) -> pl.DataFrame:
     return there.with_columns(added="from", removed="to").select(lifetimes.columns)
 
 
-def _column(name: str, line: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    rows = line.with_columns(said.select("null_count", "null_count_exact", "exact"))
-    low, high = said["min"], said["max"]
+def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    rows = line.with_columns(statistics.select("null_count", "null_count_exact", "exact"))
+    low, high = statistics["min"], statistics["max"]
     numbers = low.dtype.is_numeric()
-    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, said.height)
+    unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, statistics.height)
     known = pl.col("null_count").is_not_null() & (pl.col("records") > 0)
     ranged = low.is_not_null() & high.is_not_null()
     return rows.select(

@@ -5,8 +5,17 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.quality.column_loads import LOAD_LANES, SUDDEN_WIDTHS, around
-from lakeview.views.timeline.loads import UNUSUAL_TIMES
+from lakeview.views.quality.column_loads import LOAD_LANES, around
+from lakeview.views.thresholds import (
+    BAND_SPREADS,
+    GAP_DAYS,
+    HISTORICAL_DAYS,
+    HISTORICAL_DAYS_MAX,
+    HISTORICAL_LOADS,
+    LAG_DAYS,
+    LOAD_TIMES,
+    RANGE_WIDTHS,
+)
 
 LOAD_TREND = pl.Schema(
     {
@@ -23,13 +32,7 @@ LOAD_TREND = pl.Schema(
 """One row a load, oldest first. `value` null where unknown, `mark` "" exact, "≤" or "≥" a bound, "≈" of some files;
 the band is the median of the loads around ± 3 median absolute deviations, null where too few tell."""
 
-_BAND_SPREADS = 3.0
 _DAY_MS = 86_400_000
-
-_HISTORY_DAYS = 365.0
-_HISTORY_LOADS = 20.0
-_HISTORY_DAYS_ALWAYS = 3_650.0
-"""Events are history, not news, that lie further back than a year and than twenty loads take; or ten years."""
 
 
 def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -84,8 +87,8 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     # a day's rows after a month's are no surprise where the day is all that has passed
     sooner = (pl.col("gap") / around(pl.col("gap"), "median")).fill_nan(1.0).fill_null(1.0).clip(None, 1.0)
     found = _banded(rows.with_columns(gap=gap)).with_columns(
-        few=(pl.col("value") * UNUSUAL_TIMES < around(kept, "min") * sooner).fill_null(value=False),
-        many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * UNUSUAL_TIMES)).fill_null(value=False),
+        few=(pl.col("value") * LOAD_TIMES < around(kept, "min") * sooner).fill_null(value=False),
+        many=(pl.col("suspicious") & (pl.col("value") > around(kept, "max") * LOAD_TIMES)).fill_null(value=False),
     )
     return _finished(found.with_columns(out=pl.col("few") | pl.col("many")), "out")
 
@@ -106,7 +109,7 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
     rows = rows.with_columns(value=lag, mark=mark, stays=pl.col("taken_back_by").is_null())
-    return _finished(_banded(_far_out(rows, least=1.0)), "far")
+    return _finished(_banded(_far_out(rows, LAG_DAYS)), "far")
 
 
 def usual_of_history(lags: pl.DataFrame) -> float | None:
@@ -118,7 +121,7 @@ def usual_of_history(lags: pl.DataFrame) -> float | None:
     if not isinstance(usual, float):
         return None
     cadence = gap if isinstance(gap, float) else 0.0
-    return usual if usual > min(max(_HISTORY_LOADS * cadence, _HISTORY_DAYS), _HISTORY_DAYS_ALWAYS) else None
+    return usual if usual > min(max(HISTORICAL_LOADS * cadence, HISTORICAL_DAYS), HISTORICAL_DAYS_MAX) else None
 
 
 def beyond(trend: pl.DataFrame, usual: float) -> pl.DataFrame:
@@ -131,14 +134,14 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change"))
     gap = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     rows = loads.with_columns(value=gap, mark=pl.lit(""), stays=pl.lit(value=True))
-    return _finished(_banded(_far_out(rows, least=5 / 24)), "far")
+    return _finished(_banded(_far_out(rows, GAP_DAYS)), "far")
 
 
 def _far_out(rows: pl.DataFrame, least: float) -> pl.DataFrame:
     """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days."""
     kept = pl.when("stays").then("value")
     most = around(kept, "max")
-    enough = (SUDDEN_WIDTHS * (most - around(kept, "min"))).clip(least)
+    enough = (RANGE_WIDTHS * (most - around(kept, "min"))).clip(least)
     return rows.with_columns(far=((pl.col("value") - most) > enough).fill_null(value=False))
 
 
@@ -147,7 +150,7 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
     told = rows.with_columns(usual=around(kept, "median")).with_columns(
         distance=(pl.col("value") - pl.col("usual")).abs()
     )
-    spread = _BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
+    spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
     banded = told.with_columns(band_low=pl.col("usual") - spread, band_high=pl.col("usual") + spread)
     # what was never below zero is not usual there
     low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")

@@ -30,24 +30,24 @@ it was removed last."""
 
 @dataclass(frozen=True, slots=True)
 class WriteAmplification:
-    """How often a byte was written: `written` bytes of data files by all commits, `loaded` those that brought new data
-    (appends, and what changes added beyond what they removed), `ratio` of the two. None where a commit does not say how
-    many bytes it added; `maintenance` bytes of compaction and the like."""
+    """How often a byte was written: `written_bytes` of data files by all commits, `loaded_bytes` of new data (appends,
+    and what changes added beyond what they removed), `maintenance_bytes` of compaction, `ratio` of the first two. None
+    where a commit does not record how many bytes it added."""
 
-    written: int | None
-    loaded: int | None
-    maintenance: int | None
+    written_bytes: int | None
+    loaded_bytes: int | None
+    maintenance_bytes: int | None
     ratio: float | None
 
 
-def history_cost(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+def history_cost(retention: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """HISTORY_COST from a Retention and TIMELINE."""
     by_commit = (
-        found.files.group_by("removed")
+        retention.files.group_by("removed")
         .agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
         .rename({"removed": "version"})
     )
-    whole = total_of(found.files["size"])
+    whole = total_of(retention.files["size"])
     described = timeline.select("version", "timestamp", "operation", "writer", "lane")
     return (
         by_commit.join(described, on="version", how="left")
@@ -63,8 +63,8 @@ def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
     maintenance = pl.col("lane") == "maintenance"
     net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
     new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
-    told = timeline.with_columns(new=new, maintained=pl.when(maintenance).then("bytes_added").otherwise(0))
-    sums = told.select(
+    classified = timeline.with_columns(new=new, maintained=pl.when(maintenance).then("bytes_added").otherwise(0))
+    sums = classified.select(
         written=total("bytes_added"),
         loaded=total("new"),
         maintenance=total("maintained"),
@@ -79,10 +79,10 @@ COURSE = pl.Schema({"timestamp": UTC_MILLIS, "bytes": pl.Int64()})
 """One row a moment at which a size changed, oldest first; `bytes` from then on, null when unknown."""
 
 
-def retained_course(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
+def retained_course(retention: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """COURSE of what the store keeps today of every version and those before it: its live bytes, and the files removed
     until then that are still there."""
-    left = found.files.group_by(version="removed").agg(left=at_least("size"))
+    left = retention.files.group_by(version="removed").agg(left=at_least("size"))
     live_and_left = pl.col("bytes") + pl.col("left").cast(pl.Int128).fill_null(0).cum_sum()
     return (
         timeline.join(left, on="version", how="left", maintain_order="left")
@@ -93,5 +93,5 @@ def retained_course(found: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
 
 def log_course(log: pl.DataFrame) -> pl.DataFrame:
     """COURSE of the log by when its files were written, from LOG_FILES; those of no known moment count first."""
-    known = log.sort("modified", nulls_last=False)
-    return known.select(timestamp="modified", bytes=pl.col("size").cum_sum()).drop_nulls("timestamp").cast(COURSE)
+    ordered = log.sort("modified", nulls_last=False)
+    return ordered.select(timestamp="modified", bytes=pl.col("size").cum_sum()).drop_nulls("timestamp").cast(COURSE)

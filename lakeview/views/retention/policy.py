@@ -1,4 +1,4 @@
-"""Table properties and REFS to a retention policy: what a clean-up of the table would go by."""
+"""Table properties and REFS to the retention policy that a vacuum or snapshot expiration follows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _VERSIONS_KEPT = "history.expire.min-snapshots-to-keep"
 _REF_AGE = "history.expire.max-ref-age-ms"
 
 _DEFAULT_FILES_KEPT = timedelta(days=7)
-"""Without the property engines keep removed files for a week (Delta Lake, Table properties)."""
-
-SHORTEST_KEPT = timedelta(days=7)
-"""Removed files that are kept for less may be missed by a long query or a slow writer (Delta Lake, VACUUM)."""
+"""Without the property engines retain removed files for a week (Delta Lake, Table properties)."""
 
 _DEFAULT_LOG_KEPT = timedelta(days=30)
 
@@ -33,13 +30,13 @@ _DEFAULT_VERSION_AGE = timedelta(days=5)
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """What a clean-up goes by.
+    """What a cleanup removes.
 
-    `rule`: it takes removed files by when they were removed, or whole versions by their age, and the files with them.
-    `keep`: the age up to which it spares them; `declared`: the property that says so, None for the engines' default.
-    `versions_kept`: how many versions a branch keeps whatever their age. `ref_age`: the age from which branches and
-    tags without a limit of their own go, None for never. `log_kept`: how long commits stay in the log, None where
-    versions are not cleaned up apart from files.
+    `rule`: removed files by the time of their removal, or versions by their age with their files. `keep`: the age up
+    to which they are retained; `declared`: the property that sets it, None for the engines' default. `versions_kept`:
+    how many versions a branch retains at any age. `ref_age`: the age from which branches and tags without a limit of
+    their own expire, None for never. `log_kept`: how long commits stay in the log, None where versions do not expire
+    apart from files.
     """
 
     rule: _Rule

@@ -1,7 +1,8 @@
-"""Branches, tags and a policy to how long each version is kept where versions expire by age.
+"""Branches, tags and a policy to how long each version is retained where versions expire by age.
 
-"Snapshot Retention Policy" of the Iceberg specification: a tag keeps its version; a branch keeps its newest versions
-up to a number, and older ones up to an age, until the first that it does not; what no ref reaches is kept by age.
+"Snapshot Retention Policy" of the Iceberg specification: a tag retains its version; a branch retains its newest
+versions up to a number, and older ones up to an age, until the first that it does not; versions that no ref reaches
+are retained by age.
 """
 
 from __future__ import annotations
@@ -13,33 +14,33 @@ import polars as pl
 from lakeview.views.retention.policy import RetentionPolicy
 
 NEVER = 2**62
-"""The retention in milliseconds of what a clean-up takes whatever it is told."""
+"""The retention in milliseconds of what every cleanup removes."""
 
 _MS = timedelta(milliseconds=1)
 
 
 def version_ages(
-    placed: pl.DataFrame,
+    versions: pl.DataFrame,
     commits: pl.DataFrame | None,
     refs: pl.DataFrame | None,
     policy: RetentionPolicy,
     now: datetime,
 ) -> pl.Series:
-    """For each version (`version, position, timestamp`, oldest first) the least retention in milliseconds that keeps
-    it. Without COMMITS each version is its successor's parent; a branch's own age limit overrules what is asked."""
-    stamps = placed["timestamp"]
-    ages = (pl.Series([now], dtype=stamps.dtype).new_from_index(0, placed.height) - stamps).dt.total_milliseconds()
+    """For each version (`version, position, timestamp`, oldest first) the minimum retention in milliseconds that
+    retains it. Without COMMITS each version is its successor's parent; a branch's own age limit takes precedence."""
+    stamps = versions["timestamp"]
+    ages = (pl.Series([now], dtype=stamps.dtype).new_from_index(0, versions.height) - stamps).dt.total_milliseconds()
     own = [max(age or 0, 0) for age in ages.to_list()]
-    place = dict(zip(placed["version"].to_list(), range(placed.height), strict=True))
-    parents = [place.get(parent) for parent in _parents(placed, commits)]
+    place = dict(zip(versions["version"].to_list(), range(versions.height), strict=True))
+    parents = [place.get(parent) for parent in _parents(versions, commits)]
     reached: dict[int, int] = {}
     for ref in [] if refs is None else refs.iter_rows(named=True):
         start = place.get(ref["version"])
         if start is None or _expired(ref, own[start], policy):
             continue
-        for position, needs in _kept(ref, start, own, parents, policy):
+        for position, needs in _version_needs(ref, start, own, parents, policy):
             reached[position] = min(reached.get(position, NEVER), needs)
-    return pl.Series("needs_ms", [reached.get(i, own[i]) for i in range(placed.height)], dtype=pl.Int64)
+    return pl.Series("needs_ms", [reached.get(i, own[i]) for i in range(versions.height)], dtype=pl.Int64)
 
 
 def _expired(ref: dict[str, object], age: int, policy: RetentionPolicy) -> bool:
@@ -49,7 +50,7 @@ def _expired(ref: dict[str, object], age: int, policy: RetentionPolicy) -> bool:
     return not ref["default"] and limit is not None and age > limit
 
 
-def _kept(
+def _version_needs(
     ref: dict[str, object], start: int, ages: list[int], parents: list[int | None], policy: RetentionPolicy
 ) -> list[tuple[int, int]]:
     """The versions of a ref with what each needs, newest first."""
@@ -57,23 +58,23 @@ def _kept(
         return [(start, 0)]
     least = ref["min_versions_kept"] if isinstance(ref["min_versions_kept"], int) else policy.versions_kept
     limit = ref["max_version_age_ms"]
-    found: list[tuple[int, int]] = []
-    seen: set[int] = set()
+    needs_by_position: list[tuple[int, int]] = []
+    visited: set[int] = set()
     at: int | None = start
     needs = 0
-    while at is not None and at not in seen:
-        seen.add(at)
-        if len(found) >= max(least, 1):
-            asked = ages[at] if not isinstance(limit, int) else 0 if ages[at] <= limit else NEVER
-            needs = max(needs, asked)  # "until the first that is not kept"
-        found.append((at, needs))
+    while at is not None and at not in visited:
+        visited.add(at)
+        if len(needs_by_position) >= max(least, 1):
+            age = ages[at] if not isinstance(limit, int) else 0 if ages[at] <= limit else NEVER
+            needs = max(needs, age)  # "until the first that is not kept"
+        needs_by_position.append((at, needs))
         at = parents[at]
-    return found
+    return needs_by_position
 
 
-def _parents(placed: pl.DataFrame, commits: pl.DataFrame | None) -> list[int | None]:
+def _parents(versions: pl.DataFrame, commits: pl.DataFrame | None) -> list[int | None]:
     if commits is None:
-        return placed["version"].shift(1).to_list()
-    return placed.join(commits.select("version", "parent"), on="version", how="left", maintain_order="left")[
+        return versions["version"].shift(1).to_list()
+    return versions.join(commits.select("version", "parent"), on="version", how="left", maintain_order="left")[
         "parent"
     ].to_list()

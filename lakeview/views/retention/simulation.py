@@ -1,8 +1,8 @@
-"""Versions, lifetimes and a policy to what a clean-up would take: files, bytes and versions, for any retention.
+"""Simulate a vacuum or snapshot expiration for any retention, from versions, lifetimes and a policy.
 
-Every object has the least retention that spares it (`needs_ms`): a clean-up with a shorter one takes it. A file that
-was removed needs the time since then, and a version as much as the most demanding of its files; where versions expire
-by age it is the other way round. So one pass answers for every retention at once.
+Every object has a minimum retention that retains it (`needs_ms`): a cleanup with a shorter one removes it. A removed
+file needs the time since its removal, and a version as much as the most demanding of its files; where versions expire
+by age it is the other way round. One pass answers for every retention.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ VERSION_NEEDS = pl.Schema(
     {**RIBBON, "position": pl.Int64(), "readable": pl.Boolean(), "needs_ms": pl.Int64()},
 )
 """One row a version, oldest first: RIBBON, its place, and the least retention in milliseconds that keeps it readable;
-0 where no clean-up takes it, null where it is not readable now or that cannot be told."""
+0 where no cleanup removes it, null where it is not readable now or where that is unknown."""
 
 FILE_NEEDS = pl.Schema({"path": pl.String(), "size": pl.Int64(), "removed": pl.Int64(), "needs_ms": pl.Int64()})
 """One row a data file that is no longer live and that a readable version still needs, so that it is there. `removed`:
 the version that removed it last; `needs_ms` as in VERSION_NEEDS."""
 
 CURVE = pl.Schema({"days": pl.Float64(), "bytes": pl.Int64(), "files": pl.Int64(), "versions": pl.Int64()})
-"""One row a step, by retention in days: what a clean-up takes that spares everything up to this age. Between two steps
-it takes as much as at the first of them."""
+"""One row a step, by retention in days: what a cleanup removes that retains everything up to this age. Between two
+steps it removes as much as at the first of them."""
 
 _MOST_STEPS = 400
 _DAY_MS = 86_400_000
@@ -40,11 +40,11 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a clean-up of a table finds: VERSION_NEEDS, FILE_NEEDS and the policy. `live_bytes` of the latest version,
-    None where the log does not know.
+    """The input of a cleanup: VERSION_NEEDS, FILE_NEEDS and the policy. `live_bytes` of the latest version, None if
+    unknown.
 
-    `bound`: why the bytes are at least so many and not exact; None where nothing is missing. `refs`: how many branches
-    and tags say what is kept; it is of the whole table, whichever of them is looked at.
+    `bound`: why the bytes are a lower bound; None where they are exact. `refs`: how many branches and tags retain
+    versions of the table, whichever ref is selected.
     """
 
     policy: RetentionPolicy
@@ -56,7 +56,7 @@ class Retention:
 
     @property
     def what(self) -> str:
-        """What a clean-up goes by, in words."""
+        """The text for what a cleanup selects by age."""
         if self.policy.rule == "removed files":
             return "removed files"
         return (
@@ -67,8 +67,7 @@ class Retention:
 
     @property
     def undated(self) -> bool:
-        """Whether there are versions, and none says when it was made: as in a share, where nothing is told of what old
-        versions keep."""
+        """True if there are versions and none has a timestamp: a share, which does not record what versions retain."""
         return not self.versions.is_empty() and self.versions["timestamp"].is_null().all()
 
     @property
@@ -84,8 +83,8 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What one clean-up takes. `share` of the bytes retained for old versions, None where there are none; `lost`:
-    the versions that can no longer be read then, as text, None for none; `ribbon`: RIBBON with the state `risk`."""
+    """What one cleanup removes. `share` of the bytes retained for old versions, None where there are none; `lost`:
+    the versions that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `risk`."""
 
     keep: timedelta
     files: int
@@ -98,7 +97,7 @@ class Simulation:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing can be said of the bytes: versions are lost with files that nobody told of."""
+        """True if the bytes are unknown: versions become unreadable, and the log does not list their files."""
         return bool(self.versions) and not self.bytes
 
 
@@ -112,20 +111,20 @@ def retention(
     tombstones: pl.DataFrame | None = None,
     now: datetime,
 ) -> Retention:
-    """What a clean-up at `now` (aware) finds, from VERSIONS and LIFETIMES.
+    """Retention at `now` (aware), from VERSIONS and LIFETIMES.
 
-    By removed files the moment of a removal is its tombstone's (TOMBSTONES), else its commit's. By old versions REFS
-    and COMMITS (for parents) are needed. InvalidRequestError for VERSIONS at which nobody looked.
+    By removed files the timestamp of a removal is its tombstone's (TOMBSTONES), else its commit's. By old versions REFS
+    and COMMITS (for parents) are needed. InvalidRequestError for VERSIONS whose readability was not checked.
     """
     if versions["readable"].null_count():
         raise InvalidRequestError(
-            "nobody looked which of these versions can be read, so what they keep is unknown",
+            "the readability of these versions was not checked, so the files they retain are unknown",
             fix="give versions() of the table, without look=False",
             kind="unknown-readability",
         )
-    placed = _placed(versions)
-    stays = _stays(lifetimes, placed)
-    gone = _needed(stays, placed)
+    placed = _with_positions(versions)
+    stays = _intervals(lifetimes, placed)
+    gone = _required_files(stays, placed)
     if policy.rule == "old versions":
         needs = version_ages(placed, commits, refs, policy, now)
         files = _files_by_versions(gone, needs)
@@ -154,14 +153,14 @@ def retention(
     )
 
 
-def simulate(found: Retention, keep: timedelta) -> Simulation:
-    """What a clean-up takes that spares everything up to the age `keep`."""
+def simulate(retention: Retention, keep: timedelta) -> Simulation:
+    """Simulate a cleanup that retains everything up to the age `keep`."""
     limit = keep // timedelta(milliseconds=1)
-    taken = found.files.filter(pl.col("needs_ms") > limit)
-    ribbon = retention_ribbon(found, keep)
+    taken = retention.files.filter(pl.col("needs_ms") > limit)
+    ribbon = retention_ribbon(retention, keep)
     lost = ribbon.filter(pl.col("state") == "risk").height
     size = total_of(taken["size"].fill_null(0)) or 0
-    whole = found.retained_bytes
+    whole = retention.retained_bytes
     return Simulation(
         keep,
         taken.height,
@@ -174,31 +173,31 @@ def simulate(found: Retention, keep: timedelta) -> Simulation:
     )
 
 
-def retention_ribbon(found: Retention, keep: timedelta) -> pl.DataFrame:
-    """RIBBON in which versions that a clean-up takes are in the state `risk`."""
+def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
+    """RIBBON in which versions that a cleanup removes have the state `risk`."""
     limit = keep // timedelta(milliseconds=1)
     dies = (pl.col("state") == "kept") & (pl.col("needs_ms") > limit)
     return (
-        found.versions.with_columns(state=pl.when(dies).then(pl.lit("risk")).otherwise("state"))
+        retention.versions.with_columns(state=pl.when(dies).then(pl.lit("risk")).otherwise("state"))
         .select(RIBBON.names())
         .cast(RIBBON)
     )
 
 
-def at_risk(ribbon: pl.DataFrame, found: Retention) -> pl.DataFrame:
+def at_risk(ribbon: pl.DataFrame, retention: Retention) -> pl.DataFrame:
     """RIBBON in which versions that the next cleanup by the table's own policy would end have the state `risk`."""
-    ending = retention_ribbon(found, found.policy.keep).filter(pl.col("state") == "risk")["version"]
+    ending = retention_ribbon(retention, retention.policy.keep).filter(pl.col("state") == "risk")["version"]
     risk = (pl.col("state") == "kept") & pl.col("version").is_in(ending.implode())
     return ribbon.with_columns(state=pl.when(risk).then(pl.lit("risk")).otherwise("state"))
 
 
-def retention_curve(found: Retention) -> pl.DataFrame:
-    """CURVE: every retention at which a clean-up takes something else, from none at all to one that takes nothing.
+def retention_curve(retention: Retention) -> pl.DataFrame:
+    """CURVE: every retention at which a cleanup removes something else, from 0 to one that removes nothing.
 
-    With more steps than _MOST_STEPS the ones between are left out; what the steps told say is exact.
+    With more than _MOST_STEPS steps some between are left out; the others are exact.
     """
-    files = found.files.group_by("needs_ms").agg(bytes=pl.col("size").sum(), files=pl.len().cast(pl.Int64))
-    versions = found.versions.drop_nulls("needs_ms").group_by("needs_ms").agg(versions=pl.len().cast(pl.Int64))
+    files = retention.files.group_by("needs_ms").agg(bytes=pl.col("size").sum(), files=pl.len().cast(pl.Int64))
+    versions = retention.versions.drop_nulls("needs_ms").group_by("needs_ms").agg(versions=pl.len().cast(pl.Int64))
     taken = (
         pl.concat([files, versions], how="diagonal")
         .group_by("needs_ms")
@@ -215,21 +214,21 @@ def retention_curve(found: Retention) -> pl.DataFrame:
     return steps.select(CURVE.names()).cast(CURVE).unique("days", keep="last", maintain_order=True)
 
 
-def _placed(versions: pl.DataFrame) -> pl.DataFrame:
+def _with_positions(versions: pl.DataFrame) -> pl.DataFrame:
     """RIBBON with `position` (0 for the oldest version) and `readable`, oldest first."""
     ribbon = readability(versions)
     return ribbon.with_columns(versions.reverse()["readable"], position=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
-def _stays(lifetimes: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+def _intervals(lifetimes: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
     """LIFETIMES with places for versions: Stays wants them in order, and ids of versions are not."""
-    places = placed.select("version", "position")
-    known = pl.col("removed").is_null() | pl.col("to").is_not_null()
+    places = versions.select("version", "position")
+    overlaps = pl.col("removed").is_null() | pl.col("to").is_not_null()
     return (
         lifetimes.lazy()
         .join(places.lazy().rename({"version": "added", "position": "from"}), on="added", how="left")
         .join(places.lazy().rename({"version": "removed", "position": "to"}), on="removed", how="left")
-        .filter(known)  # what went before the oldest version told about is of no version told about
+        .filter(overlaps)  # files removed before the oldest listed version belong to no listed version
         .select(
             "path", "deletion_vector", "size", pl.col("removed").alias("removed_by"),
             added=pl.col("from"), removed=pl.col("to"),
@@ -238,20 +237,20 @@ def _stays(lifetimes: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _needed(stays: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+def _required_files(stays: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:
     """Files without a live stay that a readable version needs: `path, size, removed, first, last` place it was in."""
-    readable = placed.filter("readable").select(needed="position").sort("needed")
-    gone = stays.filter(pl.col("removed").is_not_null())
-    live = stays.filter(pl.col("removed").is_null() & pl.col("path").is_in(gone["path"].implode()))
-    gone = gone.join(live, on="path", how="anti")
+    readable = versions.filter("readable").select(needed="position").sort("needed")
+    removed_files = stays.filter(pl.col("removed").is_not_null())
+    live = stays.filter(pl.col("removed").is_null() & pl.col("path").is_in(removed_files["path"].implode()))
+    removed_files = removed_files.join(live, on="path", how="anti")
     # the first readable version from `added` on needs the file if it comes before `removed`
     first = (
-        gone.with_columns(pl.col("added").fill_null(0))
+        removed_files.with_columns(pl.col("added").fill_null(0))
         .sort("added")
         .join_asof(readable, left_on="added", right_on="needed", strategy="forward", coalesce=False)
     )
     needed = first.filter(pl.col("needed") < pl.col("removed")).select("path").unique()
-    # of such a file every stay counts: one that came back is kept by whatever has it, readable or not
+    # every interval of such a file counts: one that was added again is retained by any version, readable or not
     return (
         first.join(needed, on="path", how="semi", maintain_order="left")
         .group_by("path", maintain_order=True)
@@ -264,19 +263,19 @@ def _needed(stays: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _aged(stays: pl.DataFrame, placed: pl.DataFrame, tombstones: pl.DataFrame | None, now: datetime) -> pl.DataFrame:
+def _aged(stays: pl.DataFrame, versions: pl.DataFrame, tombstones: pl.DataFrame | None, now: datetime) -> pl.DataFrame:
     """Stays with `path_ms` (how long ago the file was removed last, 0 while it is live) and `needs_ms`: the same, or
     more where its deletion vector went for good earlier."""
-    moments = placed.select(removed="position", moment="timestamp")
+    moments = versions.select(removed="position", moment="timestamp")
     dated = stays.join(moments, on="removed", how="left", maintain_order="left")
     if tombstones is not None and not tombstones.is_empty():
-        told = tombstones.select("path", "deletion_vector", "deleted").unique(["path", "deletion_vector"])
+        tombstone_times = tombstones.select("path", "deletion_vector", "deleted").unique(["path", "deletion_vector"])
         dated = dated.join(
-            told, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left"
+            tombstone_times, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left"
         ).with_columns(
             moment=pl.when(pl.col("removed").is_null()).then(None).otherwise(pl.coalesce("deleted", "moment"))
         )
-    age = (pl.lit(now).cast(placed.schema["timestamp"]) - pl.col("moment")).dt.total_milliseconds().clip(0)
+    age = (pl.lit(now).cast(versions.schema["timestamp"]) - pl.col("moment")).dt.total_milliseconds().clip(0)
     aged = dated.with_columns(stay_ms=pl.when(pl.col("removed").is_null()).then(0).otherwise(age))
     aged = aged.with_columns(path_ms=pl.col("stay_ms").min().over("path"))
     if aged["deletion_vector"].null_count() == aged.height:
@@ -287,20 +286,20 @@ def _aged(stays: pl.DataFrame, placed: pl.DataFrame, tombstones: pl.DataFrame | 
     return aged.with_columns(needs_ms=pl.max_horizontal("path_ms", vector))
 
 
-def _files_by_versions(gone: pl.DataFrame, needs: pl.Series) -> pl.DataFrame:
+def _files_by_versions(files: pl.DataFrame, needs: pl.Series) -> pl.DataFrame:
     """FILE_NEEDS where versions expire: a file goes with the last version that has it, the one that needs least.
 
     The least over a span of versions is the least of two spans of a power of two: one pass a power.
     """
-    rows = gone.with_row_index("row").with_columns(
+    rows = files.with_row_index("row").with_columns(
         level=63 - (pl.col("last") - pl.col("first") + 1).bitwise_leading_zeros().cast(pl.Int64)
     )
-    found, least = [], needs
+    parts, least = [], needs
     for level in range(int(rows["level"].max() or 0) + 1):  # type: ignore[arg-type]  # an integer column's maximum
         part = rows.filter(pl.col("level") == level)
         ends = part["last"] - (1 << level) + 1
         pairs = pl.DataFrame({"row": part["row"], "a": least.gather(part["first"]), "b": least.gather(ends)})
-        found.append(pairs.select("row", needs_ms=pl.min_horizontal("a", "b")))
+        parts.append(pairs.select("row", needs_ms=pl.min_horizontal("a", "b")))
         shifted = least.shift(-(1 << level))
         least = pl.DataFrame({"a": least, "b": shifted}).select(pl.min_horizontal("a", "b")).to_series()
-    return rows.join(pl.concat(found), on="row", how="left", maintain_order="left")
+    return rows.join(pl.concat(parts), on="row", how="left", maintain_order="left")

@@ -107,7 +107,7 @@ def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
 
 
-def silent_files(statistics: pl.DataFrame) -> pl.DataFrame:
+def files_without_statistics(statistics: pl.DataFrame) -> pl.DataFrame:
     """The rows of STATISTICS whose files count the nulls of no column: they carry no statistics."""
     known = pl.Series([False], dtype=pl.Boolean).new_from_index(0, statistics.height)
     for column in statistics.columns:
@@ -207,8 +207,8 @@ def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
-def _part(said: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
-    return said[name] if name in said.columns else pl.Series(name, [None] * said.height, dtype=dtype)
+def _part(statistics: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
+    return statistics[name] if name in statistics.columns else pl.Series(name, [None] * statistics.height, dtype=dtype)
 
 
 def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame:

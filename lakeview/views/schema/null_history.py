@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.schema.columns import null_shares
+from lakeview.views.thresholds import is_unusual_share
 
 NULL_SHARES_BY_VERSION = pl.Schema(
     {
@@ -25,10 +26,6 @@ NULL_SHARES_BY_VERSION = pl.Schema(
 )
 """One row a leaf column and version it was there in. `usual`: the median of the column's exact shares; `unusual`: an
 exact share far off it, both in shares and against how the column varies."""
-
-UNUSUAL_SHARE = 0.05
-UNUSUAL_SPREADS = 6.0
-"""A null share is unusual this far from the column's median, and this many median absolute deviations."""
 
 
 def null_shares_by_version(
@@ -53,8 +50,6 @@ def null_shares_by_version(
         # what some files leave out moves a share that is no more than a bound: only exact ones are compared
         .with_columns(usual=pl.when("exact").then("null_share").median().over("column"))
         .with_columns(spread=pl.when("exact").then(distance).median().over("column"))
-        .with_columns(unusual=(distance > UNUSUAL_SHARE) & (distance > UNUSUAL_SPREADS * pl.col("spread")))
-        .with_columns(unusual=pl.col("unusual") & pl.col("exact"))
-        .with_columns(pl.col("unusual").fill_null(False))
+        .with_columns(unusual=(is_unusual_share(distance, pl.col("spread")) & pl.col("exact")).fill_null(value=False))
         .select(NULL_SHARES_BY_VERSION.names())
     )

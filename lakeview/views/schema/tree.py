@@ -49,7 +49,7 @@ def column_counts(tree: pl.DataFrame) -> list[str]:
 
 
 def search(tree: pl.DataFrame, text: str) -> pl.DataFrame:
-    """The rows of SCHEMA_TREE whose path or comment contains the text, whatever its case."""
+    """The rows of SCHEMA_TREE whose path or comment contains the text, in any case."""
     searched = pl.concat_str("path", "comment", separator=" ", ignore_nulls=True).str.to_lowercase()
     return tree.filter(searched.str.contains(text.lower(), literal=True))
 

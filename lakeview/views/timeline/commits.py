@@ -132,11 +132,11 @@ def timeline(
     )
     told = explained.with_columns(label=_label())
     if not beside.is_empty():
-        told = pl.concat([told, _beside(beside)], how="diagonal").sort("position")
+        told = pl.concat([told, _off_branch(beside)], how="diagonal").sort("position")
     return told.select(TIMELINE.names()).cast(TIMELINE)
 
 
-def _beside(commits: pl.DataFrame) -> pl.DataFrame:
+def _off_branch(commits: pl.DataFrame) -> pl.DataFrame:
     """Commits of other lines, with the `note` that says where they are."""
     return commits.with_columns(
         lane=pl.lit("aside"), writer=pl.coalesce("user", "engine"), suspicious=pl.lit(value=False)

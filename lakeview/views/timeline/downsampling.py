@@ -13,14 +13,14 @@ _MOST_FLOWS = 320
 MOST_MARKS = 480
 """So many rows a panel, which is one for two or three pixels: with their tooltips all panels stay below 5,000 marks."""
 
-THINNED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
-"""TIMELINE with how many commits a row stands for; `partly`: what it adds up is more, some of them do not tell."""
+SAMPLED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
+"""TIMELINE with how many commits a row stands for; `partly`: its sums are lower bounds, some commits lack counts."""
 
 _FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
 
 
 def state_points(timeline: pl.DataFrame, measure: str, limit: int = _MOST_POINTS) -> pl.DataFrame:
-    """THINNED: of each span of time the first and last commit and those with the least and most of a measure."""
+    """SAMPLED: of each span of time the first and last commit and those with the least and most of a measure."""
     if timeline.height <= limit:
         return _whole(timeline)
     # one commit may be first, last, least and most at once: the rows kept stay below the limit
@@ -43,37 +43,38 @@ def state_points(timeline: pl.DataFrame, measure: str, limit: int = _MOST_POINTS
 
 
 def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
-    """THINNED: what was added and removed in each span of time, told at its last commit; null where none tells.
+    """SAMPLED: what was added and removed in each span of time, at its last commit; null where none records it.
 
     Maintenance writes rows again: among other commits it adds and removes none. A span is of its lane if it is alone.
     """
     if timeline.height <= limit:
         return _whole(timeline)
-    upkeep = pl.col("lane") == "maintenance"
-    alone = upkeep.all()
-    told = [pl.when(~upkeep | alone).then(f) if f.startswith("records") else pl.col(f) for f in _FLOWS]
+    maintenance = pl.col("lane") == "maintenance"
+    alone = maintenance.all()
+    flows = [pl.when(~maintenance | alone).then(f) if f.startswith("records") else pl.col(f) for f in _FLOWS]
     summed = [
         pl.when(each.is_not_null().any()).then(each.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).alias(f)
-        for f, each in zip(_FLOWS, told, strict=True)
+        for f, each in zip(_FLOWS, flows, strict=True)
     ]
-    untold = pl.any_horizontal(pl.col(f).is_null() & (~upkeep | alone) for f in _FLOWS if f.startswith("records"))
+    counts = [f for f in _FLOWS if f.startswith("records")]
+    unrecorded = pl.any_horizontal(pl.col(f).is_null() & (~maintenance | alone) for f in counts)
     others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")]
-    lane = pl.when(alone).then(pl.col("lane").last()).otherwise(pl.col("lane").filter(~upkeep).last())
+    lane = pl.when(alone).then(pl.col("lane").last()).otherwise(pl.col("lane").filter(~maintenance).last())
     return (
         _spans(timeline, limit)
         .group_by("span", maintain_order=True)
-        .agg(*others, *summed, lane, commits=pl.len().cast(pl.Int64), partly=untold.any())
-        .select(THINNED.names())
+        .agg(*others, *summed, lane, commits=pl.len().cast(pl.Int64), partly=unrecorded.any())
+        .select(SAMPLED.names())
     )
 
 
 def lane_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
-    """THINNED: one commit for each lane and span of time, those that stand out always apart."""
+    """SAMPLED: one commit for each lane and span of time, those that stand out always apart."""
     return thin_marks(timeline, ["lane", "suspicious"], limit)
 
 
 def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.DataFrame:
-    """THINNED: the last commit of each span of time for each of these columns' values, at most `limit`."""
+    """SAMPLED: the last commit of each span of time for each of these columns' values, at most `limit`."""
     if timeline.height <= limit:
         return _whole(timeline)
     spans = max(1, limit // timeline.select(by).n_unique())
@@ -82,12 +83,12 @@ def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.Data
         .group_by("span", *by, maintain_order=True)
         .agg(pl.exclude("span", *by).last(), commits=pl.len().cast(pl.Int64), partly=pl.lit(value=False))
         .sort("timestamp", maintain_order=True)
-        .select(THINNED.names())
+        .select(SAMPLED.names())
     )
 
 
 def _whole(timeline: pl.DataFrame) -> pl.DataFrame:
-    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64), partly=pl.lit(value=False)).select(THINNED.names())
+    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64), partly=pl.lit(value=False)).select(SAMPLED.names())
 
 
 def _spans(timeline: pl.DataFrame, spans: int) -> pl.DataFrame:

@@ -50,24 +50,24 @@ class Stays:
         keys = {name: _Keys(one.filter(self._seen)) for name, (_, one) in values.items()}
         sides = {name: side for name, (side, _) in values.items()}
         known = pl.DataFrame({name: one.values for name, one in keys.items()})
-        found = known.clear(self._places.height)  # one row a version, null
+        best = known.clear(self._places.height)  # one row a version, null
         for level, own in self._spans(known, sides):
-            halves = pl.concat([found, own.select(pl.all().name.suffix(" own"))], how="horizontal")
-            found = halves.select(_best(name, side, 1 << level) for name, side in sides.items())
-        return pl.DataFrame({name: one.back(found[name]) for name, one in keys.items()})
+            halves = pl.concat([best, own.select(pl.all().name.suffix(" own"))], how="horizontal")
+            best = halves.select(_best(name, side, 1 << level) for name, side in sides.items())
+        return pl.DataFrame({name: one.back(best[name]) for name, one in keys.items()})
 
-    def _spans(self, known: pl.DataFrame, sides: Mapping[str, Side]) -> list[tuple[int, pl.DataFrame]]:
+    def _spans(self, keys: pl.DataFrame, sides: Mapping[str, Side]) -> list[tuple[int, pl.DataFrame]]:
         """The best of the spans of each level, one row a place where they start; from the widest level to 0."""
         if not self._start.len():
             return []
         level = 63 - (self._end - self._start).bitwise_leading_zeros().cast(pl.Int64)
         width = pl.select(pl.lit(1, pl.Int64) * pl.lit(2, pl.Int64).pow(level)).to_series().cast(pl.Int64)
-        first = known.with_columns(level.alias("level"), self._start.alias("place"))
-        last = known.with_columns(level.alias("level"), (self._end - width).alias("place"))
+        first = keys.with_columns(level.alias("level"), self._start.alias("place"))
+        last = keys.with_columns(level.alias("level"), (self._end - width).alias("place"))
         best = [pl.col(name).min() if side == "min" else pl.col(name).max() for name, side in sides.items()]
         spans = pl.concat([first, last.filter(last["place"] != first["place"])])
         by_level = spans.group_by("level", "place").agg(best).partition_by("level", as_dict=True, include_key=False)
-        nothing = known.clear().with_columns(place=pl.Series([], dtype=pl.Int64))
+        nothing = keys.clear().with_columns(place=pl.Series([], dtype=pl.Int64))
         steps = range(max(int(key[0]) for key in by_level), -1, -1)
         return [
             (step, self._places.join(by_level.get((step,), nothing), on="place", how="left", maintain_order="left"))
@@ -84,17 +84,17 @@ def _best(name: str, side: Side, width: int) -> pl.Expr:
 class _Keys:
     """Values as integers in the same order: numbers and times are so already, others by their rank."""
 
-    def __init__(self, known: pl.Series) -> None:
-        self._dtype = known.dtype
+    def __init__(self, values: pl.Series) -> None:
+        self._dtype = values.dtype
         self._distinct: pl.Series | None = None
-        if known.dtype.is_integer() or known.dtype.is_temporal():
-            self.values = known.to_physical()
-        elif known.dtype == pl.Null:
-            self.values = known.cast(pl.Int64)
+        if values.dtype.is_integer() or values.dtype.is_temporal():
+            self.values = values.to_physical()
+        elif values.dtype == pl.Null:
+            self.values = values.cast(pl.Int64)
         else:
-            self._distinct = known.drop_nulls().unique().sort()
-            self.values = known.rank("dense").cast(pl.Int64) - 1
+            self._distinct = values.drop_nulls().unique().sort()
+            self.values = values.rank("dense").cast(pl.Int64) - 1
 
-    def back(self, found: pl.Series) -> pl.Series:
+    def back(self, keys: pl.Series) -> pl.Series:
         """The values that such integers stand for."""
-        return found.cast(self._dtype) if self._distinct is None else self._distinct.gather(found)
+        return keys.cast(self._dtype) if self._distinct is None else self._distinct.gather(keys)

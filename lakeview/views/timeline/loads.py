@@ -6,26 +6,16 @@ import polars as pl
 
 from lakeview.model.frames import formatted
 from lakeview.views.sums import total
+from lakeview.views.thresholds import (
+    ANOMALY_SPREADS,
+    BASELINE_MIN,
+    BASELINE_WINDOW,
+    LOAD_TIMES,
+    REVERTED_ROUTINE,
+    REVERTED_SHARE,
+)
 from lakeview.views.timeline.lifetimes import continued
 from lakeview.views.units import version_label
-
-USUAL_WINDOW = 20
-"""How many earlier loads say what is usual."""
-
-USUAL_AT_LEAST = 5
-"""Fewer earlier loads than this say nothing."""
-
-UNUSUAL_TIMES = 3.0
-"""A load of this many times the usual rows stands out ..."""
-
-UNUSUAL_SPREADS = 6.0
-"""... if it is also this many median absolute deviations away."""
-
-_TAKEN_BACK_SHARE = 0.9
-"""A load is taken back when a later commit removes this share of its bytes, and little else."""
-
-_TAKEN_BACK_ROUTINE = 0.2
-"""Where more loads than this share are taken back, replacing loads is how the table works."""
 
 
 def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
@@ -33,7 +23,7 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
     loads = _with_usual(ordered)
     back = _taken_back(ordered, lifetimes)
     marked = ordered.join(loads, on="row", how="left").join(back, on="row", how="left", maintain_order="left")
-    routine = pl.col("taken_back_by").is_not_null().sum() > _TAKEN_BACK_ROUTINE * (pl.col("lane") == "append").sum()
+    routine = pl.col("taken_back_by").is_not_null().sum() > REVERTED_ROUTINE * (pl.col("lane") == "append").sum()
     unusual = pl.col("times").is_not_null()
     taken = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
     return (
@@ -58,16 +48,16 @@ def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
         .select("row", rows.alias("rows"), gap.alias("gap"))
         .filter(pl.col("rows") > 0)
         .with_columns(
-            usual=pl.col("rows").shift(1).rolling_median(USUAL_WINDOW, min_samples=USUAL_AT_LEAST),
-            usual_gap=pl.col("gap").shift(1).rolling_median(USUAL_WINDOW, min_samples=1),
+            usual=pl.col("rows").shift(1).rolling_median(BASELINE_WINDOW, min_samples=BASELINE_MIN),
+            usual_gap=pl.col("gap").shift(1).rolling_median(BASELINE_WINDOW, min_samples=1),
         )
         .with_columns(usual=pl.col("usual") * longer)
         # deviations are from each load's own usual: one pass, and a slow growth stays usual
-        .with_columns(spread=distance.shift(1).rolling_median(USUAL_WINDOW, min_samples=1))
+        .with_columns(spread=distance.shift(1).rolling_median(BASELINE_WINDOW, min_samples=1))
         .with_columns(times=pl.col("rows") / pl.col("usual"))
         .filter(
-            (pl.col("times") >= UNUSUAL_TIMES)
-            & (pl.col("rows") - pl.col("usual") > UNUSUAL_SPREADS * pl.col("spread").fill_null(0.0))
+            (pl.col("times") >= LOAD_TIMES)
+            & (pl.col("rows") - pl.col("usual") > ANOMALY_SPREADS * pl.col("spread").fill_null(0.0))
         )
         .select("row", "times", "usual")
     )
@@ -102,8 +92,8 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
         .join(dropped, on="removed")
         .join(before, on="change_row")
         .filter(
-            (pl.col("both") >= _TAKEN_BACK_SHARE * pl.col("load_bytes"))
-            & (pl.col("both") >= _TAKEN_BACK_SHARE * pl.col("removed_bytes"))
+            (pl.col("both") >= REVERTED_SHARE * pl.col("load_bytes"))
+            & (pl.col("both") >= REVERTED_SHARE * pl.col("removed_bytes"))
             & (pl.col("files_before") > pl.col("both_files"))
         )
         .select("row", pl.col("removed").alias("taken_back_by"), "taken_back_at")

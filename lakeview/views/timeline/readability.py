@@ -8,31 +8,20 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.thresholds import BASELINE_MIN, BASELINE_WINDOW, CADENCE_SPAN, JOB_GAP, LATE_TIMES
 from lakeview.views.units import format_range
 
 RIBBON = pl.Schema(
     {"version": pl.Int64(), "timestamp": UTC_MILLIS, "until": UTC_MILLIS, "state": pl.String(), "reason": pl.String()}
 )
 """One row a version, oldest first. `state`: kept; gone (older than everything readable); broken (unreadable although an
-older version, or none at all, can be read), null where nobody looked. `until`: when the next version came, null for the
-newest."""
+older version, or none at all, can be read), null where readability was not checked. `until`: when the next version
+came, null for the newest."""
 
 RUNS = pl.Schema(
     {"state": pl.String(), "first": pl.Int64(), "last": pl.Int64(), "versions": pl.Int64(), "label": pl.String()}
 )
 """One row a run of versions in the same state, oldest first; `label` is `v0` to `v12` with an en dash."""
-
-_USUAL_GAPS = 20
-"""How many of the latest gaps between loads say what is usual."""
-
-_ONE_LOAD = timedelta(minutes=1)
-"""Commits of a job that makes many lie closer than this; what is usual is then told from one job to the next."""
-
-_SHORTEST_RHYTHM = timedelta(hours=1)
-"""Commits that all lie within less than this are a beginning and no rhythm: that none came since says nothing."""
-
-_LATE_TIMES = 2.0
-"""A table is late when nothing came for this many times the usual gap, and for longer than nearly all gaps before."""
 
 ON_TIME, LATE = "commits-on-time", "commits-late"
 """Ids of the findings about freshness."""
@@ -102,19 +91,19 @@ def cadence(commits: pl.DataFrame, now: datetime) -> Cadence:
     last: datetime = moments.to_list()[-1]
     age = now - last
     gaps = _gaps(moments)
-    if gaps.len() < 5 or last - moments.to_list()[0] < _SHORTEST_RHYTHM:
+    if gaps.len() < BASELINE_MIN or last - moments.to_list()[0] < CADENCE_SPAN:
         return Cadence(last, age, None, late=False)
     usual, longest = timedelta(milliseconds=_quantile(gaps, 0.5)), timedelta(milliseconds=_quantile(gaps, 0.95))
-    return Cadence(last, age, usual, late=age > max(usual * _LATE_TIMES, longest))
+    return Cadence(last, age, usual, late=age > max(usual * LATE_TIMES, longest))
 
 
 def _gaps(moments: pl.Series) -> pl.Series:
     """The latest gaps in milliseconds; between jobs of many commits each, where most commits follow another at once."""
     since = moments.diff()
-    gaps = since.drop_nulls().tail(_USUAL_GAPS).dt.total_milliseconds()
-    if gaps.len() and _quantile(gaps, 0.5) < _ONE_LOAD / timedelta(milliseconds=1):
-        jobs = moments.filter(since.is_null() | (since >= _ONE_LOAD)).diff().drop_nulls().tail(_USUAL_GAPS)
-        if jobs.len() >= 5:  # else one job, which goes on writing
+    gaps = since.drop_nulls().tail(BASELINE_WINDOW).dt.total_milliseconds()
+    if gaps.len() and _quantile(gaps, 0.5) < JOB_GAP / timedelta(milliseconds=1):
+        jobs = moments.filter(since.is_null() | (since >= JOB_GAP)).diff().drop_nulls().tail(BASELINE_WINDOW)
+        if jobs.len() >= BASELINE_MIN:  # else one job, which goes on writing
             return jobs.dt.total_milliseconds()
     return gaps
 

@@ -31,7 +31,7 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     stays = Stays(lifetimes, at)
     files = pl.Series([True], dtype=pl.Boolean).new_from_index(0, lifetimes.height)
     counted = stays.sums(
-        {"files": files, **_known("bytes", lifetimes["size"]), **_known("records", lifetimes["records"])}
+        {"files": files, **_known_values("bytes", lifetimes["size"]), **_known_values("records", lifetimes["records"])}
     )
     found = counted.select(at, "files", _sum("bytes"), _sum("records"))
     if "statistics" not in lifetimes.columns:
@@ -59,7 +59,7 @@ def _versions(lifetimes: pl.DataFrame, versions: pl.Series | None) -> pl.Series:
     return pl.int_range(first, last + 1, dtype=pl.Int64, eager=True).alias("version")
 
 
-def _known(name: str, values: pl.Series) -> dict[str, pl.Series]:
+def _known_values(name: str, values: pl.Series) -> dict[str, pl.Series]:
     """What `_sum` needs: the values, and which are unknown."""
     return {name: values, f"{name} unknown": values.is_null()}
 
@@ -78,7 +78,7 @@ def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Seri
         # deleted rows may be the ones with values, so only a file without deletes is known to hold nothing but nulls
         same = (said["null_count"] == lifetimes["records"]) & lifetimes["deletion_vector"].is_null()
         holds = ~same.fill_null(value=False)
-        counts |= _known(f"{i} nulls", said["null_count"])
+        counts |= _known_values(f"{i} nulls", said["null_count"])
         counts[f"{i} loose"] = holds & ~said["exact"].fill_null(value=False)
         counts[f"{i} nulls loose"] = ~said["null_count_exact"].fill_null(value=False)
         for side in _SIDES:

@@ -6,8 +6,9 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import total
+from lakeview.views.thresholds import BASELINE_MIN
 from lakeview.views.timeline.commits import on_branch
-from lakeview.views.timeline.downsampling import MOST_MARKS, THINNED, thin_marks
+from lakeview.views.timeline.downsampling import MOST_MARKS, SAMPLED, thin_marks
 
 WRITERS = pl.Schema(
     {
@@ -39,7 +40,6 @@ its commits, null with fewer than five of them."""
 _MOST_LANES = 12
 _OTHERS = "others"
 _NOBODY = "not recorded"
-_GAPS_AT_LEAST = 4
 _LANES = ("append", "change", "schema", "maintenance", "other")
 
 
@@ -61,7 +61,7 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
             commits=pl.len(),
             first=pl.col("timestamp").min(),
             last=pl.col("timestamp").max(),
-            median_gap_ms=pl.when(gaps.len() >= _GAPS_AT_LEAST).then(gaps.median()),
+            median_gap_ms=pl.when(gaps.len() >= BASELINE_MIN - 1).then(gaps.median()),
         )
         .with_columns(share=pl.col("commits") / pl.col("commits").sum())
         .sort("commits", "last", "writer", descending=[True, True, False], nulls_last=True)
@@ -71,14 +71,14 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
 
 
 def writer_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
-    """THINNED with the writers named: the _MOST_LANES that wrote most, the rest together as `others`; one commit for
+    """SAMPLED with the writers named: the _MOST_LANES that wrote most, the rest together as `others`; one commit for
     each writer, lane and span of time where there are more than `limit`."""
     line = on_branch(timeline).with_columns(pl.col("writer").fill_null(_NOBODY))
     most = line["writer"].value_counts(sort=True)["writer"]
     if most.len() > _MOST_LANES:
         named = pl.col("writer").is_in(most.head(_MOST_LANES).implode())
         line = line.with_columns(writer=pl.when(named).then("writer").otherwise(pl.lit(_OTHERS)))
-    return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(THINNED)
+    return thin_marks(line, ["writer", "lane", "suspicious"], limit).cast(SAMPLED)
 
 
 def _records_text(added: int | None, exact: bool) -> str | None:

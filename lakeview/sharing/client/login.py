@@ -1,25 +1,51 @@
-"""The token endpoint of a profile with client credentials."""
+"""A profile to the credentials that its requests carry, those of its token endpoint included."""
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import urlencode
 
 import msgspec
 
 from lakeview.model.clock import Clock
-from lakeview.model.errors import SharingError
-from lakeview.sharing.client.credentials import BasicLogin, ClientCredentials, Secret, Token
+from lakeview.model.errors import InvalidRequestError, SharingError
+from lakeview.sharing.client.credentials import (
+    ClientCredentials,
+    Credentials,
+    Secret,
+    Token,
+    basic_login,
+    bearer_token,
+)
 from lakeview.sharing.client.http import Http
-from lakeview.sharing.client.profile import Profile
+from lakeview.sharing.client.profile import BASIC, OAUTH, Profile
 from lakeview.sharing.client.refusals import failure
 
 
-def request_token(http: Http, profile: Profile, clock: Clock, credentials: ClientCredentials) -> Token:
+def log_in(profile: Profile, http: Http, clock: Clock) -> Credentials:
+    """The credentials of a profile. InvalidRequestError if they must not be sent to its URLs, AccessDeniedError if
+    these lead into a private network where that is not allowed."""
+    _check_endpoint(http, profile.endpoint)
+    if profile.kind == OAUTH:
+        _check_endpoint(http, profile.token_endpoint)
+        return ClientCredentials(profile.user, profile.secret, partial(_request_token, http, profile, clock))
+    return basic_login(profile.user, profile.secret) if profile.kind == BASIC else bearer_token(profile.secret)
+
+
+def _check_endpoint(http: Http, url: str) -> None:
+    try:
+        # who brings a profile chooses its endpoint: it is no more trusted than the URLs that come from there
+        http.check_url(url, "the endpoint of the profile", handed_out=True)
+    except SharingError as error:
+        raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error
+
+
+def _request_token(http: Http, profile: Profile, clock: Clock, credentials: ClientCredentials) -> Token:
     """A new token: OAuth 2.0, Client Credentials Grant (RFC 6749, 4.4). Errors as `SharingClient`."""
     url = profile.token_endpoint
     form = {"grant_type": "client_credentials"} | ({"scope": profile.scope} if profile.scope else {})
     headers = {
-        "Authorization": BasicLogin(credentials.client_id, credentials.client_secret).header(clock()),
+        "Authorization": basic_login(credentials.client_id, credentials.client_secret).header(clock()),
         "Content-Type": "application/x-www-form-urlencoded",
         "Accept": "application/json",
     }

@@ -1,4 +1,4 @@
-"""What statistics prove of a table's own constraints: kept, broken and where, or unknown; held against the rows."""
+"""The verdicts that statistics prove on constraints: satisfied, violated and where, or unknown; compared with rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from lakeview import open_table, views
 from lakeview.delta.data.file_statistics import file_statistics
 from lakeview.model.table import Table
-from lakeview.views.quality.constraints import KeptRules
+from lakeview.views.quality.verdicts import ConstraintVerdicts
 from tests.builders.actions import metadata, protocol, schema_string
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -44,11 +44,11 @@ def delta_table(
     return open_table(history.address)
 
 
-def kept(table: Table) -> KeptRules:
+def kept(table: Table) -> ConstraintVerdicts:
     """What is proved of the latest version."""
     snapshot = table.snapshot()
     rules = views.quality.constraints.stated_rules(snapshot)
-    return views.quality.constraints.kept_rules(
+    return views.quality.verdicts.constraint_verdicts(
         snapshot, rules, table.statistics(columns=views.quality.constraints.rule_columns(rules, snapshot.schema))
     )
 
@@ -64,48 +64,48 @@ def a(*values: int | None) -> list[Row]:
 
 
 CASES: dict[str, tuple[str, list[list[Row]], tuple[str, str, int, int | None, int | None]]] = {
-    "every value is above": ("a > 0", [a(1, 2), a(3)], ("kept", "exact", 2, 0, None)),
-    "the least value is not": ("a > 0", [a(1, 2), a(0, 3)], ("broken", "exact", 1, 1, 1)),
-    "a null breaks it, as it does for those who write": ("a > 0", [a(1, None, None)], ("broken", "exact", 0, 1, 2)),
-    "unless nulls are allowed": ("a IS NULL OR a > 0", [a(1, None)], ("kept", "exact", 1, 0, None)),
-    "which allows no other value": ("a IS NULL OR a > 0", [a(-1, None)], ("broken", "exact", 0, 1, 1)),
-    "no value of the file keeps it": ("a > 10", [a(1, 2, 3)], ("broken", "exact", 0, 1, 3)),
+    "every value is above": ("a > 0", [a(1, 2), a(3)], ("satisfied", "exact", 2, 0, None)),
+    "the least value is not": ("a > 0", [a(1, 2), a(0, 3)], ("violated", "exact", 1, 1, 1)),
+    "a null breaks it, as it does for those who write": ("a > 0", [a(1, None, None)], ("violated", "exact", 0, 1, 2)),
+    "unless nulls are allowed": ("a IS NULL OR a > 0", [a(1, None)], ("satisfied", "exact", 1, 0, None)),
+    "which allows no other value": ("a IS NULL OR a > 0", [a(-1, None)], ("violated", "exact", 0, 1, 1)),
+    "no value of the file keeps it": ("a > 10", [a(1, 2, 3)], ("violated", "exact", 0, 1, 3)),
     "what lies between the ends is not known": ("a <> 2", [a(1, 3)], ("unknown", "unknown", 0, None, None)),
-    "an end of the range is among the rows": ("a <> 3", [a(1, 3), a(1, 5)], ("broken", "bound", 0, 1, 1)),
-    "one value, and it is in the list": ("a IN (1, 2)", [a(1, 1)], ("kept", "exact", 1, 0, None)),
-    "the ends are not in the list": ("a IN (1, 2)", [a(1, 7)], ("broken", "exact", 0, 1, 1)),
-    "between two values": ("a BETWEEN 1 AND 5", [a(1, 5)], ("kept", "exact", 1, 0, None)),
-    "a list with null that nothing passes": ("a NOT IN (5, NULL)", [a(1)], ("broken", "exact", 0, 1, 1)),
+    "an end of the range is among the rows": ("a <> 3", [a(1, 3), a(1, 5)], ("violated", "bound", 0, 1, 1)),
+    "one value, and it is in the list": ("a IN (1, 2)", [a(1, 1)], ("satisfied", "exact", 1, 0, None)),
+    "the ends are not in the list": ("a IN (1, 2)", [a(1, 7)], ("violated", "exact", 0, 1, 1)),
+    "between two values": ("a BETWEEN 1 AND 5", [a(1, 5)], ("satisfied", "exact", 1, 0, None)),
+    "a list with null that nothing passes": ("a NOT IN (5, NULL)", [a(1)], ("violated", "exact", 0, 1, 1)),
     "two columns, one after the other": (
-        "a > 0 AND b > 0", [[{"a": 1, "b": 0}], [{"a": 1, "b": 1}]], ("broken", "exact", 1, 1, 1),
+        "a > 0 AND b > 0", [[{"a": 1, "b": 0}], [{"a": 1, "b": 1}]], ("violated", "exact", 1, 1, 1),
     ),
-    "either of two columns": ("a > 0 OR b > 0", [[{"a": -1, "b": 1}]], ("kept", "exact", 1, 0, None)),
+    "either of two columns": ("a > 0 OR b > 0", [[{"a": -1, "b": 1}]], ("satisfied", "exact", 1, 0, None)),
     "no row is known to lack both": (
         "a > 0 OR b > 0", [[{"a": -1, "b": 1}, {"a": 1, "b": -1}]], ("unknown", "unknown", 0, None, None),
     ),
     "the other column is the same in every row": (
-        "a > 0 OR b > 0", [[{"a": -1, "b": -1}, {"a": 1, "b": -1}]], ("broken", "exact", 0, 1, 1),
+        "a > 0 OR b > 0", [[{"a": -1, "b": -1}, {"a": 1, "b": -1}]], ("violated", "exact", 0, 1, 1),
     ),
-    "a partition's value": ("p < 3", [[{"p": 1}], [{"p": 3}, {"p": 3}]], ("broken", "exact", 1, 1, 2)),
-    "a partition without a value": ("p IS NOT NULL", [[{"p": 1}], [{"p": None}]], ("broken", "exact", 1, 1, 1)),
-    "names in another case": ("A > 0", [a(1)], ("kept", "exact", 1, 0, None)),
+    "a partition's value": ("p < 3", [[{"p": 1}], [{"p": 3}, {"p": 3}]], ("violated", "exact", 1, 1, 2)),
+    "a partition without a value": ("p IS NOT NULL", [[{"p": 1}], [{"p": None}]], ("violated", "exact", 1, 1, 1)),
+    "names in another case": ("A > 0", [a(1)], ("satisfied", "exact", 1, 0, None)),
     "names in back-quotes, texts in double quotes": (
-        '`s` = "x"', [[{"s": "x"}], [{"s": "y"}]], ("broken", "exact", 1, 1, 1),
+        '`s` = "x"', [[{"s": "x"}], [{"s": "y"}]], ("violated", "exact", 1, 1, 1),
     ),
-    "a text for a date": ("d >= '2024-01-01'", [[{"d": date(2024, 1, 1)}]], ("kept", "exact", 1, 0, None)),
-    "a date before it": ("d >= DATE '2024-01-01'", [[{"d": date(2023, 12, 31)}]], ("broken", "exact", 0, 1, 1)),
-    "a text cut by its writer is no value": ("s < 'y'", [[{"s": "z" * 40}]], ("broken", "exact", 0, 1, 1)),
+    "a text for a date": ("d >= '2024-01-01'", [[{"d": date(2024, 1, 1)}]], ("satisfied", "exact", 1, 0, None)),
+    "a date before it": ("d >= DATE '2024-01-01'", [[{"d": date(2023, 12, 31)}]], ("violated", "exact", 0, 1, 1)),
+    "a text cut by its writer is no value": ("s < 'y'", [[{"s": "z" * 40}]], ("violated", "exact", 0, 1, 1)),
     "with one end cut the other is not known to be among the rows": (
         "s <> 'a'", [[{"s": "z" * 40}, {"s": "a"}]], ("unknown", "unknown", 0, None, None),
     ),
     "numbers may be NaN, which is above all": ("x < 5.0", [[{"x": 1.0}]], ("unknown", "unknown", 0, None, None)),
-    "and so above what is asked": ("x > 0.5", [[{"x": 1.0}]], ("kept", "exact", 1, 0, None)),
+    "and so above what is asked": ("x > 0.5", [[{"x": 1.0}]], ("satisfied", "exact", 1, 0, None)),
     "two columns of a row": ("a < b", [[{"a": 1, "b": 2}]], ("unknown", "unknown", 0, None, None)),
     "a function": ("length(s) > 3", [[{"s": "x"}]], ("unknown", "unknown", 0, None, None)),
     "no condition at all": ("a >", [a(1)], ("unknown", "unknown", 0, None, None)),
     "a column that is not there": ("z > 0", [a(1)], ("unknown", "unknown", 0, None, None)),
     "nested so deep that nobody reads it": ("(" * 5_000, [a(1)], ("unknown", "unknown", 0, None, None)),
-    "a table without rows": ("a > 0", [], ("kept", "exact", 0, 0, None)),
+    "a table without rows": ("a > 0", [], ("satisfied", "exact", 0, 0, None)),
 }  # fmt: skip
 
 
@@ -114,7 +114,9 @@ def test_a_constraint_is_held_against_statistics(
     rule: str, files: list[list[Row]], expected: tuple[Any, ...], tmp_path: Path
 ) -> None:
     found = one(delta_table(tmp_path / "t", [rule], files))
-    proved = tuple(found[n] for n in ("verdict", "certainty", "files_kept", "files_broken", "records_broken"))
+    proved = tuple(
+        found[n] for n in ("verdict", "certainty", "files_satisfying", "files_violating", "records_violating")
+    )
     assert proved == expected
     assert (found["why"] is None) == (found["verdict"] != "unknown")
     assert found["files"] == len(files)
@@ -133,13 +135,13 @@ def test_a_constraint_is_held_against_statistics(
     ],
 )
 def test_the_rows_that_break_it_are_found_by_a_filter(rule: str, where: str | None, tmp_path: Path) -> None:
-    assert one(delta_table(tmp_path / "t", [rule], [a(1)]))["breaking"] == where
+    assert one(delta_table(tmp_path / "t", [rule], [a(1)]))["violating"] == where
 
 
 def test_files_that_break_it_are_named(tmp_path: Path) -> None:
     found = kept(delta_table(tmp_path / "t", ["a > 0"], [a(1), a(-1, -1), a(None, 5)]))
-    assert found.files.schema == views.quality.constraints.BROKEN_FILES
-    assert found.files.select("path", "records_broken").rows() == [("f1.parquet", 2), ("f2.parquet", 1)]
+    assert found.files.schema == views.quality.verdicts.VIOLATING_FILES
+    assert found.files.select("path", "records_violating").rows() == [("f1.parquet", 2), ("f2.parquet", 1)]
 
 
 def test_of_very_many_constraints_the_first_are_looked_at(tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_of_very_many_constraints_the_first_are_looked_at(tmp_path: Path) -> Non
     snapshot = table.snapshot()
     rules = views.quality.constraints.stated_rules(snapshot)
     columns = views.quality.constraints.rule_columns(rules, snapshot.schema, 1)
-    found = views.quality.constraints.kept_rules(snapshot, rules, table.statistics(columns=columns), 1)
+    found = views.quality.verdicts.constraint_verdicts(snapshot, rules, table.statistics(columns=columns), 1)
     assert (columns, found.rules["rule"].to_list(), found.left_out) == (["a"], ["a > 0"], 2)
 
 
@@ -155,7 +157,7 @@ def test_a_column_that_may_not_be_null(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", [], [a(1), a(None, None, 3)], required=("a",))
     found = one(table)
     assert (found["kind"], found["name"], found["rule"]) == ("required", "a", "a IS NOT NULL")
-    assert (found["verdict"], found["certainty"], found["records_broken"]) == ("broken", "exact", 2)
+    assert (found["verdict"], found["certainty"], found["records_violating"]) == ("violated", "exact", 2)
 
 
 def test_rows_that_were_deleted_break_nothing(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_rows_that_were_deleted_break_nothing(tmp_path: Path) -> None:
     held = {"a": pa.array([-1, None, 5], pa.int64())}
     history.commit(history.data("f", held, stats=json.dumps(wide), deletionVector=deleting(0, 1)))
     found = one(open_table(history.address))
-    assert (found["verdict"], found["why"]) == ("unknown", "some files have no statistics of it, or bounds too wide")
+    assert (found["verdict"], found["why"]) == ("unknown", "some files have no statistics for it, or bounds too wide")
 
 
 def test_a_file_of_which_every_row_was_deleted_keeps_everything(tmp_path: Path) -> None:
@@ -179,14 +181,14 @@ def test_a_file_of_which_every_row_was_deleted_keeps_everything(tmp_path: Path) 
     )
     held = {"a": pa.array([-1], pa.int64())}
     history.commit(history.data("f", held, stats={"numRecords": 1}, deletionVector=deleting(0)))
-    assert one(open_table(history.address))["verdict"] == "kept"
+    assert one(open_table(history.address))["verdict"] == "satisfied"
 
 
 def test_without_statistics_nothing_is_proved(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"a": "long"}, properties={"delta.constraints.positive": "a > 0"})
     history.commit(history.data("f", {"a": pa.array([1], pa.int64())}))
     found = one(open_table(history.address))
-    assert (found["verdict"], found["certainty"], found["records_broken"]) == ("unknown", "unknown", None)
+    assert (found["verdict"], found["certainty"], found["records_violating"]) == ("unknown", "unknown", None)
 
 
 def test_what_statistics_cannot_tell_is_listed_with_its_reason(tmp_path: Path) -> None:
@@ -202,9 +204,9 @@ def test_what_statistics_cannot_tell_is_listed_with_its_reason(tmp_path: Path) -
     history.commit(history.data("f", rows, stats=file_statistics(rows, -1)))
     found = kept(open_table(history.address)).rules
     assert found.select("kind", "name", "verdict", "why").rows() == [
-        ("generated", "g", "unknown", "it compares values of one row, and statistics know no rows"),
-        ("length", "v", "unknown", "statistics know no lengths"),
-        ("invariant", "i", "kept", None),
+        ("generated", "g", "unknown", "it compares values of one row; statistics are by column"),
+        ("length", "v", "unknown", "statistics contain no lengths"),
+        ("invariant", "i", "satisfied", None),
     ]
 
 
@@ -224,15 +226,15 @@ def test_required_fields_of_the_second_format(tmp_path: Path) -> None:
     ]
     history = IcebergHistory(tmp_path / "t", fields)
     history.append("a", [{"id": 1}, {"id": 2}])
-    assert one(open_table(history.address))["verdict"] == "kept"
+    assert one(open_table(history.address))["verdict"] == "satisfied"
     # a writer that minds no rule: its field is optional while it writes
     history.evolve([fields[0] | {"required": False}, fields[1]])
     history.append("b", [{"id": None, "note": "x"}, {"id": 5, "note": None}])
     history.evolve(fields)
     history.append("c", [{"id": 7, "note": "y"}])
     found = one(open_table(history.address))
-    assert (found["rule"], found["verdict"], found["certainty"]) == ("id IS NOT NULL", "broken", "exact")
-    assert (found["files"], found["files_broken"], found["records_broken"]) == (3, 1, 1)
+    assert (found["rule"], found["verdict"], found["certainty"]) == ("id IS NOT NULL", "violated", "exact")
+    assert (found["files"], found["files_violating"], found["records_violating"]) == (3, 1, 1)
 
 
 def test_rows_deleted_of_the_second_format(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ def test_what_is_proved_is_true_of_the_rows(seed: int, tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", rules, files)
     found = kept(table)
     proved = 0
-    told = {row["rule_id"]: row["breaking"] for row in found.rules.iter_rows(named=True)}
+    told = {row["rule_id"]: row["violating"] for row in found.rules.iter_rows(named=True)}
     for number, where in told.items():  # what is offered to find them by finds them, and nothing else
         assert table.scan().filter(pl.sql_expr(where)).collect().height == sum(
             _breaking(rules[number], rows) for rows in files
@@ -267,11 +269,11 @@ def test_what_is_proved_is_true_of_the_rows(seed: int, tmp_path: Path) -> None:
     broken = {(rule, path): rows for rule, path, _, _, rows in found.files.iter_rows()}
     for said in found.rules.iter_rows(named=True):
         truths = [_breaking(rules[said["rule_id"]], rows) for rows in files]
-        assert said["files_kept"] <= truths.count(0)
-        assert said["verdict"] != "kept" or not any(truths)
+        assert said["files_satisfying"] <= truths.count(0)
+        assert said["verdict"] != "satisfied" or not any(truths)
         for i, truth in enumerate(truths):
             assert broken.get((said["rule_id"], f"f{i}.parquet"), 0) <= truth
-        proved += said["files_kept"] + (said["files_broken"] or 0)
+        proved += said["files_satisfying"] + (said["files_violating"] or 0)
     assert proved > 90  # of 180
 
 
@@ -299,26 +301,26 @@ def _breaking(rule: str, rows: list[Row]) -> int:
 
 def test_a_table_without_rules_costs_nothing(tmp_path: Path) -> None:
     snapshot = delta_table(tmp_path / "t", [], [a(1)]).snapshot()
-    found = views.quality.constraints.kept_rules(
+    found = views.quality.verdicts.constraint_verdicts(
         snapshot, views.quality.constraints.stated_rules(snapshot), pl.DataFrame()
     )
-    assert (found.rules.schema, found.rules.height) == (views.quality.constraints.KEPT_RULES, 0)
-    assert (found.files.schema, found.files.height) == (views.quality.constraints.BROKEN_FILES, 0)
+    assert (found.rules.schema, found.rules.height) == (views.quality.verdicts.CONSTRAINTS, 0)
+    assert (found.files.schema, found.files.height) == (views.quality.verdicts.VIOLATING_FILES, 0)
 
 
 def test_what_is_broken_is_a_finding(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", ["a > 0", "b > 0", "p > 0", "d IS NULL"], [[{"a": -1, "b": -1, "p": -1}]])
     (finding,) = views.health.findings.rule_findings(kept(table))
-    assert finding.claim == "3 of the table's rules are broken"
+    assert finding.claim == "3 of the table's constraints are violated"
     assert finding.evidence.startswith("a > 0 in 1 file, 1 row or more; b > 0 in 1 file")
     assert (finding.severity, finding.page) == ("attention", "quality")
     only = delta_table(tmp_path / "only", ["a <> 3"], [a(1, 3), a(1, 5)])
     (finding,) = views.health.findings.rule_findings(kept(only))
-    assert (finding.claim, finding.evidence) == ("r0 is broken", "a <> 3 in at least 1 file, 1 row or more")
+    assert (finding.claim, finding.evidence) == ("r0 is violated", "a <> 3 in at least 1 file, 1 row or more")
     assert views.health.findings.rule_findings(kept(delta_table(tmp_path / "kept", ["a > 0"], [a(1)]))) == []
 
 
-@pytest.mark.parametrize(("end", "verdict"), [("00.123", "unknown"), ("00.124", "kept")])
+@pytest.mark.parametrize(("end", "verdict"), [("00.123", "unknown"), ("00.124", "satisfied")])
 def test_a_timestamp_cut_by_its_writer_proves_nothing_about_its_last_millisecond(
     end: str, verdict: str, tmp_path: Path
 ) -> None:

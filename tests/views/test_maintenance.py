@@ -1,4 +1,4 @@
-"""Findings of upkeep: what waits for a clean-up, a checkpoint or a rewrite, with the command that does it."""
+"""Findings about maintenance: what waits for a cleanup, a checkpoint or a rewrite, with the command that does it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from lakeview import views
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import FILES, LOG_FILES, TOMBSTONES
 from lakeview.model.snapshot import Snapshot, TableMetadata
-from lakeview.views.retention.maintenance import past_upkeep, upkeep
-from lakeview.views.retention.remedies import clean_up_command, command, keep_longer_command
+from lakeview.views.health.layout import file_findings
+from lakeview.views.health.maintenance import history_findings, log_findings
+from lakeview.views.retention.remedies import cleanup_command, command, keep_longer_command
 from tests.views.story import FLIGHTS, MIB, Story
 
 NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
@@ -22,7 +23,7 @@ NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
 def judged(told: Story, properties: dict[str, str] | None = None) -> dict[str, Finding]:
     policy = views.retention.policy.retention_policy(properties or {})
     found = views.retention.simulation.retention(told.versions(), told.lifetimes(), policy, now=told.now)
-    judged = past_upkeep(told.snapshot(), found, told.frame(), told.now)
+    judged = history_findings(told.snapshot(), found, told.frame(), told.now)
     return {f.claim: f for f in judged}
 
 
@@ -30,7 +31,7 @@ def test_a_history_that_costs_more_than_the_table_is_named_with_its_command() ->
     told = Story().append(1, size=200 * MIB).overwrite(0, records=1, size=10 * MIB)
     found = judged(told.after(days=30))["History costs 200 MiB"]
     assert found.severity is Severity.ATTENTION
-    assert found.evidence == "95.2 % of the bytes kept, 1 file"
+    assert found.evidence == "95.2 % of the bytes retained, 1 file"
     assert found.command == "VACUUM delta.`memory://flights` RETAIN 168 HOURS"
 
 
@@ -39,11 +40,11 @@ def test_a_cheap_history_passes() -> None:
     assert judged(told)["History costs 1.00 MiB"].severity is Severity.PASS
 
 
-def test_a_clean_up_after_which_no_earlier_version_is_left_needs_attention() -> None:
+def test_a_cleanup_after_which_no_earlier_version_is_left_needs_attention() -> None:
     told = Story().append(1)
     for _ in range(8):
         told.after(days=30).overwrite(told.version, records=1)
-    found = judged(told.after(days=20))["The next clean-up ends v0\N{EN DASH}v7"]
+    found = judged(told.after(days=20))["The next cleanup ends v0\N{EN DASH}v7"]
     assert found.severity is Severity.ATTENTION
     assert found.evidence.endswith("; commits come every 30 days")
     assert found.command is not None
@@ -54,32 +55,32 @@ def test_a_longer_retention_keeps_an_earlier_version_also_where_no_rhythm_is_kno
     told = Story().append(1)
     told.after(days=90).overwrite(told.version, records=1)
     told.after(days=40)
-    finding = judged(told)["The next clean-up ends v0"]
+    finding = judged(told)["The next cleanup ends v0"]
     assert finding.command is not None
     assert "'interval 81 days'" in finding.command  # v0 needs 40 days and some minutes now
-    assert "The next clean-up ends no version" in judged(
+    assert "The next cleanup ends no version" in judged(
         told, {"delta.deletedFileRetentionDuration": "interval 81 days"}
     )
 
 
 def test_versions_that_die_beside_others_are_noted() -> None:
     told = Story().append(1).append(1).delete(0).after(days=30).append(1).append(1)
-    found = judged(told)["The next clean-up ends v0\N{EN DASH}v1"]
+    found = judged(told)["The next cleanup ends v0\N{EN DASH}v1"]
     assert found.severity is Severity.NOTE
     assert found.effect == "these versions can no longer be read then"
 
 
-def test_what_a_clean_up_frees_is_unknown_where_no_file_of_the_lost_versions_is_told_of() -> None:
+def test_what_a_cleanup_frees_is_unknown_where_no_file_of_the_lost_versions_is_told_of() -> None:
     told = Story().append(1, size=0).after(days=30).overwrite(0, records=1).after(days=30)
-    found = judged(told)["The next clean-up ends v0"]
-    assert found.evidence.startswith("removed files are kept for 7 days; it frees an unknown number of bytes")
+    found = judged(told)["The next cleanup ends v0"]
+    assert found.evidence.startswith("removed files are retained for 7 days; it frees an unknown number of bytes")
 
 
 def test_a_short_retention_is_named() -> None:
     found = judged(Story().append(1), {"delta.deletedFileRetentionDuration": "interval 2 hours"})
-    short = found["Removed files are kept for 2 h only"]
+    short = found["Removed files are retained for 2 h only"]
     assert (short.severity, short.threshold) == (Severity.ATTENTION, "7 days")
-    assert short.evidence == "delta.deletedFileRetentionDuration says so"
+    assert short.evidence == "set by delta.deletedFileRetentionDuration"
 
 
 def made(**frames: pl.DataFrame) -> Snapshot:
@@ -97,7 +98,12 @@ def log(commits: int, checkpoint: int | None, size: int = 100) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("listed", "claim", "evidence"),
     [
-        pytest.param(log(101, None), "The checkpoint is stale", "101 commits since the first", id="none at all"),
+        pytest.param(
+            log(101, None),
+            "The checkpoint is stale",
+            "101 commits since the first",
+            id="none at all",
+        ),
         pytest.param(log(150, 20), "The checkpoint is stale", "129 commits since v20", id="an old one"),
         pytest.param(log(150, 140), "The checkpoint is recent", "9 commits since v140", id="a recent one"),
         pytest.param(log(3, None), "The checkpoint is recent", "3 commits since the first", id="a young table"),
@@ -105,7 +111,7 @@ def log(commits: int, checkpoint: int | None, size: int = 100) -> pl.DataFrame:
     ],
 )
 def test_the_log_is_weighed(listed: pl.DataFrame, claim: str, evidence: str) -> None:
-    assert {f.claim: f.evidence for f in upkeep(made(), log=listed)}[claim] == evidence
+    assert {f.claim: f.evidence for f in log_findings(made(), listed)}[claim].startswith(evidence)
 
 
 def test_tombstones_and_delete_files_that_pile_up_are_counted() -> None:
@@ -114,8 +120,9 @@ def test_tombstones_and_delete_files_that_pile_up_are_counted() -> None:
     )
     deletes = pl.DataFrame([{"path": f"d{i}", "size": MIB} for i in range(25)], schema=FILES)
     files = pl.DataFrame([{"path": f"f{i}", "size": MIB} for i in range(40)], schema=FILES)
-    claims = [f.claim for f in upkeep(made(tombstones=gone, delete_files=deletes, files=files))]
-    assert claims == ["The log remembers more removed files than live ones", "25 files only delete rows"]
+    snapshot = made(tombstones=gone, delete_files=deletes, files=files)
+    claims = [f.claim for f in (*log_findings(snapshot), *file_findings(snapshot))]
+    assert {"The log lists more removed files than live ones", "25 files only delete rows"} < set(claims)
 
 
 def named(table_format: str, address: str, name: str | None = None) -> Snapshot:
@@ -141,26 +148,26 @@ def test_names_are_quoted_in_commands(snapshot: Snapshot, run: str | None) -> No
         pytest.param(named("delta", "/t"), {}, 7, None, id="as long as files are kept"),
         pytest.param(
             named("delta", "/t"), {}, 0,
-            "Less than the 7 days that removed files are kept for: engines refuse it until "
+            "Less than the 7 days that removed files are retained for: engines refuse it until "
             "spark.databricks.delta.retentionDurationCheck.enabled is false. "
-            "Queries and writers that are still running lose files they need.",
+            "Running queries and writers lose files they need.",
             id="less",
         ),
         pytest.param(
             named("delta", "/t"), {"delta.deletedFileRetentionDuration": "interval 0 hours"}, 0,
-            "Queries and writers that are still running lose files they need.", id="as little as the table says",
+            "Running queries and writers lose files they need.", id="as little as the table says",
         ),
         pytest.param(
             named("sharing", "/t"), {"delta.deletedFileRetentionDuration": "interval 30 days"}, 8,
-            "Less than the 30 days that removed files are kept for: engines refuse it.", id="of a format without words",
+            "Less than the 30 days that removed files are retained for: engines refuse it.", id="without words",
         ),
     ],
 )  # fmt: skip
-def test_a_clean_up_that_keeps_little_comes_with_a_warning(
+def test_a_cleanup_that_keeps_little_comes_with_a_warning(
     snapshot: Snapshot, properties: dict[str, str], days: int, warning: str | None
 ) -> None:
     assert (
-        views.retention.remedies.clean_up_warning(
+        views.retention.remedies.cleanup_warning(
             snapshot, views.retention.policy.retention_policy(properties), timedelta(days=days)
         )
         == warning
@@ -169,17 +176,15 @@ def test_a_clean_up_that_keeps_little_comes_with_a_warning(
 
 def test_old_versions_that_are_not_kept_at_all_come_with_a_warning() -> None:
     policy = views.retention.policy.retention_policy({}, pl.DataFrame({"name": ["main"]}))
-    told = [
-        views.retention.remedies.clean_up_warning(named("iceberg", "/t"), policy, timedelta(days=n)) for n in (0, 1)
-    ]
-    assert told == ["Queries and writers that are still running lose files they need.", None]
+    told = [views.retention.remedies.cleanup_warning(named("iceberg", "/t"), policy, timedelta(days=n)) for n in (0, 1)]
+    assert told == ["Running queries and writers lose files they need.", None]
 
 
-def test_a_clean_up_never_keeps_less_than_asked_for() -> None:
+def test_a_cleanup_never_keeps_less_than_asked_for() -> None:
     policy = views.retention.policy.retention_policy({})
     keep = timedelta(days=1, minutes=1)
-    assert clean_up_command(named("delta", "/t"), policy, keep, NOW) == "VACUUM delta.`/t` RETAIN 25 HOURS"
-    expired = clean_up_command(named("iceberg", "/t"), policy, timedelta(days=5), NOW)
+    assert cleanup_command(named("delta", "/t"), policy, keep, NOW) == "VACUUM delta.`/t` RETAIN 25 HOURS"
+    expired = cleanup_command(named("iceberg", "/t"), policy, timedelta(days=5), NOW)
     assert expired is not None
     assert "older_than => TIMESTAMP '2026-11-15 09:12:00', retain_last => 1" in expired
     longer = keep_longer_command(named("iceberg", "/my table"), timedelta(days=2))

@@ -1,0 +1,77 @@
+"""SAMPLED commits to the rows of marks: lane, colour and shape of each, and the texts of its tooltip."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.charts.marks import exact_count, texts
+from lakeview.charts.palette import Palette
+from lakeview.views.units import format_bytes, format_count, format_moment
+
+SHAPES = {
+    "append": "circle",
+    "change": "diamond",
+    "schema": "triangle-up",
+    "maint.": "square",
+    "other": "circle",
+    "aside": "triangle-down",
+    "unusual": "cross",
+}
+_SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
+
+TOOLTIP = (
+    ("version", "version"),
+    ("committed", "committed, UTC"),
+    ("operation", "operation"),
+    ("writer", "writer"),
+    ("rows", "rows"),
+    ("live", "live"),
+    ("files", "files"),
+    ("change", "rows added, removed"),
+    ("note", "note"),
+)
+
+
+def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame:
+    """`tooltip_rows` of SAMPLED with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
+    lane = (
+        pl.when("suspicious")
+        .then(pl.lit("unusual"))
+        .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
+        .alias("lane")
+    )
+    rows = texts.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
+    colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
+    return rows.with_columns(
+        color=pl.when(pl.col("lane") != "unusual")
+        .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
+        .when("taken_back")  # it was reverted: it was wrong
+        .then(pl.lit(p.red))
+        .otherwise(pl.lit(p.orange)),
+        shape=pl.col("lane").replace_strict(SHAPES, default="circle", return_dtype=pl.String),
+    ).with_columns(size=pl.col("shape").replace_strict(_SIZES, default=34, return_dtype=pl.Int64))
+
+
+def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """The texts of the tooltip for SAMPLED: unknown is a word, never 0; versions are text."""
+    changes = [
+        f"{'at least ' if partly else ''}+{format_count(a)}, \N{MINUS SIGN}{format_count(r)}"
+        if a is not None or r is not None
+        else "unknown"
+        for a, r, partly in rows.select("records_added", "records_removed", "partly").iter_rows()
+    ]
+    many = [f" (the last of {n:,} commits)" if n > 1 else "" for n in rows["commits"]]
+    return pl.DataFrame(
+        {
+            "timestamp": rows["timestamp"],
+            "version": rows["version"].cast(pl.String),
+            "committed": [f"{format_moment(m)}{n}" for m, n in zip(rows["timestamp"], many, strict=True)],
+            "operation": rows["operation"].fill_null("unknown"),
+            "writer": rows["writer"].fill_null("unknown"),
+            "rows": texts(rows["records"], exact_count),
+            "live": texts(rows["bytes"], format_bytes),
+            "files": texts(rows["files"], exact_count),
+            "change": changes,
+            "note": rows["note"].fill_null(""),
+        }
+    )

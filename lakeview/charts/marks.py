@@ -1,0 +1,49 @@
+"""What many charts draw alike: texts for tooltips, selections by click, step lines, and scales from a largest value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from lakeview.charts.theme import PICKED, AnyChart
+from lakeview.views.units import format_count
+
+exact_count: Callable[[float | None], str] = partial(format_count, exact=True)
+
+
+def texts(values: Iterable[Any], form: Callable[[Any], str]) -> pl.Series:
+    """Each value as text, for a column of a chart's rows."""
+    return pl.Series([form(value) for value in values], dtype=pl.String)
+
+
+def tooltips(fields: Iterable[tuple[str, str]]) -> list[alt.Tooltip]:
+    """A tooltip of texts: (column, title) for each line."""
+    return [alt.Tooltip(f"{name}:N", title=title) for name, title in fields]
+
+
+def picks(field: str) -> alt.Parameter:
+    """A selection by click of the marks that share a field's value."""
+    return alt.selection_point(name=PICKED, fields=[field], on="click", empty=False)
+
+
+def peak(values: pl.Series) -> float:
+    """The max of a column of numbers; 0 without values."""
+    found = values.max()
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def label_axis(width: int, **more: Any) -> alt.Axis:
+    """An axis of names at the left that takes this many pixels; longer names are cut."""
+    return alt.Axis(title=None, labelLimit=width - 10, minExtent=width, maxExtent=width, **more)
+
+
+def step_line(base: alt.Chart, x: alt.X, y: alt.Y, color: str, *, fill: float = 0.1) -> list[AnyChart]:
+    """A value that holds until the next one: a line of steps over a pale area."""
+    return [
+        base.mark_area(interpolate="step-after", color=color, opacity=fill).encode(x=x, y=y),
+        base.mark_line(interpolate="step-after", color=color, strokeWidth=1.6).encode(x=x, y=y),
+    ]

@@ -1,0 +1,108 @@
+"""VERSIONS, COMMITS and lifetimes to findings about old versions, the cadence of loads, and loads out of line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.health.kinds import UNREADABLE, finding
+from lakeview.views.partitions.sizes import partition_arrivals, partition_sizes
+from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readability, readability_runs, runs_text
+from lakeview.views.units import counted, format_age, format_count, format_moment, format_version
+
+_NO_REASON = "the log does not record why"
+
+
+def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
+    """Findings about versions that cannot be read: the selected one by a finding of its own, then the others."""
+    ribbon = readability(versions)
+    here = pl.col("version") == version
+    own = ribbon.filter(here & (pl.col("state") != "kept"))
+    others = ribbon.with_columns(state=pl.when(here & (pl.col("state") == "broken")).then(None).otherwise("state"))
+    runs = readability_runs(others)
+    found = [
+        finding(
+            UNREADABLE,
+            Severity.BROKEN,
+            "This version cannot be read",
+            reason or _NO_REASON,
+            format_version(version),
+        )
+        for reason in own["reason"]
+    ]
+    if (broken := runs_text(runs, "broken")) is not None:
+        reason = _last_reason(others, "broken", _NO_REASON)
+        found.append(finding("versions-unreadable", Severity.BROKEN, f"{broken} cannot be read", reason, broken))
+    if (gone := runs_text(runs, "gone")) is not None:
+        reason = _last_reason(others, "gone", "older than the retained log")
+        found.append(finding("versions-gone", Severity.NOTE, f"{gone} can no longer be read", reason, gone))
+    return found
+
+
+def _last_reason(ribbon: pl.DataFrame, state: str, unknown: str) -> str:
+    reasons = ribbon.filter(pl.col("state") == state)["reason"].drop_nulls()
+    return str(reasons[-1]) if reasons.len() else unknown
+
+
+def cadence_findings(commits: pl.DataFrame, now: datetime) -> list[Finding]:
+    """A finding that says whether the next load is late; none without a cadence."""
+    rhythm = cadence(commits, now)
+    if rhythm.usual is None:
+        return []
+    evidence = (
+        f"{format_age(rhythm.age)} ago, expected every {format_age(rhythm.usual)}; {format_moment(rhythm.last)} UTC"
+    )
+    if rhythm.late:
+        return [finding(LATE, Severity.ATTENTION, "No new data for longer than expected", evidence)]
+    return [finding(ON_TIME, Severity.PASS, "The last commit is on time", evidence)]
+
+
+def load_findings(timeline: pl.DataFrame) -> list[Finding]:
+    """Findings about loads of TIMELINE: the latest anomaly, and in one finding those that were reverted."""
+    anomalies = timeline.filter("suspicious")
+    found = []
+    for row in anomalies.filter(pl.col("taken_back_by").is_null()).tail(1).iter_rows(named=True):
+        version = format_version(row["version"])
+        claim = f"{version} loaded far more rows than expected"
+        evidence = f"{format_count(row['records_added'])} rows, {row['note']}; {format_moment(row['timestamp'])} UTC"
+        found.append(finding("load-too-large", Severity.ATTENTION, claim, evidence, version, commit=row["version"]))
+    back = anomalies.filter(pl.col("taken_back_by").is_not_null())
+    if back.height:
+        largest = back.sort("records_added", descending=True, nulls_last=True).row(0, named=True)
+        versions = ", ".join(format_version(v) for v in back["version"].head(3))
+        more = f" and {back.height - 3:,} more" if back.height > 3 else ""
+        claim = f"{versions} was a bad load, since repaired"
+        if back.height > 1:
+            claim = f"{back.height:,} loads were bad and are repaired: {versions}{more}"
+        first = format_version(largest["version"])
+        evidence = f"{first}: {format_count(largest['records_added'])} rows, {largest['note']}"
+        found.append(finding("bad-loads-repaired", Severity.NOTE, claim, evidence, first, commit=largest["version"]))
+    return found
+
+
+def sequence_arrivals(
+    snapshot: Snapshot, lifetimes: pl.DataFrame | None, commits: pl.DataFrame, arrivals: pl.DataFrame | None
+) -> pl.DataFrame | None:
+    """PARTITION_ARRIVALS, these or computed ones; None unless partitions can be a sequence: one key, three or more."""
+    if lifetimes is None or len(snapshot.partition_columns) != 1:
+        return None
+    sizes = partition_sizes(snapshot)
+    if sizes.height < 3:
+        return None
+    return partition_arrivals(sizes, snapshot.files, lifetimes, commits) if arrivals is None else arrivals
+
+
+def arrival_findings(arrivals: pl.DataFrame | None) -> list[Finding]:
+    """A finding about the partition of PARTITION_ARRIVALS that came latest after later ones."""
+    late = pl.DataFrame() if arrivals is None else arrivals.filter("late").sort("lag", descending=True)
+    if late.is_empty():
+        return []
+    row = late.row(0, named=True)
+    more = f"; {counted(late.height - 1, 'other partition')} late too" if late.height > 1 else ""
+    first = f"{format_version(row['first_version'])} on {format_moment(row['first_written'])} UTC"
+    claim = f"{row['partition_text']} arrived {row['note']}"
+    evidence = f"first rows by {first}, after later ones{more}"
+    return [finding("partition-late", Severity.ATTENTION, claim, evidence, row["partition_text"])]

@@ -1,0 +1,155 @@
+"""The kinds of findings about a table: for each id its page, limit, remedy and effect, in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.frames import MOST_BYTES
+from lakeview.views import thresholds as limits
+from lakeview.views.thresholds import percent
+from lakeview.views.timeline.readability import LATE, ON_TIME
+from lakeview.views.units import format_age, format_bytes
+
+UNREADABLE = "version-unreadable"
+
+_RESTORE = "restore the missing file from a backup, or give the version up"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What all findings of one id have in common; `remedy` and `effect` hold where it needs attention."""
+
+    page: str | None = None
+    threshold: str | None = None
+    remedy: str | None = None
+    effect: str | None = None
+
+
+_KINDS: Final = {
+    # files
+    "no-files": _Kind("files"),
+    "impossible-file-sizes": _Kind(
+        "files",
+        f"from 0 to {format_bytes(MOST_BYTES)}",
+        "find the writer that recorded them, and rewrite these files",
+        "readers that trust the size cannot read the file",
+    ),
+    "small-files": _Kind(
+        "files",
+        f"{limits.FILES_TIMES} times the files needed, at least {limits.FILES_EXCESS} too many",
+        "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer",
+        "a query opens and plans many files for little data",
+    ),
+    "deleted-rows": _Kind(
+        "files",
+        f"{percent(limits.DELETED_SHARE)} of the rows",
+        "rewrite these files: OPTIMIZE or REORG",
+        "every read decodes rows that it then drops",
+    ),
+    "files-with-row-counts": _Kind("files", "every file"),
+    "files-without-statistics": _Kind(
+        "files", "every file", "rewrite these files with a writer that collects statistics, or compute them in place"
+    ),
+    "delete-files-pile-up": _Kind(
+        "files",
+        f"one for two data files, at least {limits.DELETE_FILES_MIN}",
+        "rewrite the data files with their deletes applied",
+        "every read opens and applies them",
+    ),
+    # partitions
+    "partition-file-skew": _Kind("partitions", f"{limits.SKEW_TIMES:g} times the median", "compact this partition"),
+    "partition-byte-skew": _Kind(
+        "partitions", f"{limits.SKEW_TIMES:g} times the median", "partition by a more even column, or cluster instead"
+    ),
+    "partitions-missing": _Kind("partitions", "no gap", "load it again"),
+    "partition-late": _Kind("partitions", "in the order of the partitions"),
+    # versions and loads
+    UNREADABLE: _Kind("timeline", "the selected version", _RESTORE, "its log is readable, its rows are not"),
+    "versions-unreadable": _Kind("timeline", "every version since the oldest retained one", _RESTORE),
+    "versions-gone": _Kind("timeline"),
+    LATE: _Kind(
+        "timeline", "twice the expected gap, and longer than 95 % of the gaps", "check whether the writer still runs"
+    ),
+    ON_TIME: _Kind("timeline", "twice the expected gap, and longer than 95 % of the gaps"),
+    "load-too-large": _Kind(
+        "timeline", f"{limits.LOAD_TIMES:g} times the expected rows", "compare it with the version before"
+    ),
+    "bad-loads-repaired": _Kind("timeline"),
+    "constraint-violated": _Kind(
+        "quality",
+        "every row satisfies the table's constraints, by its statistics",
+        "correct these rows, and check that their writer enforces the table's constraints",
+        "readers and optimizers rely on the constraints",
+    ),
+    # maintenance
+    "history-cost": _Kind(
+        "health",
+        f"{percent(limits.HISTORY_SHARE)} of the bytes retained, at least {format_bytes(limits.HISTORY_BYTES)}",
+        "vacuum files that only old versions need",
+        "storage is paid for old versions",
+    ),
+    "retention-short": _Kind(
+        "health",
+        format_age(limits.SAFE_RETENTION),
+        "retain them for a week or more",
+        "a query or a writer that takes longer may lose files it reads",
+    ),
+    "cleanup-ends-no-version": _Kind("health", "no readable version needs the files that a cleanup removes"),
+    "cleanup-ends-versions": _Kind(
+        "health",
+        "an earlier version stays readable",
+        "retain history for longer, or give these versions up",
+        "no earlier version is left to restore",
+    ),
+    "checkpoint-age": _Kind(
+        "health",
+        f"{limits.CHECKPOINT_TIMES} times the interval",
+        "write a checkpoint; find out why the writer does not",
+        "every reader replays these commits one by one",
+    ),
+    "log-size": _Kind(
+        "health",
+        f"{percent(limits.LOG_SHARE)} of the live bytes, at least {format_bytes(limits.LOG_BYTES)}",
+        "shorter log retention, larger commits, a checkpoint",
+        "listing and opening the table get slower with every commit",
+    ),
+    "tombstones-exceed-files": _Kind(
+        "health",
+        f"{limits.TOMBSTONES_TIMES} times the live files, at least {limits.TOMBSTONES_MIN:,}",
+        "rewrite fewer files at once, or retain removed files for a shorter time",
+        "every checkpoint contains them",
+    ),
+}
+
+
+def finding(
+    kind: str,
+    severity: Severity,
+    claim: str,
+    evidence: str = "",
+    place: str | None = None,
+    *,
+    command: str | None = None,
+    commit: int | None = None,
+    effect: str | None = None,
+) -> Finding:
+    """A finding of a kind; remedy, effect and command are left out where nothing has to be done.
+
+    `effect` replaces the kind's, and is stated at any severity.
+    """
+    facts, is_open = _KINDS[kind], severity in (Severity.BROKEN, Severity.ATTENTION)
+    return Finding(
+        kind,
+        severity,
+        claim,
+        evidence,
+        facts.threshold,
+        place,
+        remedy=facts.remedy if is_open else None,
+        page=facts.page,
+        effect=effect or (facts.effect if is_open else None),
+        command=command if is_open else None,
+        commit=commit,
+    )

@@ -1,0 +1,129 @@
+"""A snapshot and its statistics to findings about files and partitions."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.files.sizes import FileFacts, file_facts
+from lakeview.views.health.kinds import finding
+from lakeview.views.partitions.sizes import missing_partitions, partition_sizes, partition_skew
+from lakeview.views.retention.remedies import command
+from lakeview.views.schema.columns import files_without_statistics
+from lakeview.views.sums import total_of
+from lakeview.views.thresholds import (
+    DELETE_FILES_MIN,
+    DELETE_FILES_TIMES,
+    DELETED_SHARE,
+    FILES_EXCESS,
+    FILES_TIMES,
+    SKEW_TIMES,
+    SMALL_FILE_BYTES,
+    TARGET_HIGH,
+)
+from lakeview.views.units import counted, format_bytes, format_count, format_percent
+
+
+def file_findings(snapshot: Snapshot) -> list[Finding]:
+    """Findings about the sizes of files, and about deleted rows in them."""
+    facts = file_facts(snapshot.files)
+    if facts.files == 0:
+        return [
+            finding("no-files", Severity.NOTE, "The table has no files", "no rows at this version"),
+            *_delete_files(snapshot),
+        ]
+    sizes = []
+    if facts.files_without_size:
+        claim = f"{facts.files_without_size:,} of {facts.files:,} files are recorded with an impossible size"
+        evidence = "the table's size in bytes is unknown"
+        sizes = [finding("impossible-file-sizes", Severity.ATTENTION, claim, evidence)]
+    return [*sizes, *_small_files(snapshot, facts), *_deleted_rows(snapshot, facts), *_delete_files(snapshot)]
+
+
+def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
+    ideal = facts.files if facts.ideal_files is None else facts.ideal_files
+    if facts.files - ideal < FILES_EXCESS or facts.files < FILES_TIMES * ideal:
+        return []
+    many, claim = facts.files, f"{facts.files:,} files where {ideal:,} would do"
+    if facts.small_files >= facts.files / 2:
+        many = facts.small_files
+        claim = f"{many:,} of {facts.files:,} files are smaller than {SMALL_FILE_BYTES >> 20} MiB"
+    share = facts.small_bytes / facts.bytes if facts.bytes and facts.small_bytes is not None else None
+    evidence = (
+        f"{format_percent(share)} of the bytes, {format_percent(many / facts.files)} of the requests; "
+        f"{counted(ideal, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
+    )
+    skew = partition_skew(partition_sizes(snapshot))
+    if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
+        evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
+    return [finding("small-files", Severity.ATTENTION, claim, evidence, command=command("compact", snapshot))]
+
+
+def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
+    if not facts.deleted_records:
+        return []
+    rows = int(snapshot.files["records"].sum())
+    share = facts.deleted_records / rows if rows else None
+    heavy = share is not None and share >= DELETED_SHARE
+    claim = "Deleted rows pile up in files" if heavy else "Deleted rows in files are few"
+    evidence = (
+        f"{counted(facts.files_with_deletes, 'file')}, {format_count(facts.deleted_records, exact=True)} rows, "
+        f"{format_percent(share)} of the table"
+    )
+    severity = Severity.ATTENTION if heavy else Severity.PASS
+    return [finding("deleted-rows", severity, claim, evidence, command=command("apply_deletes", snapshot))]
+
+
+def _delete_files(snapshot: Snapshot) -> list[Finding]:
+    deletes, data = snapshot.delete_files.height, snapshot.num_files
+    if deletes < DELETE_FILES_MIN or deletes < DELETE_FILES_TIMES * data:
+        return []
+    claim = f"{deletes:,} files only delete rows"
+    evidence = f"with {counted(data, 'data file')}, {format_bytes(total_of(snapshot.delete_files['size']))}"
+    run = command("apply_deletes", snapshot)
+    return [finding("delete-files-pile-up", Severity.ATTENTION, claim, evidence, command=run)]
+
+
+def statistics_findings(snapshot: Snapshot, statistics: pl.DataFrame | None) -> list[Finding]:
+    """A finding about files without row counts or, with STATISTICS, without any statistics."""
+    files = snapshot.files
+    if files.is_empty():
+        return []
+    silent = files.filter(pl.col("records").is_null())
+    what, unknown = "have no row count", "counts over them are"
+    if silent.is_empty() and statistics is not None:
+        silent, what = files_without_statistics(statistics).select(path="_path"), "have no statistics"
+        unknown = "how many of their values are null is"
+    if silent.is_empty():
+        evidence = counted(files.height, "file")
+        return [finding("files-with-row-counts", Severity.PASS, "Every file has a row count", evidence)]
+    size = total_of(files["size"])
+    silent_bytes = total_of(files.join(silent.select("path"), on="path", how="semi")["size"])
+    share = silent_bytes / size if size and silent_bytes is not None else None
+    skipping = "only partition values can skip them" if snapshot.partition_columns else "no filter can skip them"
+    claim = f"{silent.height:,} of {files.height:,} files {what}"
+    evidence = f"{format_percent(share)} of the bytes; {skipping}, and {unknown} unknown"
+    return [finding("files-without-statistics", Severity.ATTENTION, claim, evidence)]
+
+
+def partition_findings(snapshot: Snapshot) -> list[Finding]:
+    """Findings about skew between partitions, and about gaps in their sequence."""
+    found = []
+    sizes = partition_sizes(snapshot)
+    skew = partition_skew(sizes)
+    if skew.files_ratio is not None and skew.files_ratio >= SKEW_TIMES and skew.partitions > 2:
+        claim = f"{skew.most_files} has {skew.files_ratio:,.0f} times the files of its siblings"
+        evidence = f"{counted(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
+        found.append(finding("partition-file-skew", Severity.ATTENTION, claim, evidence, skew.most_files))
+    if skew.bytes_ratio is not None and skew.bytes_ratio >= SKEW_TIMES and skew.partitions > 2:
+        claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
+        evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
+        found.append(finding("partition-byte-skew", Severity.ATTENTION, claim, evidence, skew.largest))
+    missing = missing_partitions(snapshot)
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        claim = f"{counted(len(missing), 'partition')} missing in the sequence"
+        evidence = f"{', '.join(missing[:3])}{more}, between {counted(sizes.height, 'partition')} that are there"
+        found.append(finding("partitions-missing", Severity.ATTENTION, claim, evidence, missing[0]))
+    return found

@@ -1,0 +1,132 @@
+"""A snapshot, its retention and its log to findings about maintenance: vacuum, checkpoints, the size of the log."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.model.findings import Finding, Severity
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.health.kinds import finding
+from lakeview.views.retention.remedies import cleanup_command, keep_longer_command
+from lakeview.views.retention.simulation import Retention, simulate
+from lakeview.views.thresholds import (
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_TIMES,
+    HISTORY_BYTES,
+    HISTORY_SHARE,
+    LOG_BYTES,
+    LOG_SHARE,
+    SAFE_RETENTION,
+    TOMBSTONES_MIN,
+    TOMBSTONES_TIMES,
+)
+from lakeview.views.timeline.readability import cadence
+from lakeview.views.units import counted, format_age, format_bytes, format_percent
+
+
+def log_findings(snapshot: Snapshot, log: pl.DataFrame | None = None) -> list[Finding]:
+    """Findings about tombstones and, with LOG_FILES, about checkpoints and the log's size; in no order."""
+    found = _tombstones(snapshot)
+    if log is not None and not log.is_empty():
+        found += [*_checkpoint(snapshot, log), *_log_size(snapshot, log)]
+    return found
+
+
+def history_findings(
+    snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime
+) -> list[Finding]:
+    """Findings about the cost of history and the next cleanup, in no order; COMMITS give the cadence."""
+    if retention.versions.is_empty() or retention.undated:
+        return []
+    return [*_history(snapshot, retention, now), *_retention(snapshot, retention, commits, now)]
+
+
+def _history(snapshot: Snapshot, retention: Retention, now: datetime) -> list[Finding]:
+    size = retention.retained_bytes
+    whole = None if retention.live_bytes is None else size + retention.live_bytes
+    if whole == 0:
+        return []
+    share = None if whole is None else size / whole
+    is_costly = share is not None and share >= HISTORY_SHARE and size >= HISTORY_BYTES
+    severity, claim = Severity.ATTENTION if is_costly else Severity.PASS, f"History costs {format_bytes(size)}"
+    evidence = f"{format_percent(share)} of the bytes retained, {counted(retention.files.height, 'file')}"
+    run = cleanup_command(snapshot, retention.policy, retention.policy.keep, now) if is_costly else None
+    return [finding("history-cost", severity, claim, evidence, command=run)]
+
+
+def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime) -> list[Finding]:
+    policy = retention.policy
+    found = []
+    if policy.rule == "removed files" and policy.keep < SAFE_RETENTION:
+        claim = f"Removed files are retained for {format_age(policy.keep)} only"
+        run = keep_longer_command(snapshot, SAFE_RETENTION)
+        found.append(finding("retention-short", Severity.ATTENTION, claim, f"set by {policy.declared}", command=run))
+    done = simulate(retention, policy.keep)
+    if done.lost is None:
+        return [*found, finding("cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version")]
+    usual = None if commits is None else cadence(commits, now).usual
+    last = done.versions_left <= 1 < done.versions_left + done.versions
+    freed = "an unknown number of bytes" if done.is_unknown else f"at least {format_bytes(done.bytes)}"
+    evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed}"
+    if last and usual is not None and usual > policy.keep:
+        evidence += f"; commits come every {format_age(usual)}"
+    found.append(
+        finding(
+            "cleanup-ends-versions",
+            Severity.ATTENTION if last else Severity.NOTE,
+            f"The next cleanup ends {done.lost}",
+            evidence,
+            done.lost,
+            command=keep_longer_command(snapshot, _longer_retention(retention, usual)) if last else None,
+            effect=None if last else "these versions can no longer be read then",
+        )
+    )
+    return found
+
+
+def _longer_retention(retention: Retention, usual: timedelta | None) -> timedelta:
+    """A retention, in whole days, with which an earlier version outlives the next cleanup, and later ones: by the
+    usual gap between commits, else twice what the nearest of those versions needs today."""
+    keep = retention.policy.keep
+    needs = retention.versions["needs_ms"]
+    nearest = needs.filter(needs > keep // timedelta(milliseconds=1)).min()
+    needed = timedelta(milliseconds=nearest) if isinstance(nearest, int) else timedelta()
+    longest = max(keep * 2, needed * 2 if usual is None else max(usual * 3, needed))
+    return timedelta(days=-(-longest // timedelta(days=1)))
+
+
+def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
+    """Where commits are numbered files: how many readers replay after the newest checkpoint."""
+    newest = log.filter(pl.col("kind") == "checkpoint")["version"].cast(pl.Int64).max()
+    commits = log.filter((pl.col("kind") == "commit") & pl.col("version").is_not_null())["version"]
+    if commits.is_empty():
+        return []
+    last = newest if isinstance(newest, int) else -1
+    since = int((commits > last).sum())
+    text = snapshot.properties.get("delta.checkpointInterval", "")
+    interval = int(text) if text.isdecimal() and 0 < len(text) < 9 and int(text) else CHECKPOINT_INTERVAL
+    is_stale = since >= CHECKPOINT_TIMES * interval
+    severity, state = (Severity.ATTENTION, "stale") if is_stale else (Severity.PASS, "recent")
+    evidence = (
+        f"{counted(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; every {interval:,} expected"
+    )
+    return [finding("checkpoint-age", severity, f"The checkpoint is {state}", evidence)]
+
+
+def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
+    size, live = int(log["size"].sum()), snapshot.size_bytes
+    is_large = live is not None and size >= LOG_BYTES and size >= LOG_SHARE * live
+    evidence = f"{counted(log.height, 'file')}, {format_percent(size / live if live else None)} of the live bytes"
+    severity = Severity.ATTENTION if is_large else Severity.PASS
+    return [finding("log-size", severity, f"The log takes {format_bytes(size)}", evidence)]
+
+
+def _tombstones(snapshot: Snapshot) -> list[Finding]:
+    removed, live = snapshot.tombstones.height, snapshot.num_files
+    if removed < TOMBSTONES_MIN or removed < TOMBSTONES_TIMES * live:
+        return []
+    claim = "The log lists more removed files than live ones"
+    evidence = f"{counted(removed, 'removed file')}, {live:,} live"
+    return [finding("tombstones-exceed-files", Severity.ATTENTION, claim, evidence)]
