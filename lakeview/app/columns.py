@@ -188,12 +188,9 @@ def change(label: str = "change", width: int = 104) -> Column:
 
 
 def byte_unit(sizes: pl.Series) -> tuple[str, int]:
-    """The unit in which a column of sizes reads well, and its bytes: `MiB`, 1048576."""
+    """The unit in which a column of sizes reads well, KiB at least, and its bytes: `MiB`, 1048576."""
     middle = sizes.median()
-    for unit, bytes_ in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if isinstance(middle, int | float) and middle >= bytes_:
-            return unit, bytes_
-    return "KiB", 1 << 10
+    return views.units.byte_unit(max(middle, 1 << 10) if isinstance(middle, int | float) else 1 << 10)
 
 
 def _ages(milliseconds: pl.Series) -> pl.Series:

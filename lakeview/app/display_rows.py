@@ -11,7 +11,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview.app.components import frame
-from lakeview.views.units import ELLIPSIS
+from lakeview.model.printable import ELLIPSIS
 
 MOST_CHARACTERS = 10_000
 MOST_BYTES = 1_000

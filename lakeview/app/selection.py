@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 import streamlit as st
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import shorten
 
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _OWN = (TABLE, VERSION, BASE, REF)
@@ -184,7 +185,7 @@ def _version(text: str | None, asks: str) -> int | None:
     elif len(digits) > _DIGITS or not -(1 << 63) <= int(digits) < 1 << 63:
         wrong = "a number that no version has"
     if wrong is not None:
-        shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+        shown = shorten(text, _MOST_SHOWN)
         fix = "open the latest version, or correct the link"
         raise InvalidRequestError(f"the link {asks} version {shown!r}, {wrong}", fix=fix, place=VERSION)
     return int(digits)

@@ -10,7 +10,8 @@ import polars as pl
 from lakeview.charts.marks import texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
-from lakeview.views.units import format_moment, format_version, shorten
+from lakeview.model.printable import shorten
+from lakeview.views.units import format_moment, format_version
 
 _MOST_COLUMNS = 60
 _LONGEST = 26

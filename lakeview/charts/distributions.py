@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.charts.marks import exact_count, texts
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered
+from lakeview.model.printable import shorten_column
 from lakeview.views.units import format_percent
 
 _HEIGHT = 110
@@ -24,9 +25,7 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
         said=texts(rows["count"], exact_count),
         part=texts(rows["share"], format_percent),
         color=pl.when(pl.col("kind").is_in(["null", "nan", "others"])).then(pl.lit(p.gray)).otherwise(pl.lit(p.blue)),
-        short=pl.when(pl.col("label").str.len_chars() > _LABEL_CHARACTERS)
-        .then(pl.col("label").str.head(_LABEL_CHARACTERS - 1) + pl.lit("\N{HORIZONTAL ELLIPSIS}"))
-        .otherwise("label"),
+        short=shorten_column(pl.col("label"), _LABEL_CHARACTERS),
     )
     bins = shown.filter(pl.col("kind") == "bin")
     title = alt.TitleParams(_title(rows), frame="bounds", dx=0, limit=260)

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.palette import Palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, time_axis
-from lakeview.views.units import shorten
+from lakeview.model.printable import shorten
 
 _ROWS = 3
 _ROW_HEIGHT = 13

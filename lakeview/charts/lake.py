@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.charts.marks import exact_count, peak, texts
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered
+from lakeview.model.printable import ELLIPSIS
 from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
 
@@ -72,7 +73,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _MOST_CHARACTERS else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _MOST_CHARACTERS :]}"
+    return name if len(name) <= _MOST_CHARACTERS else f"{ELLIPSIS}{name[1 - _MOST_CHARACTERS :]}"
 
 
 def _array(texts: list[str]) -> str:

@@ -11,7 +11,8 @@ import polars as pl
 from lakeview.charts.marks import exact_count, label_axis, peak, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, finished, layered, time_axis, time_domain
-from lakeview.views.units import format_bytes, format_moment, format_percent, format_version, shorten
+from lakeview.model.printable import shorten
+from lakeview.views.units import format_bytes, format_moment, format_percent, format_version
 
 _MOST_YEARS = 5
 _CELL = 13

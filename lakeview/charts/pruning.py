@@ -12,7 +12,8 @@ import polars as pl
 from lakeview.charts.marks import exact_count, label_axis, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
-from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version, shorten
+from lakeview.model.printable import shorten
+from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
 _WORDS = {"kept": "read", "partition": "skipped by partition", "range": "by min and max", "nulls": "by nulls"}
 _MOST_COLUMNS = 60

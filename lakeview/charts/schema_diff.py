@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finished, layered
-from lakeview.views.units import shorten
+from lakeview.model.printable import shorten
 
 _MOST_ROWS = 60
 _ARROW = "\N{RIGHTWARDS ARROW}"

@@ -11,6 +11,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.palette import Palette, palette
+from lakeview.views import units
 
 AnyChart = alt.Chart | alt.LayerChart
 StackedChart = alt.VConcatChart
@@ -171,10 +172,8 @@ def span_unit(days: float | None) -> tuple[float, str]:
 
 def byte_unit(largest: float | None, what: str) -> tuple[float, str]:
     """What to divide bytes by, and the panel's title: `Live bytes, GiB`."""
-    for place, name in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if largest is not None and largest >= 2 * 1024**place:
-            return float(1024**place), f"{what}, {name}"
-    return 1.0, f"{what}, B"
+    name, bytes_ = units.byte_unit((largest or 0) / 2)  # the axis reaches 2 at least
+    return float(bytes_), f"{what}, {name}"
 
 
 def _inside(domain: tuple[datetime, datetime]) -> Any:

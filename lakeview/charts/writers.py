@@ -9,7 +9,7 @@ from lakeview.charts.commit_marks import marked, tooltip_rows
 from lakeview.charts.marks import tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered, time_axis, time_domain
-from lakeview.views.units import shorten
+from lakeview.model.printable import shorten
 
 _LONGEST = 26
 _ROW = 22

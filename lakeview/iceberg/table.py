@@ -32,9 +32,10 @@ from lakeview.model.change_columns import change_schema
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.frames import LOG_FILES
+from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, TableMetadata, milliseconds
-from lakeview.model.table import PhysicalFile, RangeRead, TableBody
+from lakeview.model.table import RangeRead, TableBody
 from lakeview.predicates import predicate
 from lakeview.rows.difference import difference
 from lakeview.rows.footers import listed_size, physical_file

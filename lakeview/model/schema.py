@@ -155,7 +155,9 @@ class Schema:
         """
         import pyarrow as pa
 
-        return pa.schema([_of_column(f, _arrow_field) for f in self.fields])
+        from lakeview.model.arrow_types import arrow_field  # pyarrow is loaded when rows are read or written
+
+        return pa.schema([_of_column(f, arrow_field) for f in self.fields])
 
     def to_polars(self) -> pl.Schema:
         """The polars schema rows have (decimal exact, timestamps in microseconds with zone UTC or none).
@@ -172,7 +174,9 @@ class Schema:
     @staticmethod
     def from_arrow(schema: pa.Schema) -> Schema:
         """A schema from Arrow's; UnsupportedTableError for a type no table can hold."""
-        return Schema(tuple(_field_from_arrow(f) for f in schema))
+        from lakeview.model.arrow_types import field_from_arrow
+
+        return Schema(tuple(field_from_arrow(f) for f in schema))
 
 
 def _unreadable(f: Field) -> bool:
@@ -227,9 +231,7 @@ def leaf_name(path: tuple[str, ...]) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" if own or "." in part or "`" in part else part for part in path)
 
 
-_VOID = PrimitiveType("void")  # nothing but nulls, whatever the schema says of them
-
-_OTHER_ENGINE = "its log can be shown; read the rows with an engine that knows the type"
+OTHER_ENGINE = "its log can be shown; read the rows with an engine that knows the type"
 
 POLARS_TYPES: Mapping[str, pl.DataType] = {
     "string": pl.String(),
@@ -257,8 +259,12 @@ _WELL_KNOWN_BINARY = ("geometry", "geography")
 """Types with parameters, `geometry(OGC:CRS84)`, whose values Parquet holds as well-known binary."""
 
 
-def _plain_name(name: str) -> str:
-    return "binary" if name.partition("(")[0].strip() in _WELL_KNOWN_BINARY else name
+def named_type(types: Mapping[str, _T], name: str) -> _T:
+    """What a primitive type of this name is among `types`; UnsupportedTableError names one that is not there."""
+    known = types.get("binary" if name.partition("(")[0].strip() in _WELL_KNOWN_BINARY else name)
+    if known is None:
+        raise UnsupportedTableError(f"values of type {name} cannot be read", fix=OTHER_ENGINE, kind="unsupported-type")
+    return known
 
 
 def polars_type(type_: DataType) -> pl.DataType:
@@ -273,103 +279,4 @@ def polars_type(type_: DataType) -> pl.DataType:
         case StructType(fields):
             return pl.Struct({f.name: polars_type(f.type) for f in fields})
         case PrimitiveType(name):
-            known = POLARS_TYPES.get(_plain_name(name))
-            if known is None:
-                raise UnsupportedTableError(
-                    f"values of type {name} cannot be read", fix=_OTHER_ENGINE, kind="unsupported-type"
-                )
-            return known
-
-
-def _arrow_field(f: Field) -> pa.Field:
-    import pyarrow as pa
-
-    return pa.field(f.name, arrow_type(f.type), f.nullable or f.type == _VOID)
-
-
-def arrow_type(type_: DataType) -> pa.DataType:
-    """The Arrow type of a column; UnsupportedTableError names a type that has none."""
-    import pyarrow as pa
-
-    match type_:
-        case DecimalType(precision, scale):
-            return pa.decimal128(precision, scale)
-        case ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == _VOID))
-        case MapType(key, value, value_contains_null):
-            if key == _VOID:
-                raise UnsupportedTableError(
-                    "a map with void keys holds no values", fix=_OTHER_ENGINE, kind="unsupported-type"
-                )
-            return pa.map_(arrow_type(key), pa.field("value", arrow_type(value), value_contains_null or value == _VOID))
-        case StructType(fields):
-            return pa.struct([_arrow_field(f) for f in fields])
-        case PrimitiveType(name):
-            make = {
-                "string": pa.string,
-                "long": pa.int64,
-                "integer": pa.int32,
-                "short": pa.int16,
-                "byte": pa.int8,
-                "float": pa.float32,
-                "double": pa.float64,
-                "boolean": pa.bool_,
-                "binary": pa.binary,
-                "date": pa.date32,
-                "timestamp": lambda: pa.timestamp("us", "UTC"),
-                "timestamp_ntz": lambda: pa.timestamp("us"),
-                "timestamp_ns": lambda: pa.timestamp("ns"),
-                "timestamptz_ns": lambda: pa.timestamp("ns", "UTC"),
-                "time": lambda: pa.time64("us"),
-                "uuid": lambda: pa.binary(16),
-                "fixed": pa.binary,
-                "void": pa.null,
-                "variant": pa.string,
-            }.get(_plain_name(name))
-            if make is None:
-                raise UnsupportedTableError(
-                    f"values of type {name} cannot be read", fix=_OTHER_ENGINE, kind="unsupported-type"
-                )
-            return make()
-
-
-def _field_from_arrow(f: pa.Field) -> Field:
-    return Field(f.name, _type_from_arrow(f.type, f.name), f.nullable)
-
-
-def _type_from_arrow(arrow: pa.DataType, name: str) -> DataType:
-    import pyarrow as pa
-
-    t = pa.types
-    simple: list[tuple[Any, str]] = [
-        (t.is_string, "string"), (t.is_large_string, "string"), (t.is_string_view, "string"),
-        (t.is_int64, "long"), (t.is_int32, "integer"), (t.is_int16, "short"), (t.is_int8, "byte"),
-        (t.is_uint32, "long"), (t.is_uint16, "integer"), (t.is_uint8, "short"),
-        (t.is_float32, "float"), (t.is_float64, "double"), (t.is_boolean, "boolean"),
-        (t.is_binary, "binary"), (t.is_large_binary, "binary"), (t.is_binary_view, "binary"),
-        (t.is_fixed_size_binary, "binary"),
-        (t.is_date, "date"), (t.is_null, "void"),
-    ]  # fmt: skip
-    for test, word in simple:
-        if test(arrow):
-            return PrimitiveType(word)
-    if t.is_timestamp(arrow):
-        return PrimitiveType("timestamp" if arrow.tz is not None else "timestamp_ntz")
-    if t.is_decimal(arrow):
-        return DecimalType(arrow.precision, arrow.scale)
-    if t.is_dictionary(arrow):
-        return _type_from_arrow(arrow.value_type, name)
-    if t.is_list(arrow) or t.is_large_list(arrow) or t.is_fixed_size_list(arrow):
-        return ArrayType(_type_from_arrow(arrow.value_type, name), arrow.value_field.nullable)
-    if t.is_map(arrow):
-        return MapType(
-            _type_from_arrow(arrow.key_type, name), _type_from_arrow(arrow.item_type, name), arrow.item_field.nullable
-        )
-    if t.is_struct(arrow):
-        return StructType(tuple(_field_from_arrow(arrow.field(i)) for i in range(arrow.num_fields)))
-    raise UnsupportedTableError(
-        f"column {name} has the Arrow type {arrow}, which a table cannot hold",
-        fix="cast the column before writing",
-        place=name,
-        kind="unsupported-type",
-    )
+            return named_type(POLARS_TYPES, name)

@@ -2,7 +2,6 @@
 
 A Snapshot is an immutable value. Identity, schema, protocol and properties are there at once; files and counts load
 on first touch. Pickling fills them and drops the loader, so that no store handle and no credential travels.
-The contracts of `lakeview.model.frames` are reached from here too.
 """
 
 from __future__ import annotations
@@ -11,27 +10,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from html import escape
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import ACTIONS as ACTIONS
-from lakeview.model.frames import CHANGES as CHANGES
-from lakeview.model.frames import CHANGES_PLAN as CHANGES_PLAN
-from lakeview.model.frames import COMMITS as COMMITS
-from lakeview.model.frames import DOMAIN_METADATA as DOMAIN_METADATA
-from lakeview.model.frames import FILES as FILES
-from lakeview.model.frames import LIFETIMES as LIFETIMES
-from lakeview.model.frames import PLAN as PLAN
-from lakeview.model.frames import RULES as RULES
-from lakeview.model.frames import SCHEMAS as SCHEMAS
-from lakeview.model.frames import TOMBSTONES as TOMBSTONES
-from lakeview.model.frames import TRANSACTIONS as TRANSACTIONS
-from lakeview.model.frames import VERSIONS as VERSIONS
-from lakeview.model.frames import live_records
+from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS, live_records
+from lakeview.model.html import summary_html
 from lakeview.model.schema import Schema
+from lakeview.model.snapshot_sources import SnapshotLoader, SnapshotTable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -92,48 +79,6 @@ class TableMetadata:
     description: str | None = None
     created: datetime | None = None
     data_format: str = "parquet"
-
-
-class SnapshotLoader(Protocol):
-    """Where a snapshot's frames come from. Each is called at most once for the same columns, from one thread."""
-
-    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
-        """FILES with these columns, or all."""
-
-    def delete_files(self) -> pl.DataFrame:
-        """Files that delete rows (Iceberg), as FILES."""
-
-    def tombstones(self) -> pl.DataFrame:
-        """TOMBSTONES."""
-
-    def transactions(self) -> pl.DataFrame:
-        """TRANSACTIONS."""
-
-    def domain_metadata(self) -> pl.DataFrame:
-        """DOMAIN_METADATA."""
-
-    def rules(self) -> pl.DataFrame:
-        """RULES."""
-
-
-class SnapshotTable(Protocol):
-    """The table that a snapshot was read from, as far as the snapshot asks it."""
-
-    @property
-    def latest_version(self) -> int:
-        """The newest version seen by the last refresh."""
-
-    def refs(self) -> pl.DataFrame:
-        """REFS."""
-
-    def scan(self, version: int | None = None) -> pl.LazyFrame:
-        """The rows of a version."""
-
-    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS of a version."""
-
-    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN of a version."""
 
 
 class Snapshot:
@@ -366,17 +311,7 @@ class Snapshot:
             "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
             "protocol": m.protocol.label,
         }
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(k)}</th><td style='text-align:left'>{escape(v)}</td></tr>"
-            for k, v in facts.items()
-        )
-        columns = "".join(
-            f"<tr><td style='text-align:left'>{escape(f.name)}</td><td style='text-align:left'>{escape(str(f.type))}"
-            f"</td><td>{'' if f.nullable else 'not null'}</td></tr>"
-            for f in m.schema
-        )
-        summary = f"<summary>{len(m.schema)} columns</summary>"
-        return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"
+        return summary_html(facts, m.schema)
 
 
 def _total(values: pl.Series) -> int | None:

@@ -23,23 +23,9 @@ from lakeview.model.frames import (
     SORT_ORDERS,
     STATISTICS_FILES,
 )
+from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, milliseconds
-
-
-@dataclass(frozen=True, slots=True)
-class PhysicalFile:
-    """How one data file is laid out inside, as its footer says: `size` and `footer_size` in bytes, `records` physical
-    rows; `created_by`: the library that wrote it; `chunks`: PHYSICAL."""
-
-    path: str
-    size: int
-    footer_size: int
-    records: int
-    row_groups: int
-    created_by: str | None
-    parquet_version: str
-    chunks: pl.DataFrame
 
 
 @runtime_checkable

@@ -11,17 +11,9 @@ from functools import lru_cache
 import polars as pl
 from sqlglot import exp
 
-from lakeview.predicates.forms import (
-    COPIES,
-    EXAMPLE,
-    FORMS,
-    KIND,
-    REFUSAL,
-    check_arguments,
-    check_operands,
-    check_spark,
-    node_name,
-)
+from lakeview.model.printable import shorten
+from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark
+from lakeview.predicates.refusals import EXAMPLE, KIND, REFUSAL, check_operands, node_name
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
 
 MAX_DEPTH = 60
@@ -80,7 +72,7 @@ def _parse(text: str, dialect: str) -> exp.Expr:
 
 
 def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}")
+    return repr(shorten(text, _LONGEST_QUOTE))
 
 
 class _Printer:

@@ -7,20 +7,12 @@ forms follow. A node with an argument that no form prints is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 from sqlglot.expressions import DType
 
-from lakeview.model.errors import InvalidRequestError
-from lakeview.predicates.syntax import Refusal
-
-KIND = "bad-predicate"
-EXAMPLE = "write a SQL condition such as month = 3 AND carrier IN ('AA', 'UA')"
-REFUSAL = Refusal(KIND, "where", "the condition")
-
-Parts = Iterable[str | exp.Expr]
-Form = Callable[[exp.Expr], Parts]
+from lakeview.predicates.functions import FUNCTIONS, Form, Parts
+from lakeview.predicates.refusals import node_name, refuse
 
 _ARGUMENTS = frozenset(
     {
@@ -40,43 +32,6 @@ def check_arguments(node: exp.Expr) -> None:
     for key, value in node.args.items():
         if value not in (None, False, []) and key not in _ARGUMENTS and key not in _FLAGS:
             raise refuse(f"{node_name(node)} takes no {key} here")
-
-
-def check_operands(node: exp.Expr, refusal: Refusal) -> None:
-    """InvalidRequestError for a comparison that is an operand of another one without brackets: parsers and engines
-    disagree on which comes first in `a = b > c`."""
-    if isinstance(node, _COMPARISONS) and any(isinstance(o, _UNBRACKETED) for o in node.iter_expressions()):
-        raise refusal(
-            "a comparison of a comparison has more than one meaning", "put brackets around the one that comes first"
-        )
-
-
-_COMPARISONS = (
-    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between,
-    exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike,
-)  # fmt: skip
-_UNBRACKETED = (*_COMPARISONS, exp.Not)
-
-
-def node_name(node: exp.Expr) -> str:
-    """What a node is called in SQL, for the message that refuses it."""
-    if isinstance(node, exp.Anonymous):
-        return str(node.name)[:40]
-    if isinstance(node, exp.Func):
-        return str(node.sql_name())
-    return "a subquery" if isinstance(node, exp.Query | exp.Exists) else _NAMES.get(type(node)) or node.key.upper()
-
-
-_NAMES: dict[type[exp.Expr], str] = {
-    exp.Star: "a star",
-    exp.Placeholder: "a parameter",
-    exp.Window: "a window function",
-}
-
-
-def refuse(what: str, fix: str = EXAMPLE) -> InvalidRequestError:
-    """Returns the error for what is not allowed."""
-    return REFUSAL(what, fix)
 
 
 def _column(node: exp.Expr) -> Parts:
@@ -231,91 +186,16 @@ def _case(node: exp.Expr) -> Parts:
     yield " END)"
 
 
-def _function(name: str, *keys: str) -> Form:
-    """A call with the arguments under these keys, in this order. Others must be absent, but for flags of the parser."""
-
-    def parts(node: exp.Expr) -> Parts:
-        for key, value in node.args.items():
-            if key not in keys and isinstance(value, exp.Expr | str | list) and value:
-                raise refuse(f"{name} takes no {key} here")
-        arguments = [a for key in keys for a in _as_list(node.args.get(key))]
-        yield f"{name}("
-        for i, argument in enumerate(arguments):
-            yield ", " if i else ""
-            yield argument
-        yield ")"
-
-    return parts
-
-
-def _as_list(value: exp.Expr | list[exp.Expr] | None) -> list[exp.Expr]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
-
-
-def _of_columns(form: Form) -> Form:
-    """A function whose result may be far longer than its arguments. Constants are evaluated before any row is read, in
-    the process that serves everybody: LPAD('x', 10000000000) would take its memory."""
-
-    def parts(node: exp.Expr) -> Parts:
-        if node.find(exp.Column) is None:
-            raise refuse(f"{node_name(node)} of constants is not evaluated in a condition", "write the value itself")
-        return form(node)
-
-    return parts
-
-
-def _pad(node: exp.Expr) -> Parts:
-    name = "LPAD" if node.args.get("is_left") else "RPAD"
-    return _function(name, "this", "expression", "fill_pattern")(node)
-
-
-def _trim(node: exp.Expr) -> Parts:
-    position = str(node.args.get("position") or "BOTH")
-    if node.expression is None:
-        return f"{_TRIMS[position]}(", node.this, ")"
-    if position == "BOTH":
-        return "TRIM(BOTH ", node.expression, " FROM ", node.this, ")"
-    return f"{_TRIMS[position]}(", node.this, ", ", node.expression, ")"
-
-
-_TRIMS = {"LEADING": "LTRIM", "TRAILING": "RTRIM", "BOTH": "TRIM"}
-
-
-_FIELDS = frozenset(
-    {
-        "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "QUARTER", "WEEK", "DOW", "DOY", "ISODOW", "ISOYEAR",
-        "MILLISECOND", "MICROSECOND", "EPOCH", "CENTURY", "DECADE",
-    }
-)  # fmt: skip
-
-
-def _extract(node: exp.Expr) -> Parts:
-    field = node.name.upper()
-    if field not in _FIELDS:
-        raise refuse(f"EXTRACT knows no {field[:40]}", f"use one of {', '.join(sorted(_FIELDS))}")
-    return f"EXTRACT({field} FROM ", node.expression, ")"
-
-
-def _log(node: exp.Expr) -> Parts:
-    if not isinstance(node.this, exp.Literal) or node.name != "10" or node.expression is None:
-        raise refuse("LOG with a base of its own is no part of a condition here", "use LN or LOG10")
-    return "LOG10(", node.expression, ")"
-
-
-def _named_function(node: exp.Expr) -> Parts:
-    """Functions that the parser has no class for."""
-    arguments = node.expressions
-    match node.name.upper(), len(arguments):
-        case "OCTET_LENGTH", 1:
-            return "OCTET_LENGTH(", arguments[0], ")"
-        case "DATE_PART", 2 if isinstance(arguments[0], exp.Literal):
-            return _extract(exp.Extract(this=exp.var(arguments[0].name), expression=arguments[1]))
-    raise refuse(f"{node.name[:40]} is no function of a condition here")
-
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
+    exp.DPipe: "||", exp.BitwiseAnd: "&", exp.BitwiseOr: "|",
+}  # fmt: skip
 
 FORMS: dict[type[exp.Expr], Form] = {
+    **FUNCTIONS,
+    **{kind: _binary(sign) for kind, sign in _OPERATORS.items()},
     exp.Column: _column,
     exp.Dot: _column,
     exp.Literal: _literal,
@@ -324,77 +204,16 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Null: lambda _: ("NULL",),
     exp.Paren: lambda node: (node.this,),
     exp.Not: _not,
-    exp.EQ: _binary("="),
-    exp.NEQ: _binary("<>"),
-    exp.LT: _binary("<"),
-    exp.LTE: _binary("<="),
-    exp.GT: _binary(">"),
-    exp.GTE: _binary(">="),
-    exp.NullSafeEQ: _binary("IS NOT DISTINCT FROM"),
-    exp.NullSafeNEQ: _binary("IS DISTINCT FROM"),
     exp.Is: _is,
     exp.In: _in,
     exp.Between: _between,
     exp.Like: _like("LIKE"),
     exp.ILike: _like("ILIKE"),
-    exp.Add: _binary("+"),
-    exp.Sub: _binary("-"),
-    exp.Mul: _binary("*"),
-    exp.Div: _binary("/"),
-    exp.IntDiv: _binary("//"),
-    exp.Mod: _binary("%"),
     exp.Neg: _negative,
-    exp.DPipe: _binary("||"),
     exp.Cast: _cast("CAST"),
     exp.TryCast: _cast("TRY_CAST"),
     exp.Interval: interval_form,
     exp.Case: _case,
-    exp.If: _function("IF", "this", "true", "false"),
-    exp.Coalesce: _function("COALESCE", "this", "expressions"),
-    exp.Nullif: _function("NULLIF", "this", "expression"),
-    exp.Greatest: _function("GREATEST", "this", "expressions"),
-    exp.Least: _function("LEAST", "this", "expressions"),
-    exp.Abs: _function("ABS", "this"),
-    exp.Sign: _function("SIGN", "this"),
-    exp.Ceil: _function("CEIL", "this"),
-    exp.Floor: _function("FLOOR", "this"),
-    exp.Round: _function("ROUND", "this", "decimals"),
-    exp.Sqrt: _function("SQRT", "this"),
-    exp.Exp: _function("EXP", "this"),
-    exp.Ln: _function("LN", "this"),
-    exp.Log: _log,
-    exp.Pow: _function("POW", "this", "expression"),
-    exp.Lower: _function("LOWER", "this"),
-    exp.Upper: _function("UPPER", "this"),
-    exp.Length: _function("LENGTH", "this"),
-    exp.Left: _function("LEFT", "this", "expression"),
-    exp.Right: _function("RIGHT", "this", "expression"),
-    exp.Substring: _function("SUBSTR", "this", "start", "length"),
-    exp.StartsWith: _function("STARTS_WITH", "this", "expression"),
-    exp.EndsWith: _function("ENDS_WITH", "this", "expression"),
-    exp.StrPosition: _function("STRPOS", "this", "substr"),
-    exp.SplitPart: _function("SPLIT_PART", "this", "delimiter", "part_index"),
-    exp.Trim: _trim,
-    exp.Concat: _function("CONCAT", "expressions"),
-    exp.Replace: _of_columns(_function("REPLACE", "this", "expression", "replacement")),
-    exp.Pad: _of_columns(_pad),
-    exp.RegexpLike: _function("REGEXP_LIKE", "this", "expression", "flag"),
-    exp.RegexpILike: lambda node: ("REGEXP_LIKE(", node.this, ", ", node.expression, ", 'i')"),
-    exp.Reverse: _function("REVERSE", "this"),
-    exp.BitwiseAnd: _binary("&"),
-    exp.BitwiseOr: _binary("|"),
-    exp.TsOrDsToDate: lambda node: ("CAST(", node.this, " AS DATE)"),
-    exp.Date: _function("DATE", "this"),
-    exp.Year: _function("YEAR", "this"),
-    exp.Quarter: _function("QUARTER", "this"),
-    exp.Month: _function("MONTH", "this"),
-    exp.Day: _function("DAY", "this"),
-    exp.DayOfMonth: _function("DAY", "this"),
-    exp.Hour: _function("HOUR", "this"),
-    exp.Minute: _function("MINUTE", "this"),
-    exp.Second: _function("SECOND", "this"),
-    exp.Extract: _extract,
-    exp.Anonymous: _named_function,
 }
 """What a condition may hold beside AND and OR: a node's type to its form in polars' SQL."""
 

@@ -15,7 +15,8 @@ from sqlglot import exp
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from lakeview.predicates.forms import bytes_form, check_operands, interval_form, node_name
+from lakeview.predicates.forms import bytes_form, interval_form
+from lakeview.predicates.refusals import check_operands, node_name
 from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement
 
 QUERY_TABLE = "t"

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.frames import PHYSICAL
+from lakeview.model.physical import PHYSICAL, PhysicalFile
+from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
-from lakeview.model.table import PhysicalFile
 from lakeview.rows.casts import Match, located
 from lakeview.storage import Storage
 
@@ -180,4 +180,4 @@ def _range(chunk: pq.ColumnChunkMetaData) -> tuple[str | None, str | None, int |
 
 def _text(value: object) -> str:
     text = value.hex() if isinstance(value, bytes) else str(value)
-    return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return shorten(text, _TEXT_LENGTH)

@@ -8,7 +8,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType, arrow_type
+from lakeview.model.arrow_types import arrow_type
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import Match, located
 from lakeview.rows.tasks import FileTask, RowSource

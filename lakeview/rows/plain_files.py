@@ -18,7 +18,8 @@ from itertools import chain, islice
 import polars as pl
 import pyarrow as pa
 
-from lakeview.model.schema import Field, arrow_type
+from lakeview.model.arrow_types import arrow_type
+from lakeview.model.schema import Field
 from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
 from lakeview.rows.parquet import read_task
 from lakeview.rows.query import RowQuery

@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from lakeview.model.printable import ELLIPSIS
+
 UNKNOWN = "unknown"
 _NO_VERSION = -1
 _MANY_DIGITS = 12
 _FOR_EVER_MS = 100 * 365 * 86_400_000
-ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 MINUS = "\N{MINUS SIGN}"
 EN_DASH = "\N{EN DASH}"
 
@@ -38,6 +39,12 @@ def format_bytes(value: float | None) -> str:
     if abs(value) < 1000:
         return _signed(value, f"{abs(round(value))} B")
     return _signed(value, _three_figures(abs(value), BYTE_UNITS, 1024.0))
+
+
+def byte_unit(value: float) -> tuple[str, int]:
+    """The largest unit that a value in bytes is at least one of, and the unit's bytes: `MiB`, 1048576."""
+    power = next((power for power in (4, 3, 2, 1) if value >= 1024**power), 0)
+    return BYTE_UNITS[power], 1024**power
 
 
 def format_percent(share: float | None) -> str:
@@ -125,11 +132,6 @@ def format_change(value: float | None, *, bytes_: bool = False) -> str:
         return UNKNOWN
     text = format_bytes(value) if bytes_ else format_count(value)
     return text if value < 0 else f"+{text}"
-
-
-def shorten(text: str, length: int) -> str:
-    """The text, cut to at most `length` characters with an ellipsis."""
-    return text if len(text) <= length else text[: length - 1] + ELLIPSIS
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:

@@ -20,8 +20,7 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.model.frames import PHYSICAL
-from lakeview.model.table import PhysicalFile
+from lakeview.model.physical import PHYSICAL, PhysicalFile
 from lakeview.rows.footers import FIRST_READ, physical_file
 from lakeview.storage import open_storage
 from tests.builders.history import DeltaHistory

@@ -17,7 +17,8 @@ import pyroaring
 
 from lakeview.iceberg.metadata.transforms import microseconds, parse_transform
 from lakeview.iceberg.metadata.types import parse_schema
-from lakeview.model.schema import Field, StructType, arrow_type
+from lakeview.model.arrow_types import arrow_type
+from lakeview.model.schema import Field, StructType
 
 COUNTS, BOUNDS = "long", "bytes"
 

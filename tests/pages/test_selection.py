@@ -46,7 +46,11 @@ except LakeviewError as error:
         ("base", "abc", "the link compares with version 'abc', which is no number"),
         ("version", "1e3", "the link asks for version '1e3', which is no number"),
         ("version", "\x00\u202e7", r"the link asks for version '\x00\u202e7', which is no number"),
-        ("version", "9" * 5_000, f"the link asks for version '{'9' * 40}...', a number that no version has"),
+        (
+            "version",
+            "9" * 5_000,
+            f"the link asks for version '{'9' * 39}\N{HORIZONTAL ELLIPSIS}', a number that no version has",
+        ),
         ("version", str(1 << 63), f"the link asks for version '{1 << 63}', a number that no version has"),
         ("version", "v7", "version=7"),
         ("version", str(-(1 << 63)), f"version={-(1 << 63)}"),

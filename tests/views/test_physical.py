@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.frames import PHYSICAL
-from lakeview.model.table import PhysicalFile
+from lakeview.model.physical import PHYSICAL, PhysicalFile
 from tests.views.story import Story
 
 

@@ -12,7 +12,7 @@ from lakeview.app.file_layout import file_layout
 from lakeview.app.files import panels
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
-from lakeview.model.table import PhysicalFile
+from lakeview.model.physical import PhysicalFile
 
 _NONE = "no file"
 

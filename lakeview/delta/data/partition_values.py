@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.model.errors import CorruptTableError
+from lakeview.model.printable import shorten
 from lakeview.model.schema import (
     ArrayType,
     DataType,
@@ -88,7 +89,7 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
         bad = column.is_null() & text.is_not_null() & (text != "")
         if bad.any():
             value = text.filter(bad)[0]
-            shown = repr(value if len(value) <= _MAX_SHOWN_CHARACTERS else value[:_MAX_SHOWN_CHARACTERS] + "...")
+            shown = repr(shorten(value, _MAX_SHOWN_CHARACTERS))
             raise CorruptTableError(
                 f"partition value {shown} of column {field.name} is no {field.type}",
                 fix="the add action that records it is broken; its writer has to correct it",

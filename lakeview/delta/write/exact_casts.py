@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import shorten
 from lakeview.rows.casts import ValueMisfitError, kind_of
 
 _SOURCES: Mapping[str, frozenset[str]] = {
@@ -126,4 +127,4 @@ def _value_text(value: pa.Scalar) -> str:
         text = str(value)
     except (OverflowError, ValueError):  # a time that Python has none for
         text = str(value.cast(pa.int64()))
-    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}..."
+    return shorten(text, _MAX_SHOWN_CHARACTERS)

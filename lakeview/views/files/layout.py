@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import formatted
+from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot
-from lakeview.model.table import PhysicalFile
 from lakeview.views.units import format_bytes, format_moment, format_version
 
 COLUMN_CHUNKS = pl.Schema(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import ELLIPSIS, shorten
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates.bounds import Bounds, may_match
@@ -24,7 +25,6 @@ from lakeview.predicates.tree import (
 )
 from lakeview.views.schema.columns import TEXT_LENGTH, value_text
 from lakeview.views.sums import total, total_of
-from lakeview.views.units import ELLIPSIS, shorten
 
 REASONS = ("kept", "partition", "range", "nulls")
 """The verdicts on a file: a filter reads it, or it is skipped by its partition, by min and max, by its nulls."""

@@ -8,8 +8,8 @@ from itertools import chain
 
 import polars as pl
 
+from lakeview.model.printable import shorten
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
-from lakeview.views.units import shorten
 
 SCHEMA_TREE = pl.Schema(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.views.units import ELLIPSIS, shorten
+from lakeview.model.printable import shorten, shorten_column
 
 COLUMN_RULES = pl.Schema({"path": pl.String(), "rules": pl.String()})
 """One row a column that has rules, all of them in one line."""
@@ -31,20 +31,14 @@ def column_rules(rules: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_RULES from RULES. A kind without words of its own is told by its name."""
     of_columns = rules.filter(pl.col("column").is_not_null())
     words = pl.col("kind").replace_strict(_WORDS, default=pl.col("kind") + " ", return_dtype=pl.String)
-    told = of_columns.select(path="column", rules=words + _cut("rule"))
+    told = of_columns.select(path="column", rules=words + shorten_column(pl.col("rule"), RULE_LENGTH))
     return told.group_by("path", maintain_order=True).agg(pl.col("rules").str.join(" · ")).cast(COLUMN_RULES)
 
 
 def constraints(rules: pl.DataFrame) -> pl.DataFrame:
     """CONSTRAINTS from RULES; an order of rows is a wish, and no row breaks it."""
     of_table = rules.filter(pl.col("column").is_null() & (pl.col("kind") != "clustering"))
-    return of_table.select("name", rule=_cut("rule")).cast(CONSTRAINTS)
-
-
-def _cut(column: str) -> pl.Expr:
-    text = pl.col(column)
-    shortened = text.str.head(RULE_LENGTH - 1) + ELLIPSIS
-    return pl.when(text.str.len_chars() > RULE_LENGTH).then(shortened).otherwise(text)
+    return of_table.select("name", rule=shorten_column(pl.col("rule"), RULE_LENGTH)).cast(CONSTRAINTS)
 
 
 def cut_rule(text: str) -> str:

@@ -1,0 +1,50 @@
+"""What a snapshot reads from: the loader of its frames, and the table behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import polars as pl
+
+
+class SnapshotLoader(Protocol):
+    """Where a snapshot's frames come from. Each is called at most once for the same columns, from one thread."""
+
+    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
+        """FILES with these columns, or all."""
+
+    def delete_files(self) -> pl.DataFrame:
+        """Files that delete rows (Iceberg), as FILES."""
+
+    def tombstones(self) -> pl.DataFrame:
+        """TOMBSTONES."""
+
+    def transactions(self) -> pl.DataFrame:
+        """TRANSACTIONS."""
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA."""
+
+    def rules(self) -> pl.DataFrame:
+        """RULES."""
+
+
+class SnapshotTable(Protocol):
+    """The table that a snapshot was read from, as far as the snapshot asks it."""
+
+    @property
+    def latest_version(self) -> int:
+        """The newest version seen by the last refresh."""
+
+    def refs(self) -> pl.DataFrame:
+        """REFS."""
+
+    def scan(self, version: int | None = None) -> pl.LazyFrame:
+        """The rows of a version."""
+
+    def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS of a version."""
+
+    def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
+        """PLAN of a version."""
