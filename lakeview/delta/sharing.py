@@ -144,7 +144,7 @@ def listing(actions: Iterable[tuple[int, Action]], root: str) -> pl.DataFrame:
 
 
 class ListedFiles:
-    """The files of a table that are listed by somebody else than its log. Implements `delta.log.state.TableState`.
+    """The files of a table that another source than its log lists. Implements `delta.log.state.TableState`.
 
     `load` gives them as `listing` does, and is called each time that they are needed.
     """

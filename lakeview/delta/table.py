@@ -84,7 +84,7 @@ class DeltaTable(OneLine):
         return Snapshot(self._states.describe(state), loader, table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
-        """COMMITS, newest first: at most `limit`, of versions below `before`. Works whatever the table's protocol asks.
+        """COMMITS, newest first: at most `limit`, of versions below `before`. Works with any protocol.
 
         A page reads its own commits; where they remove files, as much before them as tells what these files were.
         """

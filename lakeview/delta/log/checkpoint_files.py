@@ -72,9 +72,9 @@ class _Selection:
         self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
         self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
         self._dropped = _TEXTS.difference(self._columns.values(), self._parsed.values())
-        self.leaves = [leaf for leaf in self._wanted() if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
+        self.leaves = [leaf for leaf in self._leaves_needed() if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
 
-    def _wanted(self) -> Iterable[str]:
+    def _leaves_needed(self) -> Iterable[str]:
         """Every leaf that a column needs, each once."""
         vectors = [f"deletionVector.{leaf}" for leaf in _VECTOR_LEAVES.values()] if self._has_vectors else []
         statistics = [] if self._statistics is None else self._statistics.leaves

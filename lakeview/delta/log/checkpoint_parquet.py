@@ -54,7 +54,7 @@ class ParquetActions:
 
         `first`: one action of each kind is enough, and nothing is read after it.
         """
-        self._known()
+        self._read_footer()
         with readable(self.name, self.parent):
             self._require_structs(kinds)
         keys = {kind: [key for key in of if f"{kind}.{key}" in self._leaves] for kind, of in kinds.items()}
@@ -80,7 +80,7 @@ class ParquetActions:
     def leaves(
         self,
         kind: str,
-        wanted: Sequence[str],
+        names: Sequence[str],
         consume: Consumer | None = None,
         narrowed: Mapping[str, Sequence[str]] | None = None,
     ) -> tuple[Arrays, int]:
@@ -91,14 +91,14 @@ class ParquetActions:
         parts.
         """
         with readable(self.name, self.parent):
-            return self._read(kind, wanted, consume or dict, narrowed or {})
+            return self._read(kind, names, consume or dict, narrowed or {})
 
     def _read(
-        self, kind: str, wanted: Sequence[str], consume: Consumer, narrowed: Mapping[str, Sequence[str]]
+        self, kind: str, names: Sequence[str], consume: Consumer, narrowed: Mapping[str, Sequence[str]]
     ) -> tuple[Arrays, int]:
-        self._known()
+        self._read_footer()
         self._require_structs([kind])
-        present = [w for w in wanted if self._has(kind, w)]
+        present = [w for w in names if self._has(kind, w)]
         groups = self._groups(f"{kind}.path")
         if "path" not in present or not groups:
             return {}, 0
@@ -160,21 +160,21 @@ class ParquetActions:
 
     def _groups(self, *leaves: str) -> list[int]:
         """The row groups in which one of these leaves has values."""
-        groups = range(self._known().num_row_groups)
+        groups = range(self._read_footer().num_row_groups)
         return [g for g in groups if not all(self._no_values(g, leaf) for leaf in leaves)]
 
     def _rows(self, groups: Sequence[int]) -> int:
-        return sum(self._known().row_group(g).num_rows for g in groups)
+        return sum(self._read_footer().row_group(g).num_rows for g in groups)
 
     def has_values(self, leaf: str) -> bool:
         """Whether a leaf (`add.stats`), or a struct above leaves, is there and not known to be null throughout."""
-        footer = self._known()
+        footer = self._read_footer()
         kind, _, rest = leaf.partition(".")
         return self._has(kind, rest) and not all(self._no_values(g, leaf) for g in range(footer.num_row_groups))
 
     def covers(self, leaf: str, other: str) -> bool:
         """Whether a leaf is known to have a value wherever another one has."""
-        for group in range(self._known().num_row_groups):
+        for group in range(self._read_footer().num_row_groups):
             nulls, others = self._nulls(group, leaf), self._nulls(group, other)
             if nulls is None or others is None or nulls > others:
                 return False
@@ -182,11 +182,11 @@ class ParquetActions:
 
     def check(self) -> None:
         """CorruptTableError if even the footer cannot be read."""
-        self._known()
+        self._read_footer()
 
     # -- inside
 
-    def _known(self) -> pq.FileMetaData:
+    def _read_footer(self) -> pq.FileMetaData:
         if self._footer is None:
             with self._open() as file:
                 return file.metadata

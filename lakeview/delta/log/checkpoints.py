@@ -199,11 +199,11 @@ class Checkpoint:
         return ParquetActions(self._storage, place, path.rpartition("/")[2], self._tops[0].name)
 
 
-def _extended(known: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
+def _extended(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
     """A listing with further columns of the same files: what counts rows is most of a checkpoint, and is read once."""
-    if known is None or not more["path"].equals(known["path"]):
+    if frame is None or not more["path"].equals(frame["path"]):
         return more
-    return known.hstack(more.select(name for name in more.columns if name not in known.columns))
+    return frame.hstack(more.select(name for name in more.columns if name not in frame.columns))
 
 
 def _nothing(columns: Sequence[str]) -> pl.DataFrame:
@@ -220,12 +220,12 @@ def _converted(top: ActionsFile, kind: str, key: str, type_: type[_T]) -> list[_
         return [msgspec.convert(action, type_) for action in top.structs({kind: [key]})[kind]]
 
 
-def _metadata(found: dict[str, Any]) -> Metadata:
-    if "format" in found:
-        shape = {name: value for name, value in found["format"].items() if value is not None}
-        found["format"] = {**shape, "options": as_dict(shape.get("options"))}
-    found["configuration"] = as_dict(found.get("configuration"))
-    return msgspec.convert(found, Metadata)
+def _metadata(action: dict[str, Any]) -> Metadata:
+    if "format" in action:
+        shape = {name: value for name, value in action["format"].items() if value is not None}
+        action["format"] = {**shape, "options": as_dict(shape.get("options"))}
+    action["configuration"] = as_dict(action.get("configuration"))
+    return msgspec.convert(action, Metadata)
 
 
 def as_dict(value: object) -> dict[str, str | None]:

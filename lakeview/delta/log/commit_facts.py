@@ -15,7 +15,7 @@ from lakeview.model.frames import MOST_BYTES
 Identity: TypeAlias = tuple[str, str | None]
 """A file: canonical path and unique id of its deletion vector."""
 
-Known: TypeAlias = tuple[int | None, int | None]
+KnownFile: TypeAlias = tuple[int | None, int | None]
 """What is known of a live file: bytes, live rows."""
 
 
@@ -58,20 +58,20 @@ class CommitFacts:
         """Its last protocol and metaData action; None of a commit that is corrupt."""
         return None if self.broken is not None else (self.protocol, self.metadata)
 
-    def complete(self, known: Mapping[Identity, Known]) -> None:
-        """Count the removed files whose add was not met; one that is not among `known` makes the sums unknown."""
+    def complete(self, files: Mapping[Identity, KnownFile]) -> None:
+        """Count the removed files whose add was not met; one that is not among `files` makes the sums unknown."""
         for identity, size in self.unknown:
-            self.remove(size, known.get(identity, (None, None)))
+            self.remove(size, files.get(identity, (None, None)))
         self.unknown = []
 
-    def remove(self, size: int | None, was: Known) -> None:
+    def remove(self, size: int | None, was: KnownFile) -> None:
         """Count one removed file: its bytes as the remove says, its rows as its add did."""
         self.bytes_removed = _plus(self.bytes_removed, was[0] if size is None else size)
         self.records_removed = _plus(self.records_removed, was[1])
 
 
 def read_facts(
-    version: int, data: bytes, root: str, live: MutableMapping[Identity, Known]
+    version: int, data: bytes, root: str, live: MutableMapping[Identity, KnownFile]
 ) -> tuple[CommitFacts, list[FileEvent]]:
     """What a commit says, and its file events in the order recorded.
 

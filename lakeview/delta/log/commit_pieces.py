@@ -51,6 +51,6 @@ def _ends(data: bytes, most: int) -> Iterator[int]:
         yield len(data)
 
 
-def _begin(found: int) -> int:
+def _begin(place: int) -> int:
     """The place of the object that begins behind what was found; 0 if nothing was."""
-    return found + 2 if found >= 0 else 0
+    return place + 2 if place >= 0 else 0

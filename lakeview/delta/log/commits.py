@@ -126,7 +126,7 @@ def parse_lines(decoder: msgspec.json.Decoder[T], data: bytes, name: str) -> lis
 
 
 def _parse_stream(decoder: msgspec.json.Decoder[T], data: bytes) -> list[T] | None:
-    """Objects one after the other whatever the white space between them; None if that is not what this is."""
+    """Objects one after the other, with any white space between them; None if that is not what this is."""
     try:
         return [decoder.decode(part) for part in _parts(data)]
     except (ValueError, RecursionError):  # msgspec's and json's errors are ValueErrors

@@ -8,36 +8,38 @@ from collections.abc import Collection, Iterator, Sequence
 import polars as pl
 
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.commit_facts import Identity, Known, read_facts
+from lakeview.delta.log.commit_facts import Identity, KnownFile, read_facts
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.frames import live_records, sizes
 
 
-def in_checkpoint(checkpoint: Checkpoint, wanted: Collection[Identity]) -> dict[Identity, Known]:
+def in_checkpoint(checkpoint: Checkpoint, identities: Collection[Identity]) -> dict[Identity, KnownFile]:
     """Those of these files that a checkpoint holds; none if it cannot be read."""
     try:
         adds = checkpoint.adds(["size", "records"])
     except UNREADABLE:
         return {}
-    where = adds["key"].is_in(pl.Series([key for key, _ in wanted], dtype=pl.String).implode()).arg_true()
+    where = adds["key"].is_in(pl.Series([key for key, _ in identities], dtype=pl.String).implode()).arg_true()
     if not where.len():
         return {}
     rows = adds[where].select("key", "deletion_vector", sizes(), live_records())
-    return {(key, vector): (size, count) for key, vector, size, count in rows.iter_rows() if (key, vector) in wanted}
+    return {
+        (key, vector): (size, count) for key, vector, size, count in rows.iter_rows() if (key, vector) in identities
+    }
 
 
-def before(log: TableLog, version: int, wanted: set[Identity]) -> dict[Identity, Known]:
+def before(log: TableLog, version: int, identities: set[Identity]) -> dict[Identity, KnownFile]:
     """What these files were, live just before a version: found newest first, in as few files of the log as will do.
 
     The cost is the commits back to the newest checkpoint, and that checkpoint's paths, sizes and counts; commits before
     it only for a file whose rows the checkpoint does not count.
     """
-    found: dict[Identity, Known] = {}
-    uncounted: dict[Identity, Known] = {}
+    found: dict[Identity, KnownFile] = {}
+    uncounted: dict[Identity, KnownFile] = {}
     bases = {c.version: c for c in log.checkpoints() if c.version < version}
     for places in _backwards(log, version, bases):
-        missing = {identity for identity in wanted if identity not in found}
+        missing = {identity for identity in identities if identity not in found}
         if not missing:
             break
         if isinstance(places, CheckpointFiles):
@@ -68,16 +70,16 @@ def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -
         yield commits
 
 
-def _in_commits(log: TableLog, versions: Sequence[int], wanted: Collection[Identity]) -> dict[Identity, Known]:
+def _in_commits(log: TableLog, versions: Sequence[int], identities: Collection[Identity]) -> dict[Identity, KnownFile]:
     """The newest word of these commits, newest first, on these files; none is read after the last is found."""
-    found: dict[Identity, Known] = {}
-    words = {identity: _plain_word(identity[0]) for identity in wanted}
+    found: dict[Identity, KnownFile] = {}
+    words = {identity: _plain_word(identity[0]) for identity in identities}
     for version, data in log.each_bytes(versions):
         if not words:
             break
         # escapes may spell a name otherwise: then the commit is parsed whatever it holds
         if b"%" in data or b"\\u" in data or any(word in data for word in words.values()):
-            here: dict[Identity, Known] = {}
+            here: dict[Identity, KnownFile] = {}
             read_facts(version, data, log.storage.root, here)
             found |= {identity: was for identity, was in here.items() if identity in words}
             words = {identity: word for identity, word in words.items() if identity not in here}

@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.bases import begins_at_zero, read_bases
-from lakeview.delta.log.commit_facts import CommitFacts, Identity, Known, read_facts
+from lakeview.delta.log.commit_facts import CommitFacts, Identity, KnownFile, read_facts
 from lakeview.delta.log.definitions import Definitions
 from lakeview.delta.log.earlier_files import before, in_checkpoint
 from lakeview.delta.log.file_events import EVENTS, bridged, collect, lifetimes_of, live_events
@@ -52,7 +52,7 @@ class History:
             return self._facts
 
     def _read(self, versions: Sequence[int]) -> None:
-        live: dict[Identity, Known] = {}
+        live: dict[Identity, KnownFile] = {}
         found: list[CommitFacts] = []
         events: dict[str, list[Any]] = {name: [] for name in EVENTS}
         previous: int | None = None
@@ -86,18 +86,18 @@ class History:
             for facts in group:
                 facts.complete(known)
 
-    def _met(self, wanted: set[Identity], above: int) -> dict[Identity, Known]:
+    def _met(self, identities: set[Identity], above: int) -> dict[Identity, KnownFile]:
         """The latest word of the commits read before, above a version, on these files."""
         if not self._events:
             return {}
         events = pl.concat(self._events)
-        keys = pl.Series([key for key, _ in wanted], dtype=pl.String)
+        keys = pl.Series([key for key, _ in identities], dtype=pl.String)
         near = events[events["key"].is_in(keys.implode()).arg_true()].filter(pl.col("version") > above)
         columns = near.select("key", "deletion_vector", "added", "size", "records")
         return {
             (key, vector): (size, records) if added else (None, None)
             for key, vector, added, size, records in columns.iter_rows()
-            if (key, vector) in wanted
+            if (key, vector) in identities
         }
 
     def _starts(self) -> dict[int, int]:
@@ -136,7 +136,7 @@ class History:
             return whole if len(versions) == whole.height else whole.filter(pl.col("version").is_in(versions))
 
     def _read_page(self, versions: Sequence[int]) -> None:
-        live: dict[Identity, Known] = {}
+        live: dict[Identity, KnownFile] = {}
         runs: list[list[CommitFacts]] = []
         for version, data in self._log.each_bytes(versions):
             if not runs or version != runs[-1][-1].version + 1:

@@ -24,7 +24,7 @@ from lakeview.storage import Storage
 _TIPS = 8
 
 
-class _Listed:
+class _Versions:
     """What one state of the listing says, put in order once. Immutable."""
 
     def __init__(self, files: Sequence[LogFile]) -> None:
@@ -61,14 +61,14 @@ class LogListing:
             raise no_log(storage.root)
         self.latest = latest
 
-    def _open(self) -> tuple[_Listed, int]:
+    def _open(self) -> tuple[_Versions, int]:
         hint = checkpoint_hint(self._read_hint())
         if hint:
-            listed = _Listed(self._list(hint))
+            listed = _Versions(self._list(hint))
             # "Last Checkpoint File": a hint; stale or broken, a listing from the start takes its place
             if any(c.version >= hint for c in listed.checkpoints):
                 return listed, hint
-        return _Listed(self._list(0)), 0
+        return _Versions(self._list(0)), 0
 
     def _read_hint(self) -> bytes | None:
         try:
@@ -87,16 +87,16 @@ class LogListing:
                 self.replaced = True
             known = {f.name: f for f in self._listed.files}
             if any(known.get(f.name) != f for f in newer):
-                self._listed = _Listed(sorted((known | {f.name: f for f in newer}).values()))
+                self._listed = _Versions(sorted((known | {f.name: f for f in newer}).values()))
             before, self.latest = self.latest, max(self.latest, self._listed.latest or 0)
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
 
-    def _whole(self) -> _Listed:
+    def _whole(self) -> _Versions:
         with self._lock:
             if self._from > 0:
-                self._listed, self._from = _Listed(self._list(0)), 0
+                self._listed, self._from = _Versions(self._list(0)), 0
             return self._listed
 
     @property
@@ -112,11 +112,11 @@ class LogListing:
             return build_segment(listed.versions, listed.checkpoints, version, self.storage.root)
 
     def commit_files(self) -> pl.DataFrame:
-        """LOG_FILES of the commits, oldest first, whatever lies between them."""
+        """LOG_FILES of the commits, oldest first, gaps or not."""
         return log_frame(self._whole().commits)
 
     def commit_list(self) -> list[LogFile]:
-        """The commits, oldest first, whatever lies between them. Not to be changed."""
+        """The commits, oldest first, gaps or not. Not to be changed."""
         return self._whole().commits
 
     def versions(self) -> list[int]:

@@ -241,13 +241,13 @@ def _backwards(frame: pl.DataFrame) -> pl.DataFrame:
     return frame[pl.int_range(frame.height - 1, -1, -1, eager=True)]
 
 
-def _unseen(actions: pl.DataFrame, seen: set[bytes]) -> pl.Series:
+def _unseen(actions: pl.DataFrame, keys: set[bytes]) -> pl.Series:
     """Which of these actions are of files not seen before; all are seen after this. Digests: a path takes tenfold."""
     found = []
     for key, vector in actions.select(_KEY).iter_rows():
         digest = blake2b(f"{vector or ''}\n{key}".encode(errors="surrogateescape"), digest_size=16).digest()
-        found.append(digest not in seen)
-        seen.add(digest)
+        found.append(digest not in keys)
+        keys.add(digest)
     return pl.Series(found, dtype=pl.Boolean)
 
 

@@ -73,7 +73,7 @@ class CommitTimes:
                 return own
         if not self._flattened(commits, None):
             return moment(_monotone([c.modified for c in commits[: at + 1]])[-1])
-        said = self._said(commits, None)
+        said = self._recorded_times(commits, None)
         return moment(_monotone([c.modified for c in commits] if said is None else said)[at])
 
     def _info(self, version: int) -> CommitInfo:
@@ -88,7 +88,7 @@ class CommitTimes:
         Without `recorded`, commits are read for it where file times turn out to be those of a copy.
         """
         commits = self._log.commit_list()
-        said = self._said(commits, recorded) if self._flattened(commits, recorded) else None
+        said = self._recorded_times(commits, recorded) if self._flattened(commits, recorded) else None
         times = _monotone([c.modified for c in commits] if said is None else said)
         sources = ["file" if said is None else "commitInfo"] * len(commits)
         if self._start is not None:
@@ -110,7 +110,9 @@ class CommitTimes:
         own = self._info(last.version).timestamp
         return own is not None and abs(last.modified - own) > _FLAT
 
-    def _said(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> list[int | None] | None:
+    def _recorded_times(
+        self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None
+    ) -> list[int | None] | None:
         """What each commit's writer says of its time; None where one of them says nothing."""
         if recorded is None:
             recorded = {v: info.timestamp for v, info in self._log.infos([c.version for c in commits])}

@@ -118,13 +118,13 @@ def _adds(state: Replay, *, json_statistics: bool) -> pl.Series:
     )
 
 
-def _removes(state: Replay, committed: datetime | None, kept: timedelta) -> pl.Series:
+def _removes(state: Replay, committed: datetime | None, retention: timedelta) -> pl.Series:
     gone = state.removes()
     # "A tombstone expires when the creation timestamp of the delta file exceeds the expiration threshold added to
     # the remove action timestamp"; one without a timestamp has expired
     fresh = gone
     if committed is not None:
-        fresh = gone.filter(pl.col("modified") >= milliseconds(committed - kept))
+        fresh = gone.filter(pl.col("modified") >= milliseconds(committed - retention))
     columns = [
         _encoded(fresh["path"]),
         fresh["modified"].alias("deletionTimestamp"),
