@@ -10,7 +10,8 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
-from lakeview.delta.lint.facts import KEY, LogFacts, long
+from lakeview.delta.lint.commit_rows import long
+from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import counted, differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import file_actions, parse_commit

@@ -5,25 +5,22 @@ Nothing here raises for what a log does wrong: what cannot be read is a fact too
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import polars as pl
 
-from lakeview.delta.data.change_plan import cdc_actions
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
+from lakeview.delta.lint.commit_rows import COMMITS_READ, EVENTS, change_file_paths, commit_row, file_events
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, only
+from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.log_segment import CheckpointFiles, complete_checkpoints
-from lakeview.delta.log.paths import LOG_FOLDER, canonical, decode_path
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.paths import LOG_FOLDER, canonical
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start
@@ -37,35 +34,6 @@ from lakeview.model.errors import (
 from lakeview.model.schema import Schema
 
 _CHUNK = 256
-
-COMMITS_READ = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "modified": pl.Int64(),
-        "trouble": pl.String(),
-        "protocols": pl.Int64(),
-        "metadatas": pl.Int64(),
-        "infos": pl.Int64(),
-        "txn_twice": pl.String(),
-        "domain_twice": pl.String(),
-        "info_first": pl.Boolean(),
-        "cdcs": pl.Int64(),
-        "in_commit": pl.Int64(),
-        "read_version": pl.Int64(),
-        "operation": pl.String(),
-        "parameters": pl.Object(),
-        "metrics": pl.Object(),
-    }
-)
-"""One row a commit file, oldest first. `modified`: its file's time in milliseconds; `trouble`: why it cannot be read;
-then how many actions of a kind it holds, an appId or domain it names twice, and what its commitInfo says.
-`parameters` and `metrics` are dicts, null where there are none."""
-
-EVENTS = pl.Schema(
-    {c: FILE_ACTIONS[c] for c in ("version", "added", "key", "path", "deletion_vector", "size", "data_change")}
-    | {"records": pl.Int64(), "deleted_records": pl.Int64(), "inside": pl.Boolean()}
-)
-"""One row a file action of the commits; `records` are physical rows, `deleted_records` the vector's cardinality."""
 
 KEY = ["key", "deletion_vector"]
 
@@ -136,13 +104,13 @@ class LogFacts:
             by_version = {c.version: c for c in commits}
             for version, modified in zip(versions, times[start : start + _CHUNK], strict=True):
                 row = {"version": version, "modified": modified, "trouble": troubles.get(version)}
-                found.rows.append(row | (_commit_row(by_version[version]) if version in by_version else {}))
-            found.events.append(_events(commits, self.storage.root))
+                found.rows.append(row | (commit_row(by_version[version]) if version in by_version else {}))
+            found.events.append(file_events(commits, self.storage.root))
             found.protocols += only("protocol", commits)
             found.metadata += only("meta_data", commits)
             found.txns += only("txn", commits)
             found.domains += only("domain_metadata", commits)
-            found.change_files += _change_files(commits)
+            found.change_files += change_file_paths(commits)
         return found
 
     def _commits(self, versions: Sequence[int]) -> tuple[list[Commit], dict[int, str]]:
@@ -310,65 +278,3 @@ class LogFacts:
         if self.latest_protocol is None:
             return None
         return in_commit_start(table_protocol(self.latest_protocol), self.properties)
-
-
-def _change_files(commits: Sequence[Commit]) -> Iterator[str]:
-    """Paths of cdc actions, decoded; a commit with one that cannot be read names none."""
-    for commit in commits:
-        with suppress(CorruptTableError):
-            yield from (decode_path(action.path) for action in cdc_actions(commit))
-
-
-def _commit_row(commit: Commit) -> dict[str, Any]:
-    """The row of COMMITS_READ of one commit, without its version and time."""
-    infos = [i for i, a in enumerate(commit.actions) if _is_recorded(a.commit_info)]
-    body = _object(bytes(commit.actions[infos[0]].commit_info)) if infos else {}
-    return {
-        "protocols": sum(a.protocol is not None for a in commit.actions),
-        "metadatas": sum(a.meta_data is not None for a in commit.actions),
-        "infos": len(infos),
-        "txn_twice": _twice([a.txn.app_id for a in commit.actions if a.txn is not None]),
-        "domain_twice": _twice([a.domain_metadata.domain for a in commit.actions if a.domain_metadata is not None]),
-        "info_first": infos[:1] == [0],
-        "cdcs": sum(_is_recorded(a.cdc) for a in commit.actions),
-        "in_commit": long(body.get("inCommitTimestamp")),
-        "read_version": long(body.get("readVersion")),
-        "operation": body["operation"] if isinstance(body.get("operation"), str) else None,
-        "parameters": body["operationParameters"] if isinstance(body.get("operationParameters"), dict) else None,
-        "metrics": body["operationMetrics"] if isinstance(body.get("operationMetrics"), dict) else None,
-    }
-
-
-def _is_recorded(raw: msgspec.Raw) -> bool:
-    return bytes(raw) not in (b"", b"null")
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def long(value: object) -> int | None:
-    """A JSON value as a number of 64 bits, whether written as a number or as text; None for anything else."""
-    if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal() and value.isascii():
-        value = int(value)
-    fits = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-    return value if fits else None  # type: ignore[return-value]  # `fits` says it is an int
-
-
-def _twice(values: Sequence[str]) -> str | None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
-
-
-def _events(commits: Sequence[Commit], root: str) -> pl.DataFrame:
-    actions = file_actions(commits, root)
-    inside = ~pl.col("key").str.contains(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
-    return actions.with_columns(records(actions["stats"], None), inside.alias("inside")).select(EVENTS.names())

@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.delta.lint.facts import LogFacts, long
+from lakeview.delta.lint.commit_rows import long
+from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, differing, finding, some
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity

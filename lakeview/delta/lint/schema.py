@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
-from lakeview.delta.lint.facts import LogFacts, long
+from lakeview.delta.lint.commit_rows import long
+from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
