@@ -9,7 +9,7 @@ import pytest
 
 from lakeview import charts, views
 from lakeview.charts.palette import palette
-from tests.charts.drawing import check_theme
+from tests.charts.drawing import check_drawn, check_theme
 from tests.charts.test_charts import MOST_MARKS, rows_of
 from tests.views.story import Story, flights
 from tests.views.test_retention import found_in, story

@@ -59,9 +59,9 @@ SUDDEN = pl.Schema(
         "sudden_range": pl.Boolean(),
     }
 )
-"""COLUMN_LOADS with the loads each is compared with: `usual` the median and `usual_most` the max of their null
-shares, `usual_low` and `usual_high` the ends of their ranges; null where fewer than five have them. `unusual`: a null share
-far from the median; `sudden`: also far above everything usual; `sudden_range`: values far outside the usual range."""
+"""COLUMN_LOADS with their baseline: `usual` the median and `usual_most` the max of the null shares, `usual_low` and
+`usual_high` the ends of the ranges; null where fewer than five loads have them. `unusual`: a null share far from the
+median; `sudden`: also far above the whole baseline; `sudden_range`: values far outside the expected range."""
 
 LOAD_LANES = ("append", "change", "schema")
 
