@@ -21,6 +21,7 @@ from lakeview.views import (
     thresholds,
     timeline,
     units,
+    values,
 )
 from lakeview.views.schema.diff import diff_schemas
 
@@ -43,4 +44,5 @@ __all__ = [
     "thresholds",
     "timeline",
     "units",
+    "values",
 ]

@@ -16,6 +16,21 @@ def at_least(column: str) -> pl.Expr:
     return pl.col(column).cast(pl.Int128).sum().cast(pl.Int64, strict=False)
 
 
+def flows(files: pl.DataFrame, by: pl.Expr | str, way: str, records: str = "records") -> pl.DataFrame:
+    """`files`, `bytes` and `records`, each with the suffix `_way`, of FILES or LIFETIMES grouped by an expression."""
+    return files.group_by(by).agg(
+        pl.len().cast(pl.Int64).alias(f"files_{way}"),
+        total("size").alias(f"bytes_{way}"),
+        total(records).alias(f"records_{way}"),
+    )
+
+
+def zero_without_files(way: str) -> list[pl.Expr]:
+    """`bytes` and `records` of `flows`, joined: 0 where no file is there; null still where a file's are unknown."""
+    none = pl.col(f"files_{way}").is_null()
+    return [pl.when(none).then(0).otherwise(name).alias(name) for name in (f"bytes_{way}", f"records_{way}")]
+
+
 def total_of(values: pl.Series) -> int | None:
     """As `total`, of one series."""
     found = values.to_frame("values").select(total("values")).item()

@@ -8,6 +8,9 @@ from typing import Any
 
 import vl_convert
 
+from lakeview.charts.palette import DARK, LIGHT
+from lakeview.charts.theme import AnyChart
+
 KINDS = {"bar": "rect", "tick": "rect", "point": "symbol", "circle": "symbol", "square": "symbol", "image": "image"}
 """Vega-Lite's marks that Vega draws as another kind."""
 
@@ -45,3 +48,10 @@ def check_drawn(spec: dict[str, Any], width: int = 700) -> None:
     counts = drawn(spec, width)
     assert kinds
     assert {kind for kind in kinds if not counts.get(kind)} == set()
+
+
+def check_theme(chart: AnyChart, *, dark: bool) -> None:
+    """AssertionError unless the chart is drawn, and in the colours of its theme alone."""
+    check_drawn(chart.to_dict())
+    other, text = LIGHT if dark else DARK, chart.to_json()
+    assert [colour for colour in (other.blue, other.orange, other.page, other.text) if colour in text] == []

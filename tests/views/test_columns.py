@@ -12,7 +12,7 @@ import pytest
 from lakeview import views
 from lakeview.model.frames import FILES
 from lakeview.model.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
-from lakeview.views.schema.columns import value_text
+from lakeview.views.values import value_text
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

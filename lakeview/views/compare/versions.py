@@ -11,7 +11,7 @@ import polars as pl
 from lakeview.model.frames import live_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.schema.diff import diff_schemas
-from lakeview.views.sums import total
+from lakeview.views.sums import flows, total, zero_without_files
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
 
 PARTITION_DIFF = pl.Schema(
@@ -81,16 +81,12 @@ def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     touched = both.filter("there").filter(~pl.col("deletion_vector").eq_missing(pl.col("old_vector")))
     added, removed = new.join(old, on="path", how="anti"), old.join(new, on="path", how="anti")
     every = pl.concat([new.select("partition_text"), old.select("partition_text")]).unique(maintain_order=True)
-    parts = [_sums(added, "added"), _sums(removed, "removed")]
+    parts = [flows(files, "partition_text", way, "live") for files, way in ((added, "added"), (removed, "removed"))]
     counts = touched.group_by("partition_text").agg(files_redeleted=pl.len().cast(pl.Int64))
     found = every
     for part in (*parts, counts):
         found = found.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
-    # nothing added is no row; where something was, null says that its bytes or rows are unknown
-    for way in ("added", "removed"):
-        none = pl.col(f"files_{way}").is_null()
-        sums = (f"bytes_{way}", f"records_{way}")
-        found = found.with_columns(pl.when(none).then(0).otherwise(name).alias(name) for name in sums)
+    found = found.with_columns(*zero_without_files("added"), *zero_without_files("removed"))
     known = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
     return found.with_columns(pl.col(known).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
 
@@ -104,14 +100,6 @@ def _files(snapshot: Snapshot) -> pl.DataFrame:
         "size",
         live=live_records(),
         partition_text=pl.col("partition_text").fill_null(_UNPARTITIONED),
-    )
-
-
-def _sums(files: pl.DataFrame, way: str) -> pl.DataFrame:
-    return files.group_by("partition_text").agg(
-        pl.len().cast(pl.Int64).alias(f"files_{way}"),
-        total("size").alias(f"bytes_{way}"),
-        total("live").alias(f"records_{way}"),
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from lakeview.views.data.preview import Condition, where_text
-from lakeview.views.schema.columns import value_text
 from lakeview.views.units import counted
+from lakeview.views.values import value_text
 
 DISTRIBUTIONS = pl.Schema(
     {

@@ -10,8 +10,8 @@ import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.printing import polars_literal, polars_name
-from lakeview.views.schema.columns import value_text
 from lakeview.views.units import counted
+from lakeview.views.values import value_text
 
 PROFILE = pl.Schema(
     {

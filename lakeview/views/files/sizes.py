@@ -10,10 +10,10 @@ import polars as pl
 
 from lakeview.model.addresses import is_absolute
 from lakeview.model.frames import live_records
-from lakeview.views.schema.columns import value_text
 from lakeview.views.sums import at_least, total
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import BYTE_UNITS, EN_DASH, format_percent
+from lakeview.views.values import value_text
 
 FILE_SIZES = pl.Schema(
     {

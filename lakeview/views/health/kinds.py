@@ -70,9 +70,11 @@ _KINDS: Final = {
     "versions-unreadable": _Kind("timeline", "every version since the oldest retained one", _RESTORE),
     "versions-gone": _Kind("timeline"),
     LATE: _Kind(
-        "timeline", "twice the expected gap, and longer than 95 % of the gaps", "check whether the writer still runs"
+        "timeline",
+        f"{limits.LATE_TIMES:g} times the expected gap, and longer than 95 % of the gaps",
+        "check whether the writer still runs",
     ),
-    ON_TIME: _Kind("timeline", "twice the expected gap, and longer than 95 % of the gaps"),
+    ON_TIME: _Kind("timeline", f"{limits.LATE_TIMES:g} times the expected gap, and longer than 95 % of the gaps"),
     "load-too-large": _Kind(
         "timeline", f"{limits.LOAD_TIMES:g} times the expected rows", "compare it with the version before"
     ),

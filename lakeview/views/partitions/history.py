@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.partitions.sizes import in_folders
-from lakeview.views.sums import total, total_of
+from lakeview.views.sums import flows, total_of, zero_without_files
 
 PARTITION_HISTORY = pl.Schema(
     {
@@ -48,10 +48,10 @@ def partition_history(
     line = commits.sort(order) if order == "position" else commits
     writer = "writer" if "writer" in line.columns else "user"
     commits_of_line = line.select("version", "timestamp", "operation", pl.col(writer).alias("writer"))
-    added, removed = _flows(own, "added"), _flows(own, "removed")
-    flows = commits_of_line.join(added, on="version", how="left", maintain_order="left").join(
-        removed, on="version", how="left", maintain_order="left"
-    )
+    changes = commits_of_line
+    for way in ("added", "removed"):
+        part = flows(own.drop_nulls(way), pl.col(way).alias("version"), way)
+        changes = changes.join(part, on="version", how="left", maintain_order="left")
     touched = pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
     first = own.filter(pl.col("added").is_null())
     state = []
@@ -64,27 +64,11 @@ def partition_history(
         known_so_far = pl.lit(whole is not None) & ~unknown.cum_max()
         value = change.cast(pl.Int128).cum_sum() + (whole or 0)
         state.append(pl.when(known_so_far).then(value).cast(pl.Int64, strict=False).alias(name))
-    zero = [
-        pl.when(pl.col("files_" + n.split("_")[1]).is_null()).then(0).otherwise(n).alias(n)
-        for n in ("bytes_added", "bytes_removed", "records_added", "records_removed")
-    ]
     return (
-        flows.with_columns(state)
+        changes.with_columns(state)
         .filter(touched)
-        .with_columns(zero)
+        .with_columns(*zero_without_files("added"), *zero_without_files("removed"))
         .with_columns(pl.col("files_added", "files_removed").fill_null(0))
         .select(PARTITION_HISTORY.names())
         .cast(PARTITION_HISTORY)
-    )
-
-
-def _flows(own: pl.DataFrame, way: str) -> pl.DataFrame:
-    return (
-        own.drop_nulls(way)
-        .group_by(pl.col(way).alias("version"))
-        .agg(
-            pl.len().cast(pl.Int64).alias(f"files_{way}"),
-            total("size").alias(f"bytes_{way}"),
-            total("records").alias(f"records_{way}"),
-        )
     )

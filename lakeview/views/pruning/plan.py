@@ -23,8 +23,8 @@ from lakeview.predicates.tree import (
     map_leaves,
     paths,
 )
-from lakeview.views.schema.columns import TEXT_LENGTH, value_text
 from lakeview.views.sums import total, total_of
+from lakeview.views.values import TEXT_LENGTH, value_text
 
 REASONS = ("kept", "partition", "range", "nulls")
 """The verdicts on a file: a filter reads it, or it is skipped by its partition, by min and max, by its nulls."""

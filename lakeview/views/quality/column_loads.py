@@ -1,4 +1,4 @@
-"""Lives of files and commits to what each load brought into each column, and which loads changed a column suddenly.
+"""Lifetimes of files and commits to what each load added to each column, and the loads that are anomalies.
 
 Statistics alone: no data is read. A load is compared with the loads before it, or after it where too few came before.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.schema.columns import spread_evenly, value_text
+from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_history import NULL_SHARES_BY_VERSION
 from lakeview.views.sums import total
 from lakeview.views.thresholds import (
@@ -19,6 +19,7 @@ from lakeview.views.thresholds import (
     RANGE_WIDTHS,
     is_unusual_share,
 )
+from lakeview.views.values import value_texts
 
 COLUMN_LOADS = pl.Schema(
     {
@@ -43,8 +44,8 @@ COLUMN_LOADS = pl.Schema(
 )
 """One row a column and load, loads oldest first. `records`: the rows it wrote, null where a file does not count its
 own; `null_count` in the files that count nulls and rows, null where none does, and `null_share` of their rows. `mark`:
-"" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file does not tell;
-`newest`: the greatest date or time; the texts: of any type."""
+"" exact, "≤" a bound, "≈" from some of its files only. `low`, `high`: of numbers, null where a file has none;
+`newest`: the max date or time; the texts: of any type."""
 
 SUDDEN = pl.Schema(
     {
@@ -58,9 +59,9 @@ SUDDEN = pl.Schema(
         "sudden_range": pl.Boolean(),
     }
 )
-"""COLUMN_LOADS with the loads each is compared with: `usual` the median and `usual_most` the greatest of their null
-shares, `usual_low` and `usual_high` the ends of their ranges; null where fewer than five tell. `unusual`: a null share
-far from the median; `sudden`: also far above everything usual; `sudden_range`: values far outside the usual range."""
+"""COLUMN_LOADS with their baseline: `usual` the median and `usual_most` the max of the null shares, `usual_low` and
+`usual_high` the ends of the ranges; null where fewer than five loads have them. `unusual`: a null share far from the
+median; `sudden`: also far above the whole baseline; `sudden_range`: values far outside the expected range."""
 
 LOAD_LANES = ("append", "change", "schema")
 
@@ -142,8 +143,8 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
         (high.cast(pl.Float64) if numbers else unknown).alias("high"),
         "range_exact",
         _moments(high).alias("newest"),
-        _texts(low).alias("min_text"),
-        _texts(high).alias("max_text"),
+        value_texts(low).alias("min_text"),
+        value_texts(high).alias("max_text"),
         "load",
     ).cast(_PER_LOAD)
 
@@ -157,12 +158,8 @@ def _moments(values: pl.Series) -> pl.Series:
     return pl.Series([None], dtype=pl.Datetime("us", "UTC")).new_from_index(0, values.len())
 
 
-def _texts(values: pl.Series) -> pl.Series:
-    return pl.Series([value_text(value) for value in values.to_list()], dtype=pl.String)
-
-
 def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
-    """SUDDEN from COLUMN_LOADS. Loads that were taken back are judged, and nothing is measured against them."""
+    """SUDDEN from COLUMN_LOADS. Reverted loads are judged, but are no part of a baseline."""
     stays = pl.col("taken_back_by").is_null()
     share = pl.when(stays & pl.col("exact")).then("null_share")
     low, high = pl.when(stays).then("low"), pl.when(stays).then("high")
@@ -218,7 +215,7 @@ def null_shares_by_load(changes: pl.DataFrame, limit: int) -> pl.DataFrame:
 
 
 def around(values: pl.Expr, kind: str) -> pl.Expr:
-    """What the loads before each tell, or those after it where too few came before: their median, min or max."""
+    """The median, min or max of the loads before each, or of those after it where too few came before."""
 
     def before(series: pl.Expr) -> pl.Expr:
         past: pl.Expr = getattr(series.shift(1), f"rolling_{kind}")(BASELINE_WINDOW, min_samples=BASELINE_MIN)

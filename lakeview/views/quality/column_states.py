@@ -1,13 +1,13 @@
-"""Lives of files to what every version held in every column: rows, nulls, range, in one pass over the history."""
+"""Lifetimes of files to the state of every column at every version: rows, nulls, range, in one pass."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.schema.columns import value_text
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.trend import states
+from lakeview.views.values import value_texts
 
 COLUMN_STATES = pl.Schema(
     {
@@ -70,13 +70,7 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
         .then(pl.lit("\N{LESS-THAN OR EQUAL TO}")),
         low=low.cast(pl.Float64) if numbers else unknown,
         high=high.cast(pl.Float64) if numbers else unknown,
-        min_text=_texts(low),
-        max_text=_texts(high),
+        min_text=value_texts(low),
+        max_text=value_texts(high),
         range_is=pl.when(ranged & pl.col("exact")).then(pl.lit("exact")).when(ranged).then(pl.lit("bound")),
     ).cast(COLUMN_STATES)
-
-
-def _texts(values: pl.Series) -> pl.Series:
-    distinct = values.unique()
-    texts = pl.Series([value_text(value) for value in distinct.to_list()], dtype=pl.String)
-    return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts

@@ -1,4 +1,4 @@
-"""Loads to trends: one value a load, the band of what is usual, and the loads that fall out of it."""
+"""Loads to trends: one value a load, the expected range, and the loads outside it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOAD_TREND = pl.Schema(
     }
 )
 """One row a load, oldest first. `value` null where unknown, `mark` "" exact, "≤" or "≥" a bound, "≈" of some files;
-the band is the median of the loads around ± 3 median absolute deviations, null where too few tell."""
+the band is the median of the loads around ± 3 median absolute deviations, null where too few have a value."""
 
 _DAY_MS = 86_400_000
 
@@ -43,7 +43,7 @@ def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def range_trend(changes: pl.DataFrame, column: str, side: str = "high") -> pl.DataFrame:
-    """LOAD_TREND of the greatest (`high`) or least (`low`) value of a column of numbers; empty for other columns."""
+    """LOAD_TREND of the max (`high`) or min (`low`) of a column of numbers; empty for other columns."""
     rows = changes.filter(pl.col("column") == column)
     if rows[side].null_count() == rows.height:
         return pl.DataFrame(schema=LOAD_TREND)
@@ -76,8 +76,8 @@ def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame
 
 
 def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
-    """LOAD_TREND of the rows each append brought, from TIMELINE: outside where it stands out there and is more
-    than three times the most of the loads around, or less than a third of the fewest."""
+    """LOAD_TREND of the rows of each append, from TIMELINE: outside where it is an anomaly there and is more than
+    LOAD_TIMES the max of the loads around, or less than the min by as much."""
     loads = timeline.filter((pl.col("lane") == "append") & (pl.col("files_added").fill_null(1) > 0))
     rows = loads.with_columns(
         value=pl.col("records_added").cast(pl.Float64), mark=pl.lit(""), stays=~pl.col("suspicious")
@@ -94,7 +94,7 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
 
 
 def event_column(changes: pl.DataFrame) -> str | None:
-    """The column whose dates or times say when rows happened: the one that most loads tell the newest of, if any."""
+    """The column of event times: the one of dates or times with a max in most loads; None without one."""
     told = changes.group_by("column", maintain_order=True).agg(pl.col("newest").is_not_null().sum())
     told = told.filter(pl.col("newest") > 0).sort("newest", descending=True, maintain_order=True)
     return None if told.is_empty() else str(told["column"][0])

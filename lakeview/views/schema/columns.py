@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
 from itertools import chain
 
 import polars as pl
 
-from lakeview.model.printable import shorten
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.views.values import value_text
 
 SCHEMA_TREE = pl.Schema(
     {
@@ -49,9 +48,6 @@ NULL_SHARES = pl.Schema(
 )
 """One row a leaf column. `null_count` and `records` add up `files_known` of `files` files, those that count both;
 `null_share` null when there are none; `mark` as `null_share_mark` of SCHEMA_TREE."""
-
-TEXT_LENGTH = 80
-"""Values longer than this are cut, with an ellipsis."""
 
 
 def schema_tree(
@@ -280,21 +276,3 @@ def _range(column: str, part: pl.DataFrame) -> pl.DataFrame:
             "range_is": pl.Series([state], dtype=pl.String),
         }
     )
-
-
-def value_text(value: object) -> str | None:
-    """One value of a column as text: moments in ISO order, bytes in hex, long text cut."""
-    match value:
-        case None:
-            return None
-        case datetime():
-            text = value.isoformat(sep=" ").removesuffix("+00:00")
-        case bytes():
-            text = value.hex()
-        case float():
-            text = f"{value:g}" if abs(value) < 1e15 else repr(value)
-        case bool():
-            text = "true" if value else "false"
-        case _:
-            text = str(value)
-    return shorten(text, TEXT_LENGTH)

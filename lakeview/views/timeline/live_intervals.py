@@ -1,4 +1,4 @@
-"""Stays of files and a value for each to sums and extremes for every version, many columns in one pass."""
+"""Intervals in which files are live, with values, to sums and extremes for every version, many columns in one pass."""
 
 from __future__ import annotations
 

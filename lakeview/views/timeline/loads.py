@@ -1,4 +1,4 @@
-"""Loads that stand out: far more rows than usual, or taken back later by a commit that removed just them."""
+"""Anomalous loads: far more rows than expected, or reverted later by a commit that removed just them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
 
 
 def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `times` (how many times what was to be expected), `usual` (that): only for loads that stand out.
+    """`row`, `usual` (the expected rows) and `times` (how many times that): only for anomalous loads.
 
-    What is to be expected grows with the time since the load before: a week's rows after a week are no surprise in a
-    table that is loaded daily.
+    The expected rows grow with the time since the load before: a week's rows after a week are normal in a table that is
+    loaded daily.
     """
     rows = pl.col("records_added").cast(pl.Float64)
     gap = pl.col("timestamp").diff().dt.total_milliseconds().cast(pl.Float64)
@@ -52,7 +52,7 @@ def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
             usual_gap=pl.col("gap").shift(1).rolling_median(BASELINE_WINDOW, min_samples=1),
         )
         .with_columns(usual=pl.col("usual") * longer)
-        # deviations are from each load's own usual: one pass, and a slow growth stays usual
+        # deviations are from each load's own baseline: one pass, and a slow growth is no anomaly
         .with_columns(spread=distance.shift(1).rolling_median(BASELINE_WINDOW, min_samples=1))
         .with_columns(times=pl.col("rows") / pl.col("usual"))
         .filter(

@@ -1,4 +1,4 @@
-"""The lives of files to what the table was at every version: files, bytes, rows, and each column's nulls and bounds.
+"""Lifetimes of files to the state of the table at every version: files, bytes, rows, each column's nulls and bounds.
 
 Nothing but the log is needed, and hardly more than one listing: O(files + versions x log versions) for each column,
 many columns at a time.

@@ -1,0 +1,37 @@
+"""Values of columns to the text that people read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from lakeview.model.printable import shorten
+
+TEXT_LENGTH = 80
+"""Values longer than this are cut, with an ellipsis."""
+
+
+def value_text(value: object) -> str | None:
+    """One value of a column as text: moments in ISO order, bytes in hex, long text cut."""
+    match value:
+        case None:
+            return None
+        case datetime():
+            text = value.isoformat(sep=" ").removesuffix("+00:00")
+        case bytes():
+            text = value.hex()
+        case float():
+            text = f"{value:g}" if abs(value) < 1e15 else repr(value)
+        case bool():
+            text = "true" if value else "false"
+        case _:
+            text = str(value)
+    return shorten(text, TEXT_LENGTH)
+
+
+def value_texts(values: pl.Series) -> pl.Series:
+    """`value_text` of each value; each distinct value is formatted once."""
+    distinct = values.unique()
+    texts = pl.Series([value_text(value) for value in distinct.to_list()], dtype=pl.String)
+    return values.replace_strict(distinct, texts, default=None, return_dtype=pl.String) if values.len() else texts
