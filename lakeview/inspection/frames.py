@@ -13,7 +13,8 @@ from lakeview.model.findings import Finding
 from lakeview.model.memory import Memory
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
-from lakeview.model.table import Table, as_declared
+from lakeview.model.snapshot_sources import as_declared
+from lakeview.model.table import Table
 
 _Value = TypeVar("_Value")
 

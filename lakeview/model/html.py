@@ -1,22 +1,34 @@
-"""Facts and columns to plain HTML, as notebooks display it."""
+"""Snapshots to plain HTML, as notebooks display it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
-from lakeview.model.schema import Schema
+if TYPE_CHECKING:
+    from lakeview.model.snapshot import Snapshot
 
 _LEFT = "style='text-align:left'"
 
 
-def summary_html(facts: Mapping[str, str], schema: Schema) -> str:
-    """A table of facts by their names, then the columns, folded up; all texts are escaped."""
+def snapshot_html(snapshot: Snapshot) -> str:
+    """A table of a snapshot's figures, then its columns, folded up; all texts are escaped."""
+    m = snapshot.metadata
+    facts = {
+        "table": m.name or m.address,
+        "version": str(m.version),
+        "committed": "unknown" if m.timestamp is None else f"{m.timestamp:%Y-%m-%d %H:%M} UTC",
+        "rows": "unknown" if snapshot.num_records is None else f"{snapshot.num_records:,}",
+        "files": f"{snapshot.num_files:,}",
+        "bytes": "unknown" if snapshot.size_bytes is None else f"{snapshot.size_bytes:,}",
+        "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
+        "protocol": m.protocol.label,
+    }
     rows = "".join(f"<tr><th {_LEFT}>{escape(k)}</th><td {_LEFT}>{escape(v)}</td></tr>" for k, v in facts.items())
     columns = "".join(
         f"<tr><td {_LEFT}>{escape(f.name)}</td><td {_LEFT}>{escape(str(f.type))}</td>"
         f"<td>{'' if f.nullable else 'not null'}</td></tr>"
-        for f in schema
+        for f in m.schema
     )
-    summary = f"<summary>{len(schema)} columns</summary>"
+    summary = f"<summary>{len(m.schema)} columns</summary>"
     return f"<table>{rows}</table><details>{summary}<table>{columns}</table></details>"

@@ -16,9 +16,9 @@ import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS, live_records
-from lakeview.model.html import summary_html
+from lakeview.model.html import snapshot_html
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot_sources import SnapshotLoader, SnapshotTable
+from lakeview.model.snapshot_sources import SnapshotLoader, SnapshotTable, as_declared
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -230,15 +230,18 @@ class Snapshot:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, lazily; filters prune files."""
-        return self._read_from().scan(self._version_to_read())
+        table = self._read_from()
+        return table.scan(as_declared(table, self.version))
 
     def statistics(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of these columns, or of all."""
-        return self._read_from().statistics(self._version_to_read(), columns)
+        table = self._read_from()
+        return table.statistics(as_declared(table, self.version), columns)
 
     def plan(self, where: str | pl.Expr) -> pl.DataFrame:
         """PLAN: which files a filter would read, and why not the others."""
-        return self._read_from().plan(where, self._version_to_read())
+        table = self._read_from()
+        return table.plan(where, as_declared(table, self.version))
 
     def _read_from(self) -> SnapshotTable:
         if self._table is None:
@@ -249,20 +252,14 @@ class Snapshot:
             )
         return self._table
 
-    def _version_to_read(self) -> int | None:
-        """None for the newest version of a table with branches: its schema may be newer than its last commit."""
-        table = self._read_from()
-        return None if self.version == table.latest_version and not table.refs().is_empty() else self.version
-
     def _frame(self, name: str, empty: pl.Schema) -> pl.DataFrame:
         with self._lock:
             if name not in self._frames:
                 if self._loader is None:
                     self._frames[name] = pl.DataFrame(schema=empty)
-                elif name == "files":
-                    self._frames[name] = self._loader.files(None)
                 else:
-                    self._frames[name] = getattr(self._loader, name)()
+                    loader = self._loader
+                    self._frames[name] = loader.files(None) if name == "files" else getattr(loader, name)()
             return self._frames[name]
 
     def _count(self, name: str) -> int | None:
@@ -276,12 +273,9 @@ class Snapshot:
             known, self._known_counts = dict(self._known_counts()), None
             if name in known:
                 return known
-        if "files" in self._frames or self._loader is None:
-            files = self.files
-        elif name == "num_records":
-            files = self._loader.files(["size", "records", "deleted_records"])
-        else:  # the log's cheapest listing: no statistics are read for a size
-            files = self._loader.files(["size"])
+        # the log's cheapest listing: no statistics are read for a size
+        columns = ["size", "records", "deleted_records"] if name == "num_records" else ["size"]
+        files = self.files if "files" in self._frames or self._loader is None else self._loader.files(columns)
         counts: dict[str, int | None] = {"num_files": files.height, "size_bytes": _total(files["size"])}
         if "records" in files.columns:
             counts["num_records"] = _total(files.select(live_records()).to_series())
@@ -296,22 +290,9 @@ class Snapshot:
         self.__init__(state["metadata"], frames=state["frames"])  # type: ignore[misc]  # the one way to fill the slots
 
     def __repr__(self) -> str:
-        m = self._metadata
-        return f"Snapshot({m.address!r}, version={m.version}, columns={len(m.schema)})"
+        return f"Snapshot({self.location!r}, version={self.version}, columns={len(self.schema)})"
 
-    def _repr_html_(self) -> str:
-        m = self._metadata
-        facts = {
-            "table": m.name or m.address,
-            "version": str(m.version),
-            "committed": "unknown" if m.timestamp is None else f"{m.timestamp:%Y-%m-%d %H:%M} UTC",
-            "rows": "unknown" if self.num_records is None else f"{self.num_records:,}",
-            "files": f"{self.num_files:,}",
-            "bytes": "unknown" if self.size_bytes is None else f"{self.size_bytes:,}",
-            "partitioned by": ", ".join(m.partition_columns) or "not partitioned",
-            "protocol": m.protocol.label,
-        }
-        return summary_html(facts, m.schema)
+    _repr_html_ = snapshot_html
 
 
 def _total(values: pl.Series) -> int | None:

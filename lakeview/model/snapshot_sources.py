@@ -48,3 +48,10 @@ class SnapshotTable(Protocol):
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN of a version."""
+
+
+def as_declared(table: SnapshotTable, version: int) -> int | None:
+    """What to ask a table for to get a version with the columns it has now: None for the newest one of a table with
+    branches, whose columns may have changed since it was written; else the version."""
+    newest = version == table.latest_version and not table.refs().is_empty()
+    return None if newest else version

@@ -263,13 +263,6 @@ class OneLine(TableBody):
         return pl.DataFrame(schema=LOG_FILES)
 
 
-def as_declared(table: Table, version: int) -> int | None:
-    """What to ask a table for to get a version with the columns it has now: None for the newest one of a table with
-    branches, whose columns may have changed since it was written; else the version."""
-    newest = not table.refs().is_empty() and version == table.latest_version
-    return None if newest else version
-
-
 def check_point(version: int | None, at: datetime | None, ref: str | None = None) -> None:
     """InvalidRequestError if several of a version, a moment and a ref are given, or a moment without a time zone."""
     if sum(each is not None for each in (version, at, ref)) > 1:

@@ -22,7 +22,7 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, leaf_name
-from lakeview.model.table import as_declared
+from lakeview.model.snapshot_sources import as_declared
 
 NOTE = "nothing is read before you press the button; the estimated cost comes from the log"
 LIMITS = (50, 100, 500, 1_000)

@@ -16,7 +16,7 @@ from lakeview.app.pruning import clustering
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
-from lakeview.model.table import as_declared
+from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
 from lakeview.predicates.expressions import conjuncts
 

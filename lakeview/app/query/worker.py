@@ -25,7 +25,7 @@ import polars.selectors as cs
 import lakeview as lv
 from lakeview import views
 from lakeview.model import errors
-from lakeview.model.table import as_declared
+from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
 from lakeview.predicates.query import QUERY_TABLE, query, sources_refused
 
