@@ -5,15 +5,16 @@ The protocol names the features, or where no protocol does, the table's deletes,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, Schema, StructType
+from lakeview.model.schema import PrimitiveType, Schema
 from lakeview.model.snapshot import Snapshot, TableProtocol
+from lakeview.model.type_tree import nodes
 from lakeview.views.engines.rules import FormatWords, all_words
 
 NEEDS = pl.Schema(
@@ -189,25 +190,10 @@ def _schema_features(schema: Schema, words: FormatWords) -> dict[str, None]:
     if not words.types:
         return {}
     features: dict[str, None] = {}
-    for field, type_ in _typed(schema.fields):
+    for _, type_, field in nodes(schema):
         name = words.types.get(type_.name.split("(")[0]) if isinstance(type_, PrimitiveType) else None
         if name is not None:
             features[name] = None
         if field is not None and words.defaults is not None and field.metadata.get(words.defaults) is not None:
             features["default values"] = None
     return features
-
-
-def _typed(fields: Sequence[Field]) -> Iterator[tuple[Field | None, DataType]]:
-    """Every type of a schema, those within others too; with its field where it is a field's. A schema may be deep."""
-    waiting: list[tuple[Field | None, DataType]] = [(f, f.type) for f in reversed(fields)]
-    while waiting:
-        field, type_ = waiting.pop()
-        yield field, type_
-        match type_:
-            case StructType():
-                waiting += [(f, f.type) for f in reversed(type_.fields)]
-            case ArrayType():
-                waiting.append((None, type_.element))
-            case MapType():
-                waiting += [(None, type_.value), (None, type_.key)]

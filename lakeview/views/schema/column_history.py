@@ -10,7 +10,8 @@ from itertools import islice
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS, formatted
-from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType, leaf_name
+from lakeview.model.schema import Field, Schema, leaf_name
+from lakeview.model.type_tree import nodes
 from lakeview.views.schema.diff import Path, field_changes
 from lakeview.views.units import format_date, format_version
 
@@ -144,23 +145,7 @@ def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
 
 def _with_nested(path: Path, field: Field | None) -> Iterator[tuple[Path, str]]:
     """A field's path and type, then those of every field in it."""
-    if field is None:
-        return
-    yield path, str(field.type)
-    for name, type_ in _parts(field.type):
-        yield from _with_nested((*path, name), Field(name, type_))
-
-
-def _parts(type_: DataType) -> list[tuple[str, DataType]]:
-    match type_:
-        case StructType(fields):
-            return [(f.name, f.type) for f in fields]
-        case ArrayType(element):
-            return [("element", element)]
-        case MapType(key, value):
-            return [("key", key), ("value", value)]
-        case _:
-            return []
+    return ((path + node.path[1:], str(node.type)) for node in (() if field is None else nodes([field])))
 
 
 def _in_words() -> pl.Expr:
