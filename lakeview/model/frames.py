@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from lakeview.model import limits
+
 UTC_MILLIS = pl.Datetime("ms", "UTC")
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_370_764_800_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,16 +29,12 @@ def moment(milliseconds: int | None) -> datetime | None:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-MOST_BYTES = 2**48
-"""256 TiB, more than any object store lets a file be: a size above it is a mistake, as one below zero is."""
-
-
 def sizes(name: str = "size") -> pl.Expr:
     """A column of sizes of files as recorded, in bytes, under its name; null where no file is of that size.
 
     A log may hold any number of 64 bits, and a sum with such a part would be told as exact, or turn negative.
     """
-    return pl.when(pl.col(name).is_between(0, MOST_BYTES)).then(name).alias(name)
+    return pl.when(pl.col(name).is_between(0, limits.FILE_BYTES)).then(name).alias(name)
 
 
 def live_records() -> pl.Expr:

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from lakeview.predicates import limits
 from lakeview.predicates.tree import And, Comparison, Constant, IsIn, IsNull, Node, Or, Path, StartsWith, Unknown
-
-_MAX_VALUES = 1000
-"""Values of a list that are compared with bounds one by one; a longer list matches every file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +147,6 @@ def _membership(node: IsIn, column: Bounds) -> pl.Series:
         # bounds leave NaN out, and NaN is in no list without it
         return _unless_nan(verdict, column) if column.low.dtype.is_float() else verdict
     verdict = pl.Series([False] * column.low.len(), dtype=pl.Boolean)
-    for i in range(min(values.len(), _MAX_VALUES)):
+    for i in range(min(values.len(), limits.COMPARED_VALUES)):
         verdict = verdict | _compared("=", column, values.slice(i, 1))
-    return verdict if values.len() <= _MAX_VALUES else unknown
+    return verdict if values.len() <= limits.COMPARED_VALUES else unknown

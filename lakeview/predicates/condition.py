@@ -12,18 +12,10 @@ import polars as pl
 from sqlglot import exp
 
 from lakeview.model.printable import shorten
+from lakeview.predicates import limits
 from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark
 from lakeview.predicates.refusals import EXAMPLE, KIND, REFUSAL, check_operands, node_name
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
-
-MAX_DEPTH = 60
-"""Levels of a condition. A chain of AND or OR is one level, however long."""
-
-MAX_TERMS = 5_000
-"""Conditions joined by AND and OR, in all."""
-
-MAX_SIZE = 200_000
-"""Nodes of the expression that polars makes of a condition."""
 
 _LONGEST_QUOTE = 300
 
@@ -84,14 +76,14 @@ class _Printer:
     def print(self, tree: exp.Expr) -> str:
         """Returns the text."""
         text, size = self._node(tree, 0)
-        if size > MAX_SIZE:
+        if size > limits.EXPRESSION_NODES:
             raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
         return text
 
     def _node(self, node: exp.Expr, depth: int) -> tuple[str, int]:
         """Returns the text of a node and the number of nodes that polars makes of it."""
-        if depth > MAX_DEPTH:
-            raise REFUSAL(f"the condition is more than {MAX_DEPTH} levels deep", "write it flatter")
+        if depth > limits.DEPTH:
+            raise REFUSAL(f"the condition is more than {limits.DEPTH} levels deep", "write it flatter")
         if isinstance(node, exp.And | exp.Or):
             return self._chain(node, depth)
         form = FORMS.get(type(node))
@@ -117,9 +109,9 @@ class _Printer:
             for term in chain_terms(node)
         ]
         self._terms += len(printed)
-        if self._terms > MAX_TERMS:
+        if self._terms > limits.TERMS:
             raise REFUSAL(
-                f"the condition has more than {MAX_TERMS:,} operators", "write column IN (...) for many values"
+                f"the condition has more than {limits.TERMS:,} operators", "write column IN (...) for many values"
             )
         sign = " AND " if isinstance(node, exp.And) else " OR "
         return _balanced([text for text, _ in printed], sign), sum(size + 1 for _, size in printed)

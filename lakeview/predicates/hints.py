@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, StructType
+from lakeview.predicates import limits
 from lakeview.predicates.columns import Columns
 from lakeview.predicates.printing import SQLPrinter
 from lakeview.predicates.tree import (
@@ -34,10 +35,6 @@ from lakeview.predicates.tree import (
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AMBIGUOUS = re.compile(r"['\"\\\x00-\x1f]")
-_MAX_VALUES = 100
-"""Values of a membership test that are still sent."""
-
-_MAX_DEPTH = 100
 _OPS = {
     "equal": "=", "lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">", "greaterThanOrEqual": ">=",
 }  # fmt: skip
@@ -101,7 +98,7 @@ def _json(node: Node, schema: Schema) -> _JsonNode | None:
             return _json_comparison(path, op, value[0], schema)
         case IsNull() | Comparison():
             return _combined("not", [_json(negate(node), schema)])
-        case IsIn(path, values, negated=False) if 0 < values.drop_nulls().len() <= _MAX_VALUES:
+        case IsIn(path, values, negated=False) if 0 < values.drop_nulls().len() <= limits.HINT_VALUES:
             return _combined("or", [_json_comparison(path, "=", value, schema) for value in values.drop_nulls()])
     return None
 
@@ -139,7 +136,7 @@ def _name(path: Path) -> str:
 
 def _value_list(leaf: IsIn, type_: DataType | None) -> str | None:
     values = leaf.values.drop_nulls()
-    if leaf.negated or not 0 < values.len() <= _MAX_VALUES:
+    if leaf.negated or not 0 < values.len() <= limits.HINT_VALUES:
         return None
     texts = [text for value in values if (text := _sql_literal(value, type_)) is not None]
     return ", ".join(texts) if len(texts) == values.len() else None
@@ -191,7 +188,7 @@ class _Reader:
         self._columns = columns
 
     def node(self, tree: _JsonNode, depth: int) -> Node:
-        if depth > _MAX_DEPTH:
+        if depth > limits.HINT_DEPTH:
             raise _FaultyTreeError("too deep")
         match tree.op, tree.children:
             case "and" | "or", [_, _, *_]:

@@ -13,15 +13,13 @@ from itertools import product
 
 import polars as pl
 
+from lakeview.predicates import limits
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.tree import IsIn, Node, Path, complement, conjuncts, paths
 
 PROOFS = pl.Schema({"satisfied": pl.Boolean(), "violations": pl.Int64()})
 """One row a file: `satisfied`: every row satisfies the condition; `violations`: live rows that violate it, at least; 0
 where none is proved to. A file with neither is unknown."""
-
-_MAX_COLUMNS = 5
-"""A condition on more columns is not proved to be satisfied: each doubles the cases of what is null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def _satisfied(node: Node, evidence: Mapping[Path, Evidence], height: int) -> pl
     """Where no row breaks it: for every way in which columns of a row can be null, the opposite matches no row."""
     satisfied = _all(True, height)
     names = list(dict.fromkeys(paths(node)))
-    if len(names) > _MAX_COLUMNS or not set(names) <= evidence.keys():
+    if len(names) > limits.PROOF_COLUMNS or not set(names) <= evidence.keys():
         return _all(False, height)
     opposite = complement(node)
     for case in product((False, True), repeat=len(names)):

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
+from lakeview.predicates import limits
 from lakeview.predicates.forms import bytes_form, interval_form
 from lakeview.predicates.refusals import check_operands, node_name
 from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement
@@ -22,12 +23,6 @@ from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement
 QUERY_TABLE = "t"
 """The name that the table always has in a query."""
 
-MAX_CHARACTERS = 20_000
-MAX_NODES = 5_000
-MAX_DEPTH = 60
-"""Levels of a query. A chain of AND or OR is one level."""
-
-MAX_CONNECTORS = 500
 _REFUSAL = Refusal("bad-query", "sql", "the query")
 
 _PLAIN_SOURCES = ("DF", "PYTHON")
@@ -72,7 +67,7 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
 
     InvalidRequestError for anything but one SELECT (with its CTEs, unions and subqueries) over that table.
     """
-    tree = parse_statement(text, _QuerySQL, _REFUSAL, MAX_CHARACTERS)
+    tree = parse_statement(text, _QuerySQL, _REFUSAL, limits.QUERY_CHARACTERS)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         word = text.split(maxsplit=1)[0].upper()
         raise _REFUSAL(f"{word[:40]} is no SELECT, and tables are only read here", "write one SELECT")
@@ -103,11 +98,12 @@ def _check_size(tree: exp.Expr) -> None:
         node, depth = waiting.pop()
         nodes += 1
         connectors += isinstance(node, exp.Connector)
-        if depth > MAX_DEPTH:
+        if depth > limits.DEPTH:
             raise _REFUSAL("the query is nested too deep", "write it flatter, or use IN (...)")
-        if nodes > MAX_NODES or connectors > MAX_CONNECTORS:
+        if nodes > limits.QUERY_NODES or connectors > limits.QUERY_CONNECTORS:
             raise _REFUSAL(
-                f"the query has more than {MAX_NODES:,} names, values and operators, or {MAX_CONNECTORS} AND and OR",
+                f"the query has more than {limits.QUERY_NODES:,} names, values and operators, "
+                f"or {limits.QUERY_CONNECTORS} AND and OR",
                 "use IN (...)",
             )
         chained = isinstance(node, exp.Connector)

@@ -12,12 +12,10 @@ from sqlglot import TokenType, exp
 from sqlglot.tokenizer_core import Token
 
 from lakeview.model.schema import DataType, PrimitiveType
+from lakeview.predicates import limits
 from lakeview.predicates.columns import Columns
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, check_size, parse_tokens, tokenize
 from lakeview.predicates.tree import MIRRORED, And, Comparison, Constant, IsNull, Node, Or, Path, Unknown, join, negate
-
-_MAX_VALUES = 1000
-"""Of one list: data skipping looks at no more of them."""
 
 _REFUSAL = Refusal("bad-hint", "predicateHints", "the hint")
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -119,7 +117,7 @@ class _Reader:
 
     def _in(self, tree: exp.In) -> Node:
         column, listed = self._column(tree.this), tree.expressions
-        if column is None or not 0 < len(listed) <= _MAX_VALUES or tree.args.get("query") is not None:
+        if column is None or not 0 < len(listed) <= limits.COMPARED_VALUES or tree.args.get("query") is not None:
             return Unknown()
         values = [_constant(value, column[1]) for value in listed]
         texts = [value[0] for value in values if value is not None]

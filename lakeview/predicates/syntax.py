@@ -16,20 +16,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 
 from lakeview.model.errors import InvalidRequestError
-
-MAX_CHARACTERS = 400_000
-"""Characters of a condition: a list of 20,000 numbers takes 300,000."""
-
-MAX_TOKENS = 100_000
-MAX_NESTING = 40
-"""Brackets and CASE inside each other. sqlglot takes about 15 Python frames for each."""
-
-MAX_POSTFIX = 1_000
-"""Casts (`::`) and subscripts: sqlglot takes quadratic time for a chain of them."""
-
-MAX_TYPE_ATTEMPTS = 10_000
-"""sqlglot reads what stands in brackets behind a type's name twice, as a type and as a value: `DATE (DATE (DATE ...` of
-40 levels would take years. An attempt takes about 30 microseconds."""
+from lakeview.predicates import limits
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it logs the text of statements that it does not know
 
@@ -63,7 +50,7 @@ class Refusal:
 
 
 def parse_statement(
-    text: str, dialect: type[Dialect], refusal: Refusal, max_characters: int = MAX_CHARACTERS
+    text: str, dialect: type[Dialect], refusal: Refusal, max_characters: int = limits.CHARACTERS
 ) -> exp.Expr:
     """Returns the tree of the one statement or expression in a text.
 
@@ -116,7 +103,7 @@ def chain_terms(chain: exp.Expr) -> Iterator[exp.Expr]:
             yield node
 
 
-def check_size(tokens: Sequence[Token], refusal: Refusal, max_tokens: int = MAX_TOKENS) -> None:
+def check_size(tokens: Sequence[Token], refusal: Refusal, max_tokens: int = limits.TOKENS) -> None:
     """InvalidRequestError for tokens that would take the parser long, or more stack than there is."""
     if len(tokens) > max_tokens:
         raise refusal.of_subject(f"has {len(tokens):,} words and signs", f"write at most {max_tokens:,}")
@@ -133,8 +120,8 @@ def check_size(tokens: Sequence[Token], refusal: Refusal, max_tokens: int = MAX_
         elif kind in _CLOSING and open_types:
             open_types.pop()
         before = kind
-        if len(open_types) > MAX_NESTING or attempts > MAX_TYPE_ATTEMPTS or postfix > MAX_POSTFIX:
-            raise refusal.of_subject(f"is nested too deep: more than {MAX_NESTING} levels", "write it flatter")
+        if len(open_types) > limits.NESTING or attempts > limits.TYPE_ATTEMPTS or postfix > limits.POSTFIX:
+            raise refusal.of_subject(f"is nested too deep: more than {limits.NESTING} levels", "write it flatter")
 
 
 _POSTFIX = {TokenType.L_BRACKET, TokenType.DCOLON}

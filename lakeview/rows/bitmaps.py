@@ -11,6 +11,7 @@ import struct
 
 import pyroaring
 
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError
 
 PORTABLE_MAGIC = 1681511377
@@ -21,7 +22,6 @@ _KEY = struct.Struct("<I")
 _EMPTY_BITMAP = 8  # bytes of a 32-bit bitmap without containers: no bucket is smaller
 _PREFIX = "Invalid bitmap after deserialization: "
 _WORDS = {"Could not deserialize bitmap": "its containers are cut short or out of order"}
-_MAX_KEY = 2**31  # positions are signed 64-bit numbers
 
 
 def position_bitmap(data: bytes, place: str) -> pyroaring.BitMap64:
@@ -81,7 +81,7 @@ def _deserialised(data: bytes, place: str) -> pyroaring.BitMap64:
         found = pyroaring.BitMap64.deserialize(data)
     except (ValueError, IndexError) as error:
         raise corrupt_vector(place, _WORDS.get(str(error), str(error).removeprefix(_PREFIX))) from error
-    if found and found.max() >> 32 >= _MAX_KEY:
+    if found and found.max() >> 32 >= limits.BITMAP_KEY:
         raise corrupt_vector(place, "it names a position beyond 63 bits")
     return found
 

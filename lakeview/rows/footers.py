@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.physical import PHYSICAL, PhysicalFile
 from lakeview.model.printable import shorten
@@ -22,8 +23,6 @@ FIRST_READ = 64 << 10
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 _OTHERS = {b"Obj\x01": "an Avro file", b"ORC": "an ORC file", b"PFA1": "a Puffin file", _ENCRYPTED: "an encrypted file"}
 _TEXT_LENGTH = 80
-_MOST_RANGES = 20_000
-"""Of files with more column chunks the ranges are left out: turning them into text would take seconds."""
 
 
 def listed_size(files: pl.DataFrame, path: str, address: str) -> int:
@@ -129,7 +128,7 @@ def _names(metadata: pq.FileMetaData, schema: Schema | None, match: Match) -> di
 
 
 def _chunks(metadata: pq.FileMetaData, names: dict[str, str]) -> pl.DataFrame:
-    ranges = metadata.num_row_groups * metadata.num_columns <= _MOST_RANGES
+    ranges = metadata.num_row_groups * metadata.num_columns <= limits.COLUMN_CHUNKS
     rows = list(_rows(metadata, names, ranges))
     return pl.DataFrame(rows, schema=PHYSICAL, orient="row")
 

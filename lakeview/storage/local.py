@@ -13,13 +13,11 @@ from typing import IO
 
 import polars as pl
 
+from lakeview.model import limits
 from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
 from lakeview.storage.local_files import create_exclusively, require_file, sync_folder, write_beside
-
-_LONGEST = 32_767
-"""Characters of the longest path that any system takes."""
 
 
 class LocalStorage(Storage):
@@ -30,7 +28,7 @@ class LocalStorage(Storage):
         return False
 
     def resolve(self, path: str) -> str:
-        if len(path) > _LONGEST:  # following the links of a path of a million folders would take hours
+        if len(path) > limits.PATH_CHARACTERS:  # following the links of a path of a million folders would take hours
             raise FileNotFoundError(errno.ENAMETOOLONG, f"a path of {len(path):,} characters names no file", path[:80])
         full = super().resolve(path)
         if not is_local(full):

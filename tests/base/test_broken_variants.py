@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError
 from lakeview.rows.variant import encoding, variant_text
 from tests.builders.variants import BINARIES, EMPTY, integer, object_of, primitive, spark_variant, text
@@ -91,7 +92,7 @@ def test_broken_bytes_are_refused_with_their_column_and_row(value: bytes, metada
 
 
 def test_the_longest_nesting_is_read() -> None:
-    assert text(nested(encoding.MAX_DEPTH)) == "[" * 200 + "null" + "]" * 200
+    assert text(nested(limits.VARIANT_DEPTH)) == "[" * 200 + "null" + "]" * 200
 
 
 def test_names_written_out_again_and_again_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ import pytest
 
 import lakeview as lv
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.frames import MOST_BYTES
+from lakeview.model.limits import FILE_BYTES
 from tests.builders.actions import add, remove
 from tests.builders.history import DeltaHistory
 
-SIZES = {"the most": (MOST_BYTES, MOST_BYTES), "more": (MOST_BYTES + 1, None), "all of 64 bits": (2**63 - 1, None),
+SIZES = {"the most": (FILE_BYTES, FILE_BYTES), "more": (FILE_BYTES + 1, None), "all of 64 bits": (2**63 - 1, None),
          "less than none": (-1, None), "none": (0, 0)}  # fmt: skip
 
 

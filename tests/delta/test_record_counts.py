@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.delta.log.record_counts import MOST_ROWS, records
+from lakeview.delta.log.record_counts import records
+from lakeview.model.limits import FILE_ROWS
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 
-COUNTS = {"the most": (MOST_ROWS, MOST_ROWS), "more": (MOST_ROWS + 1, None), "all of 64 bits": (2**63 - 1, None),
+COUNTS = {"the most": (FILE_ROWS, FILE_ROWS), "more": (FILE_ROWS + 1, None), "all of 64 bits": (2**63 - 1, None),
           "fewer than none": (-1, None), "none": (0, 0)}  # fmt: skip
 
 

@@ -16,8 +16,9 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.templates import MOST_DIGITS, Columns, Kind, Place, Places, Template
+from lakeview.delta.data.templates import Columns, Kind, Place, Places, Template
 from lakeview.delta.log.record_counts import whole
+from lakeview.model import limits
 
 BATCH = 32_768
 _NARROW = 20
@@ -150,14 +151,14 @@ def _plain(value: Any) -> str | None:
     """A number as text without an exponent; a quoted one counts. None beyond what any decimal type holds."""
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         return None
-    if isinstance(value, int) and value.bit_length() > 4 * MOST_DIGITS:
+    if isinstance(value, int) and value.bit_length() > 4 * limits.NUMBER_DIGITS:
         return None
     try:
         number = Decimal(value)
     except InvalidOperation:
         return None
     _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int) or len(digits) > MOST_DIGITS or abs(exponent) > MOST_DIGITS:
+    if not isinstance(exponent, int) or len(digits) > limits.NUMBER_DIGITS or abs(exponent) > limits.NUMBER_DIGITS:
         return None
     return format(number, "f")
 

@@ -17,6 +17,8 @@ from operator import and_
 
 import polars as pl
 
+from lakeview.model import limits
+
 Place = tuple[str, ...]
 """Where a value stands: the keys from the document's top, such as ("minValues", "a", "b")."""
 
@@ -35,11 +37,7 @@ class Kind(StrEnum):
 Places = Mapping[Place, Kind]
 Columns = dict[Place, pl.Series]
 
-MOST_DIGITS = 77
-"""Digits of a NUMBER: no decimal type holds as many."""
-
 _CUT = '":'
-_MOST_PIECES = 4_000
 _BLANK = r"[ \t\r\n]*"
 _PLAIN = r'"[^"\\\x00-\x1f]*'
 _SCALAR = rf'-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|{_PLAIN}"|true|false|null'
@@ -81,7 +79,7 @@ class Template:
         """The shape of this document; None for one that only a JSON decoder can tell: arrays, escapes, keys twice."""
         first, *rest = text.split(_CUT)
         start = _FIRST.fullmatch(first)
-        if start is None or not 0 < len(rest) <= _MOST_PIECES:
+        if start is None or not 0 < len(rest) <= limits.STATISTICS_PIECES:
             return None
         above, key = list[str](), start[1][1:]
         pieces = list[_Piece]()
@@ -160,7 +158,7 @@ def _floats(body: pl.Series) -> Read:
 
 
 def _numbers(body: pl.Series) -> Read:
-    good = body.str.contains(_DECIMAL) & (body.str.len_bytes() <= MOST_DIGITS) & (body != "-0")
+    good = body.str.contains(_DECIMAL) & (body.str.len_bytes() <= limits.NUMBER_DIGITS) & (body != "-0")
     return (body, None) if good.all() else (body.set(~good, None), good | (body == "null"))
 
 

@@ -15,10 +15,10 @@ from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.vector_paths import file_of, names_a_place
+from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.frames import MOST_BYTES
 from lakeview.model.schema import Field
 
 _YOUNG = timedelta(days=1)
@@ -70,7 +70,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
             remedy="restore them from a backup, or restore the table to a version that does without",
             page="files",
         )
-    impossible = live.filter(~pl.col("size").is_between(0, MOST_BYTES))
+    impossible = live.filter(~pl.col("size").is_between(0, limits.FILE_BYTES))
     for what, those in (
         ("a negative size", impossible.filter(pl.col("size") < 0)),
         ("a size that no store lets a file have", impossible.filter(pl.col("size") > 0)),
@@ -87,7 +87,7 @@ def stored(facts: LogFacts) -> Iterator[Finding]:
             remedy="the sizes of this table are wrong: see who wrote the add action",
             page="files",
         )
-    other = found.filter(pl.col("size").is_between(0, MOST_BYTES)).filter(pl.col("stored") != pl.col("size"))
+    other = found.filter(pl.col("size").is_between(0, limits.FILE_BYTES)).filter(pl.col("stored") != pl.col("size"))
     if other.height:
         row = other.sort("path").row(0, named=True)
         yield finding(

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
 from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, RECORDS, VECTOR, with_keys
-from lakeview.delta.log.record_counts import MOST_ROWS, records
+from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.statistics_reader import StatisticsReader
+from lakeview.model import limits
 from lakeview.model.frames import formatted
 
 _ADD_LEAVES = {
@@ -157,7 +158,7 @@ def _counted(statistics: Piece, stats: pl.Series) -> pl.Series:
     """Row counts as `records` gives them, from documents whose statistics were just read."""
     assert isinstance(statistics, pl.Series)
     counts = statistics.struct.field("records")
-    counts = counts.set(counts > MOST_ROWS, None)
+    counts = counts.set(counts > limits.FILE_ROWS, None)
     rest = (counts.is_null() & stats.is_not_null()).arg_true()
     return (counts.scatter(rest, records(stats.gather(rest), None)) if rest.len() else counts).alias("records")
 
@@ -233,7 +234,7 @@ class _Columns:
         if not counts:
             return self._nulls(name, RECORDS["records"])
         first = pl.select(pl.coalesce(*counts).alias(name)).to_series() if len(counts) > 1 else counts[0]
-        return first.set(~first.is_between(0, MOST_ROWS), None)
+        return first.set(~first.is_between(0, limits.FILE_ROWS), None)
 
     def vectors(self, *, whole: bool, present: bool) -> list[pl.Series]:
         """`deletion_vector` and `deleted_records`, and `vector` if the whole is asked for."""

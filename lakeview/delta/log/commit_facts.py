@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 from lakeview.delta.log.actions import CommitInfo, Metadata, Protocol
 from lakeview.delta.log.file_lines import AddLine, FileLine, events_of, info_of, log_lines, records_of, unique_id
 from lakeview.delta.log.paths import canonical_paths, decoded_paths
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.frames import MOST_BYTES
 
 Identity: TypeAlias = tuple[str, str | None]
 """A file: canonical path and unique id of its deletion vector."""
@@ -117,7 +117,7 @@ def _events(actions: Sequence[FileLine], root: str) -> list[FileEvent]:
         added = isinstance(action, AddLine)
         count = records_of(action) if added else None
         vector, size = action.deletion_vector, action.size
-        if size is not None and not 0 <= size <= MOST_BYTES:
+        if size is not None and not 0 <= size <= limits.FILE_BYTES:
             size = None
         if count is not None and vector is not None:
             left = count - vector.cardinality

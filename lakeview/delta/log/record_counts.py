@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-MOST_ROWS = 2**53
-"""More rows than any file has: a count above it is a mistake, and a sum of such counts would turn negative."""
+from lakeview.model import limits
 
 _FIRST_KEY = r'^\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]'
 
@@ -29,7 +28,7 @@ def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
         found = found.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
     if parsed is not None:
         found = pl.select(pl.coalesce(found, parsed)).to_series()
-    return found.set(~found.is_between(0, MOST_ROWS), None).alias("records")
+    return found.set(~found.is_between(0, limits.FILE_ROWS), None).alias("records")
 
 
 def _num_records(text: str) -> int | None:
@@ -43,7 +42,7 @@ def _num_records(text: str) -> int | None:
 def rows(value: Any) -> int | None:
     """A JSON value as a count of rows of one file: a whole number from 0 to MOST_ROWS, else None."""
     count = whole(value)
-    return count if count is None or count <= MOST_ROWS else None
+    return count if count is None or count <= limits.FILE_ROWS else None
 
 
 def whole(value: Any) -> int | None:

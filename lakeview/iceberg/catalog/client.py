@@ -12,6 +12,7 @@ from urllib.parse import quote
 from lakeview.iceberg.catalog.address import CatalogAddress
 from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, foreign_errors, refusal
 from lakeview.iceberg.catalog.stores import store_options
+from lakeview.model import limits
 from lakeview.model.config import Config
 from lakeview.model.errors import (
     InvalidRequestError,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTEMPTS = 3
-_MOST_NAMESPACES = 10_000
 _PUBLIC = ("type", "uri", "warehouse", "scope")
 """Properties whose values may be told."""
 
@@ -99,9 +99,9 @@ class CatalogClient:
         count = 0
         while waiting:
             count += len(waiting)
-            if count > _MOST_NAMESPACES:
+            if count > limits.CATALOG_NAMESPACES:
                 raise UnsupportedTableError(
-                    f"the catalog {self.name} holds more than {_MOST_NAMESPACES:,} namespaces",
+                    f"the catalog {self.name} holds more than {limits.CATALOG_NAMESPACES:,} namespaces",
                     fix="look into one of them: catalog://<catalog>/<namespace>",
                     kind="too-large",
                 )

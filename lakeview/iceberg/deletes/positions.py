@@ -15,6 +15,7 @@ import pyroaring
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, POS_ID
 from lakeview.iceberg.scan.data_files import IcebergSource
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
@@ -27,7 +28,6 @@ _POSITIONS = Schema(
 )
 _KEPT_BYTES = 128 << 20
 _PIECE = 16 << 20
-_FARTHEST = 1 << 40  # file systems refuse positions far beyond
 _ENVELOPE = 12
 """Length before, checksum behind a deletion vector, and the magic number, in bytes."""
 
@@ -46,7 +46,7 @@ class VectorPlace:
 
         DataFileMissingError if the file is gone; CorruptTableError for any disagreement: rows must not come back.
         """
-        if not 0 <= self.offset < _FARTHEST or self.size < _ENVELOPE:
+        if not 0 <= self.offset < limits.FILE_POSITION or self.size < _ENVELOPE:
             raise corrupt_vector(self.path, f"its manifest places {self.size:,} bytes at {self.offset:,}")
         try:
             with storage.open(self.path) as file:

@@ -27,11 +27,11 @@ from fastavro.schema import SchemaParseException
 from polars_avro._avro_rs import AvroSource
 
 from lakeview.iceberg.manifests.avro_schema import blank_record, readable_schema
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 
 MAGIC = b"Obj\x01"
 _SYNC = 16
-_MAX_INFLATED = 1 << 30
 _UNDECODED = (polars_avro.AvroError, pl.exceptions.PolarsError, RuntimeError, SystemError, ValueError, OverflowError)
 """What the fast reader raises; SystemError is what a decoding error looks like from outside its own package, and
 RuntimeError a decimal of more digits than any has."""
@@ -162,7 +162,7 @@ def _header(reader: _Reader) -> dict[str, bytes]:
 
 def _blocks(reader: _Reader, sync: bytes, codec: str) -> list[Block]:
     blocks = []
-    room = _MAX_INFLATED
+    room = limits.AVRO_BYTES
     while reader.at < len(reader.data):
         count, size = reader.long(), reader.long()
         start = reader.at
@@ -187,7 +187,7 @@ def _snappy_length(content: bytes) -> int:
     raise ValueError("a snappy block does not tell its length")
 
 
-def inflate(packed: bytes, codec: str, limit: int = _MAX_INFLATED) -> bytes:
+def inflate(packed: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
     """A block without its compression; ValueError if it is broken, or longer than `limit`."""
     try:
         match codec:
@@ -210,7 +210,7 @@ def inflate(packed: bytes, codec: str, limit: int = _MAX_INFLATED) -> bytes:
     except (zlib.error, OSError, lzma.LZMAError, EOFError, pa.ArrowException) as error:
         raise ValueError(f"a block cannot be inflated: {error}") from error
     if len(found) > limit:
-        raise ValueError(f"its blocks inflate to more than {_MAX_INFLATED:,} bytes")
+        raise ValueError(f"its blocks inflate to more than {limits.AVRO_BYTES:,} bytes")
     return found
 
 

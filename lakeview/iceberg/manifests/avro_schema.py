@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-_MAX_DEPTH = 64
-_MAX_REPEATED = 4_000
-"""Types that a schema may come to by using a name again: records of two of the same double with every level."""
+from lakeview.model import limits
+
 _PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 _BLANKS = {"boolean": b"\0", "int": b"\0", "long": b"\0", "float": bytes(4), "double": bytes(8), "bytes": b"\0"}
 
@@ -78,10 +77,10 @@ class _Renamed:
         self._repeated = 0
 
     def type(self, described: Any, depth: int) -> Any:
-        if depth > _MAX_DEPTH:
+        if depth > limits.AVRO_DEPTH:
             raise ValueError("its schema is nested too deep, or in itself")
         self._repeated += bool(self._inside)
-        if self._repeated > _MAX_REPEATED:
+        if self._repeated > limits.AVRO_TYPES:
             raise ValueError("its schema uses the same types too often")
         if isinstance(described, list):
             branches = [self.type(b, depth + 1) for b in described]

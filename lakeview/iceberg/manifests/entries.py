@@ -12,11 +12,11 @@ import polars as pl
 
 from lakeview.iceberg.manifests.avro import Container, corrupt, open_container, read_frame, read_joined
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import sizes
 
 _I32, _I64 = pl.Int32(), pl.Int64()
-_MOST_ROWS = 2**53
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
 _BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
 _SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
@@ -240,7 +240,7 @@ def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataF
         pl.col("format").str.to_uppercase().fill_null("PARQUET"),
         sizes(),
         # fewer than none, or so many that their sum would turn negative: nothing is known
-        pl.when(pl.col("records").is_between(0, _MOST_ROWS)).then("records"),
+        pl.when(pl.col("records").is_between(0, limits.FILE_ROWS)).then("records"),
     )
     if "f102" in rows.columns and isinstance(rows["f102"].dtype, pl.Struct) and rows["f102"].dtype.fields:
         frame = frame.with_columns(rows["f102"].alias("partition"))

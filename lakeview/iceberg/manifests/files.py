@@ -14,8 +14,9 @@ from lakeview.iceberg.manifests.tree import Tree, live, one_ahead
 from lakeview.iceberg.metadata.column_rules import column_rules
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata, SnapshotEntry
+from lakeview.model import limits
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import DOMAIN_METADATA, FILES, MOST_BYTES, TOMBSTONES, TRANSACTIONS, moments
+from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments
 from lakeview.model.schema import Field
 
 OWN = pl.Schema(
@@ -114,7 +115,7 @@ class IcebergFiles:
             listed[0].sum().alias("files"), listed[1].sum().alias("rows"),
             (pl.any_horizontal(each.has_nulls() for each in listed) | (pl.col("content") != 0).any()).alias("unsure"),
         ).row(0)  # fmt: skip
-        if counted != (count, rows, False) or (size or 0) > count * MOST_BYTES:
+        if counted != (count, rows, False) or (size or 0) > count * limits.FILE_BYTES:
             return {}
         sure: dict[str, int | None] = {"num_files": count, "num_records": rows}
         return sure if size is None else {**sure, "size_bytes": size}

@@ -10,6 +10,7 @@ from typing import Protocol
 import polars as pl
 
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
+from lakeview.model import limits
 from lakeview.model.addresses import normalise
 from lakeview.model.errors import CorruptTableError, LakeviewError, NotATableError
 from lakeview.storage import Storage
@@ -21,7 +22,6 @@ _ANY = re.compile(r"\.metadata\.json(?:\.gz)?$")
 _HADOOP = re.compile(r"^v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _NUMBERED = re.compile(r"^(\d{1,18})-.*\.metadata\.json(?:\.gz)?$")
 _SUFFIXES = ("", ".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
-_MOST_TIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _newest(storage: Storage, folder: str, heads: list[str], listing: pl.DataFra
     times = dict(zip(listing["name"], listing["modified"].dt.epoch("ms"), strict=True))
     read: dict[str, Metadata] = {}
     trouble: LakeviewError | None = None
-    for name in sorted(heads, key=lambda n: times[n] or 0, reverse=True)[:_MOST_TIES]:
+    for name in sorted(heads, key=lambda n: times[n] or 0, reverse=True)[: limits.METADATA_TIES]:
         try:
             read[name] = parse_metadata(read_metadata(storage, _join(folder, name)), _join(folder, name))
         except LakeviewError as error:

@@ -12,6 +12,7 @@ import msgspec
 
 from lakeview.iceberg.metadata.transforms import Transform, parse_transform
 from lakeview.iceberg.metadata.types import parse_schema
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Schema
 
@@ -22,7 +23,6 @@ Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 NEWEST_VERSION = 3
 NO_SNAPSHOT = -1
 """How a table without a snapshot is numbered; metadata spells it -1, null, or not at all."""
-_MAX_BYTES = 512 << 20
 
 
 class SnapshotEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
@@ -210,12 +210,12 @@ def _inflated(data: bytes, path: str) -> bytes:
         return data
     inflator = zlib.decompressobj(31)
     try:
-        text = inflator.decompress(data, _MAX_BYTES)
+        text = inflator.decompress(data, limits.METADATA_BYTES)
     except zlib.error as error:
         raise _corrupt(path, f"its gzip stream is broken: {error}") from error
     if inflator.unconsumed_tail:
         raise UnsupportedTableError(
-            f"{path} inflates to more than {_MAX_BYTES:,} bytes",
+            f"{path} inflates to more than {limits.METADATA_BYTES:,} bytes",
             fix="have the table's old snapshots expired",
             place=path,
             kind="too-large",

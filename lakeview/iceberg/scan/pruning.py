@@ -21,11 +21,11 @@ from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import DataType, DecimalType, PrimitiveType, Schema, polars_type
+from lakeview.predicates import limits
 from lakeview.predicates.bounds import Bounds, may_match, narrowest
 from lakeview.predicates.tree import And, Comparison, IsIn, Leaf, Node, Path, map_leaves, paths
 
 _BUCKET = "\0bucket"
-_MAX_VALUES = 1000
 
 
 class Pruning:
@@ -105,7 +105,7 @@ class Pruning:
 
     def _bucketed(self, node: Node, path: Path, values: pl.Series) -> Node:
         field = self._fields.get(path)
-        if field is None or field.id is None or values.len() > _MAX_VALUES:
+        if field is None or field.id is None or values.len() > limits.COMPARED_VALUES:
             return node
         for column in self._by_source.get(field.id, []):
             if column.field.transform.name == "bucket":

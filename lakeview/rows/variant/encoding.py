@@ -10,16 +10,10 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from lakeview.model import limits
 from lakeview.rows.variant import literals
 
-MAX_DEPTH = 200
-"""Levels of arrays and objects that are followed."""
-
-MAX_TEXT = 1 << 30
-"""Characters of JSON that the values of one batch may come to: names are stored once and written out each time."""
-
 _VERSION = 1
-_MAX_SCALE = 38
 
 Pairs = list[tuple[bytes, str]]
 
@@ -32,13 +26,15 @@ class BrokenVariantError(Exception):
 class Budget:
     """How much text may still be written."""
 
-    left: int = MAX_TEXT
+    left: int = limits.VARIANT_CHARACTERS
 
     def spend(self, size: int) -> None:
         """Count text; BrokenVariantError beyond the limit."""
         self.left -= size
         if self.left < 0:
-            raise BrokenVariantError(f"the values of one batch come to more than {MAX_TEXT} characters of text")
+            raise BrokenVariantError(
+                f"the values of one batch come to more than {limits.VARIANT_CHARACTERS} characters of text"
+            )
 
 
 class Names:
@@ -156,8 +152,8 @@ def _array(data: bytes, at: int, names: Names, budget: Budget, depth: int) -> tu
 
 
 def _deeper(depth: int) -> None:
-    if depth >= MAX_DEPTH:
-        raise BrokenVariantError(f"it is nested deeper than {MAX_DEPTH} levels")
+    if depth >= limits.VARIANT_DEPTH:
+        raise BrokenVariantError(f"it is nested deeper than {limits.VARIANT_DEPTH} levels")
 
 
 def _within(start: int, stop: int, end: int) -> int:
@@ -203,8 +199,8 @@ def _integer(data: bytes) -> str:
 
 
 def _decimal(data: bytes) -> str:
-    if data[0] > _MAX_SCALE:
-        raise BrokenVariantError(f"a decimal in it has scale {data[0]}, at most {_MAX_SCALE} was expected")
+    if data[0] > limits.VARIANT_SCALE:
+        raise BrokenVariantError(f"a decimal in it has scale {data[0]}, at most {limits.VARIANT_SCALE} was expected")
     return literals.decimal(int.from_bytes(data[1:], "little", signed=True), data[0])
 
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError
 from lakeview.rows.variant import literals
 from lakeview.rows.variant.encoding import (
-    MAX_DEPTH,
     BrokenVariantError,
     Budget,
     Names,
@@ -74,8 +74,8 @@ class _Column:
 
     def _group(self, children: dict[str, pa.Array], rows: Sequence[int], depth: int) -> Texts:
         """A `value` and `typed_value` pair: None where both are null, so where the value is missing."""
-        if depth > MAX_DEPTH:
-            raise self._broken(f"it is shredded deeper than {MAX_DEPTH} levels")
+        if depth > limits.VARIANT_DEPTH:
+            raise self._broken(f"it is shredded deeper than {limits.VARIANT_DEPTH} levels")
         value, typed = children.get("value"), children.get("typed_value")
         if value is not None and not _is_binary(value.type):
             raise self._broken(f"a value in it is {value.type} in a file, binary was expected")

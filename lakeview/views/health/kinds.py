@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.frames import MOST_BYTES
+from lakeview.model.limits import FILE_BYTES
 from lakeview.views import thresholds as limits
 from lakeview.views.thresholds import percent
 from lakeview.views.timeline.readability import LATE, ON_TIME
@@ -32,7 +32,7 @@ _KINDS: Final = {
     "no-files": _Kind("files"),
     "impossible-file-sizes": _Kind(
         "files",
-        f"from 0 to {format_bytes(MOST_BYTES)}",
+        f"from 0 to {format_bytes(FILE_BYTES)}",
         "find the writer that recorded them, and rewrite these files",
         "readers that trust the size cannot read the file",
     ),
