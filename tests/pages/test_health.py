@@ -78,7 +78,7 @@ def test_moving_the_slider_moves_the_figures_and_the_command(good: Path) -> None
 
 def test_findings_come_with_limit_and_remedy(good: Path) -> None:
     found = rows(open_page("health", good), "finding")
-    assert found["The checkpoint is recent"]["evidence"] == "7 commits since the first"
+    assert found["The checkpoint is recent"]["evidence"] == "7 commits since the first; expected every 10"
     assert found["The checkpoint is recent"]["state"] == "✓ passes"
 
 

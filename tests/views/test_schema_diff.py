@@ -144,9 +144,9 @@ def test_what_a_change_breaks(a: Schema, b: Schema, breaks: str) -> None:
     assert views.schema.diff.diff_schemas(a, b)["breaks"].to_list() == [breaks]
 
 
-def test_unchanged_fields_are_told_when_asked_for() -> None:
-    diff = views.schema.diff.diff_schemas(s(f("x", id=1)), s(f("x", id=1), f("y", id=2)), same=True)
-    assert diff.select("column", "change", "id").rows() == [("x", "same", 1), ("y", "added", 2)]
+def test_unchanged_fields_are_left_out() -> None:
+    diff = views.schema.diff.diff_schemas(s(f("x", id=1)), s(f("x", id=1), f("y", id=2)))
+    assert diff.select("column", "change", "id").rows() == [("y", "added", 2)]
     assert diff.schema == views.schema.diff.diff_schemas(s(), s()).schema
 
 

@@ -110,7 +110,7 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     is_stale = since >= CHECKPOINT_TIMES * interval
     severity, state = (Severity.ATTENTION, "stale") if is_stale else (Severity.PASS, "recent")
     evidence = (
-        f"{counted(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; every {interval:,} expected"
+        f"{counted(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; expected every {interval:,}"
     )
     return [finding("checkpoint-age", severity, f"The checkpoint is {state}", evidence)]
 

@@ -14,15 +14,12 @@ from lakeview.model.intervals import LONGEST, interval
 _Rule = Literal["removed files", "old versions"]
 
 FILES_KEPT = "delta.deletedFileRetentionDuration"
-_LOG_KEPT = "delta.logRetentionDuration"
 _VERSION_AGE = "history.expire.max-snapshot-age-ms"
 _VERSIONS_KEPT = "history.expire.min-snapshots-to-keep"
 _REF_AGE = "history.expire.max-ref-age-ms"
 
 _DEFAULT_FILES_KEPT = timedelta(days=7)
 """Without the property engines retain removed files for a week (Delta Lake, Table properties)."""
-
-_DEFAULT_LOG_KEPT = timedelta(days=30)
 
 _DEFAULT_VERSION_AGE = timedelta(days=5)
 """Without the property engines expire snapshots of more than five days (Iceberg, Table properties)."""
@@ -35,8 +32,7 @@ class RetentionPolicy:
     `rule`: removed files by the time of their removal, or versions by their age with their files. `keep`: the age up
     to which they are retained; `declared`: the property that sets it, None for the engines' default. `versions_kept`:
     how many versions a branch retains at any age. `ref_age`: the age from which branches and tags without a limit of
-    their own expire, None for never. `log_kept`: how long commits stay in the log, None where versions do not expire
-    apart from files.
+    their own expire, None for never.
     """
 
     rule: _Rule
@@ -44,7 +40,6 @@ class RetentionPolicy:
     declared: str | None
     versions_kept: int = 0
     ref_age: timedelta | None = None
-    log_kept: timedelta | None = None
 
 
 def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = None) -> RetentionPolicy:
@@ -53,11 +48,9 @@ def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = 
     A value that cannot be understood counts as not set, as engines refuse it: the doctor names it.
     """
     if refs is None or refs.is_empty():
-        keep, log = interval(properties.get(FILES_KEPT)), interval(properties.get(_LOG_KEPT))
+        keep = interval(properties.get(FILES_KEPT))
         declared = None if keep is None else FILES_KEPT
-        return RetentionPolicy(
-            "removed files", _DEFAULT_FILES_KEPT if keep is None else keep, declared, log_kept=log or _DEFAULT_LOG_KEPT
-        )
+        return RetentionPolicy("removed files", _DEFAULT_FILES_KEPT if keep is None else keep, declared)
     age = _milliseconds(properties.get(_VERSION_AGE))
     least = _whole(properties.get(_VERSIONS_KEPT))
     return RetentionPolicy(

@@ -37,7 +37,7 @@ SCHEMA_DIFF = pl.Schema(
     }
 )
 """One row a change. `column`: its path now (a dropped one's last); `change`: added, dropped, renamed, moved, type,
-nullability, comment, default, metadata, or same; `id`: the field id, if any; `breaks`: what fails because of it."""
+nullability, comment, default, metadata; `id`: the field id, if any; `breaks`: what fails because of it."""
 
 _DEFAULT_KEYS = ("CURRENT_DEFAULT", "write-default", "initial-default")
 """Where a field's metadata records a default value."""
@@ -72,19 +72,12 @@ class Change:
     field: Field | None = None
 
 
-def diff_schemas(a: Schema, b: Schema, *, same: bool = False) -> pl.DataFrame:
-    """SCHEMA_DIFF from `a` (before) to `b` (after), in the order of `b`; unchanged fields as well with `same`."""
-    changes = [c for c in field_changes(a, b) if same or c.kind != "same"]
+def diff_schemas(a: Schema, b: Schema) -> pl.DataFrame:
+    """SCHEMA_DIFF from `a` (before) to `b` (after), in the order of `b`, without unchanged fields."""
     rows = [
-        (
-            leaf_name(c.path or c.before_path or ()),
-            c.kind,
-            c.before,
-            c.after,
-            c.id,
-            "" if c.kind == "same" else c.breaks,
-        )
-        for c in changes
+        (leaf_name(c.path or c.before_path or ()), c.kind, c.before, c.after, c.id, c.breaks)
+        for c in field_changes(a, b)
+        if c.kind != "same"
     ]
     return pl.DataFrame(rows, schema=SCHEMA_DIFF, orient="row")
 
