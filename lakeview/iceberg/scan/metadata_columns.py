@@ -119,7 +119,7 @@ def asks_for_place(schema: Schema) -> bool:
     return any(_is_own(f) for f in schema)
 
 
-def placed(task: FileTask, file: str, spec_id: int, partition: Mapping[str, Any] | None) -> FileTask:
+def with_place(task: FileTask, file: str, spec_id: int, partition: Mapping[str, Any] | None) -> FileTask:
     """A task that fills the metadata columns of its schema; deleted rows stay, where they are to be marked."""
     assert task.source is not None, "a file of an Iceberg table says what reads it"
     marks = DELETED in tuple(task.schema)
