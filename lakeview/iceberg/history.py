@@ -16,7 +16,7 @@ import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.deletes.live_intervals import stays
-from lakeview.iceberg.manifests.entries import METRICS
+from lakeview.iceberg.manifests.entries import MANIFESTS, METRICS
 from lakeview.iceberg.manifests.statistics import Leaf, shortest_cut, statistics_of
 from lakeview.iceberg.manifests.tree import Tree, one_ahead
 from lakeview.iceberg.metadata.locations import Locations
@@ -88,7 +88,7 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
     if earlier[-1] not in metadata.snapshots:
         raise VersionNotFoundError(
             f"the snapshot {earlier[-1]}, current at {at.isoformat(sep=' ')}, has expired",
-            fix="ask for a later moment: the table's versions tell what is there",
+            fix="ask for a later moment: the table's versions show what is there",
         )
     return earlier[-1]
 
@@ -133,71 +133,71 @@ class TreeHistory:
         self._lives: tuple[int, pl.DataFrame] | None = None  # of the line asked for last: a million are seconds
 
     def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first; one listing of the table's folder tells which files are gone.
+        """VERSIONS, newest first; one listing of the table's folder shows which files are gone.
 
-        Files outside the folder are taken to be there.
+        Files outside the folder are taken to be there. Manifest lists are read together, then the first manifest of
+        every snapshot, then the others of those snapshots that miss nothing so far: where a file is gone most often
+        all are, and manifests are many requests to a remote store.
         """
         newest_first = list(reversed(in_order(self._metadata)))
-        with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as beside:
-            listed = beside.submit(self._storage.names)
-            self._read_first(newest_first[:1])
-            names = listed.result()
-        rows: list[_Version] = []
-        gone: dict[str, str | None] = {}
-        for snapshot in newest_first:
-            reason = self._trouble(snapshot, names, gone)
-            rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, reason is None, reason))
-        return _versions(rows)
+        with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as lister:
+            listing = lister.submit(self._storage.names)  # a million names take seconds, as their manifests do
+            reasons: dict[int, str] = {}
+            paths: dict[int, list[str]] = {}
+            spans: dict[str, _Span] = {}
+            self._tree.prepare(newest_first)
+            for snapshot in newest_first:
+                try:
+                    manifests = self._tree.manifests(snapshot)
+                except LakeviewError as error:
+                    reasons[snapshot.snapshot_id] = error.message
+                    continue
+                paths[snapshot.snapshot_id] = manifests["manifest_path"].to_list()
+                new = ~manifests["manifest_path"].is_in(list(spans))
+                spans |= {row["manifest_path"]: _Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
+            self._preload([spans[path] for path in next(iter(paths.values()), ())])
+            names = listing.result()
+        faults: dict[str, str | None] = {}
+        first = dict.fromkeys(each[0] for each in paths.values() if each)
+        self._examine([spans[path] for path in first], names, faults)
+        whole = [each for each in paths.values() if not any(map(faults.get, each))]
+        rest = dict.fromkeys(path for each in whole for path in each if path not in faults)
+        self._examine([spans[path] for path in rest], names, faults)
+        for number, each in paths.items():
+            if reason := next(filter(None, map(faults.get, each)), None):
+                reasons[number] = reason
+        ids = [(s.snapshot_id, s.timestamp_ms) for s in newest_first]
+        return _versions([(number, time, number not in reasons, reasons.get(number)) for number, time in ids])
 
-    def _read_first(self, snapshots: Sequence[SnapshotEntry]) -> None:
-        """Reads the first manifests of these snapshots, to be held: all of them are looked at unless a file of the very
-        first is gone. Who looks at them tells of errors.
-
-        Of a million files that takes seconds, as listing them does.
-        """
-        for snapshot in snapshots:
+    def _preload(self, spans: Sequence[_Span]) -> None:
+        """Reads the first of these manifests into the cache; their errors are raised by those that examine them."""
+        for part in islice(_together(spans, _PATHS_AT_ONCE), 1):
             with suppress(LakeviewError):
-                manifests = self._tree.manifests(snapshot)
-                listed = (_Span(row, 0, 0) for row in manifests.iter_rows(named=True))
-                for part in islice(_together(listed, _PATHS_AT_ONCE), 1):
-                    self._tree.entries(pl.DataFrame([manifest.row for manifest in part], schema=self._schema))
+                self._tree.entries(self._rows(part))
 
-    def _trouble(self, snapshot: SnapshotEntry, names: pl.Series, lost: dict[str, str | None]) -> str | None:
-        """Why a snapshot cannot be read, None if it can. `lost`: a file that each manifest misses, for those known."""
-        try:
-            manifests = self._tree.manifests(snapshot)
-            unknown = manifests.filter(~pl.col("manifest_path").is_in(list(lost)))
-            listed = [_Span(row, 0, 0) for row in unknown.iter_rows(named=True)]
-            # where anything is gone most often all is: the first manifest tells
-            for part in (listed[:1], *_together(listed[1:], _PATHS_AT_ONCE)):
-                if any(lost.get(path) for path in manifests["manifest_path"]):
-                    break
-                self._look(part, names, lost)
-            missing = next(filter(None, map(lost.get, manifests["manifest_path"])), None)
-        except LakeviewError as error:
-            return error.message
-        return None if missing is None else f"the file {missing} is not in the store"
+    def _examine(self, spans: Sequence[_Span], names: pl.Series, faults: dict[str, str | None]) -> None:
+        """Adds to `faults` why the files of each of these manifests cannot be read, None where they can."""
+        for part in _together(spans, _PATHS_AT_ONCE):
+            try:
+                entries, counts = self._tree.counted_entries(self._rows(part))
+            except LakeviewError as error:
+                if len(part) == 1:
+                    faults[str(part[0].row["manifest_path"])] = error.message
+                else:
+                    for half in (part[: len(part) // 2], part[len(part) // 2 :]):
+                        self._examine(half, names, faults)
+                continue
+            absent = (entries["status"] != 2) & self._absent(entries["path"], names)
+            missing = bool(absent.any())
+            for span, start, length in zip(part, accumulate(counts, initial=0), counts, strict=False):
+                fault = None
+                if missing and absent.slice(start, length).any():
+                    path = entries["path"].slice(start, length).filter(absent.slice(start, length))[0]
+                    fault = f"the file {path} is not in the store"
+                faults[str(span.row["manifest_path"])] = fault
 
-    def _look(self, spans: Sequence[_Span], names: pl.Series, lost: dict[str, str | None]) -> None:
-        """Adds to `lost` what these manifests miss among the names of files."""
-        rows = pl.DataFrame([manifest.row for manifest in spans], schema=self._schema)
-        try:
-            entries, counts = self._tree.counted_entries(rows)
-        except LakeviewError:
-            if len(spans) < 2:
-                raise
-            for manifest in spans:  # what is missing before a manifest that is broken is told first
-                self._look([manifest], names, lost)
-                if lost[str(manifest.row["manifest_path"])] is not None:
-                    break
-            return
-        absent = (entries["status"] != 2) & self._absent(entries["path"], names)
-        lost |= {str(manifest.row["manifest_path"]): None for manifest in spans}
-        if absent.any():
-            starts = accumulate(counts, initial=0)
-            for manifest, start, count in zip(spans, starts, counts, strict=False):
-                missing = entries["path"].slice(start, count).filter(absent.slice(start, count))
-                lost[str(manifest.row["manifest_path"])] = next(iter(missing), None)
+    def _rows(self, spans: Sequence[_Span]) -> pl.DataFrame:
+        return pl.DataFrame([span.row for span in spans], schema=MANIFESTS)
 
     def _absent(self, paths: pl.Series, names: pl.Series) -> pl.Series:
         """Which recorded paths lie in the table's folder and are not among the names there, or name no place at all."""
@@ -231,8 +231,8 @@ class TreeHistory:
 
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
-        listed = self._manifests_of(line) if line else []
-        data, deletes = ([m for m in listed if m.row["content"] == content] for content in (0, 1))
+        spans = self._spans(line) if line else []
+        data, deletes = ([m for m in spans if m.row["content"] == content] for content in (0, 1))
         if not data:
             return pl.DataFrame(schema=LIFETIMES)
         frames, statistics = self._data_entries(data, leaves, deletes=bool(deletes))
@@ -293,11 +293,7 @@ class TreeHistory:
         told = stays(files, deletes, everywhere)
         return told.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
 
-    @property
-    def _schema(self) -> pl.Schema:
-        return self._tree.manifests(None).schema
-
-    def _manifests_of(self, line: Sequence[SnapshotEntry]) -> list[_Span]:
+    def _spans(self, line: Sequence[SnapshotEntry]) -> list[_Span]:
         """Every manifest of these snapshots, oldest first."""
         self._tree.prepare(line)
         found: list[pl.DataFrame] = []
@@ -316,15 +312,14 @@ class TreeHistory:
         at = _repeated({"at": places}, [manifests.height for manifests in found])
         every = pl.concat(found).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
         spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
-        rows = spans.select(self._schema.names()).iter_rows(named=True)
+        rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
         return [_Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
 
-    def _spanned(self, manifests: Sequence[_Span], metrics: Collection[int]) -> pl.DataFrame:
+    def _spanned(self, spans: Sequence[_Span], metrics: Collection[int]) -> pl.DataFrame:
         """ENTRIES of these manifests with `first` and `last`."""
-        rows = pl.DataFrame([manifest.row for manifest in manifests], schema=self._schema)
-        entries, counts = self._tree.counted_entries(rows, metrics)
-        spans = {"first": [m.first for m in manifests], "last": [m.last for m in manifests]}
-        return entries.hstack(_repeated(spans, counts))
+        entries, counts = self._tree.counted_entries(self._rows(spans), metrics)
+        places = {"first": [span.first for span in spans], "last": [span.last for span in spans]}
+        return entries.hstack(_repeated(places, counts))
 
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""

@@ -51,7 +51,9 @@ def frame(entries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def reaching(data: Sequence[Mapping[str, Any]], deletes: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
-    return EqualityIndex(frame(deletes), FIELDS, [GLOBAL]).reaching(frame(data))
+    sets, of_files = EqualityIndex(frame(deletes), FIELDS, [GLOBAL]).reaching(frame(data))
+    assert sets[0] == ()
+    return [sets[number] for number in of_files]
 
 
 NAN = math.nan

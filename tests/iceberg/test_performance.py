@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,13 @@ import lakeview as lv
 from lakeview.iceberg.deletes.positions import IcebergDeletes
 from lakeview.iceberg.manifests import entries, tree
 from lakeview.iceberg.manifests.avro import read_joined
+from lakeview.iceberg.manifests.entry_cache import copied
+from lakeview.iceberg.metadata.locate import place_of
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError
+from lakeview.storage.local import LocalStorage
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [
@@ -154,12 +159,12 @@ def test_manifests_come_in_chunks_of_a_bounded_size(tmp_path: Path, monkeypatch:
 
 
 def test_what_is_held_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "_MOST_BYTES", 1)
+    monkeypatch.setattr(tree, "_CACHED_BYTES", 1)
     table = open_iceberg(grown(tmp_path).address)
     versions = table.history()["version"].to_list()
     for version in (*versions, *versions):
         assert table.files(version).height == COMMITS - versions.index(version)
-    assert len(table._state.tree._cached) == 1
+    assert len(table._state.tree._entries) == 1
 
 
 def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> None:
@@ -173,16 +178,82 @@ def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> 
 
 def test_entries_stay_when_their_metrics_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "_CHUNK_BYTES", 1)
-    monkeypatch.setattr(tree, "_MOST_METRICS_BYTES", 1)
+    monkeypatch.setattr(tree, "_CACHED_METRICS", 1)
     table = open_iceberg(grown(tmp_path).address)
     statistics = table.statistics()
-    assert sum(1 for held in table._state.tree._cached if held.metrics) == 1
+    assert len(table._state.tree._metrics) == 1
     cost(table)
     assert table.files()["path"].to_list() == statistics["_path"].to_list()
     assert table.lifetimes()["path"].sort().to_list() == statistics["_path"].sort().to_list()
     assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
     assert table.statistics(columns=["n"])["n"].equals(statistics["n"])
-    assert sum(1 for held in table._state.tree._cached if not held.metrics) == COMMITS  # and are held once
+    assert len(table._state.tree._entries) == COMMITS  # and are cached once
+
+
+class FarStorage(LocalStorage):
+    """A folder as a store to which each request is a round trip. Reads of the next `together` manifest lists or
+    manifests wait until all of them have been asked for: one after the other they would wait in vain."""
+
+    together = 0
+    barrier = threading.Barrier(1)
+
+    @property
+    def remote(self) -> bool:
+        return True
+
+    def expect(self, together: int) -> None:
+        self.together, self.barrier = together, threading.Barrier(max(1, together))
+
+    def read(self, path: str) -> bytes:
+        found = super().read(path)
+        if path.endswith(".avro") and self.together:
+            self.barrier.wait(timeout=30)
+        return found
+
+
+def far(history: IcebergHistory) -> tuple[IcebergTable, FarStorage]:
+    storage = FarStorage(history.address, Config())
+    return IcebergTable(storage, place_of(history.address)), storage
+
+
+@pytest.mark.parametrize("gone", [0, 3])
+def test_manifest_lists_of_a_remote_store_are_read_at_once_and_missing_ones_skipped(tmp_path: Path, gone: int) -> None:
+    table, storage = far(grown(tmp_path))
+    snapshots = list(table.metadata.snapshots.values())
+    for snapshot in snapshots[:gone]:
+        Path(table._state.locations.resolve(str(snapshot.manifest_list))).unlink()
+    storage.expect(COMMITS - gone)
+    table._state.tree.prepare(snapshots)
+    assert len(table._state.tree._lists) == COMMITS - gone
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_versions_of_a_remote_store_take_four_rounds_of_requests_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    history = grown(tmp_path)
+    for number in range(3):
+        history.remove(f"s3://old/table/data/f{number}")  # each with one manifest of all files
+    if gone:
+        (history.root / "data" / "f0").unlink()
+    table, _ = far(history)
+    rounds = [0]
+    read, entries_of = FarStorage.read, tree.Tree.counted_entries
+
+    def counted_read(self: FarStorage, path: str) -> bytes:
+        rounds[-1] += path.endswith(".avro")
+        return read(self, path)
+
+    def counted_entries(self: tree.Tree, *args: Any) -> Any:
+        rounds.append(0)
+        return entries_of(self, *args)
+
+    monkeypatch.setattr(FarStorage, "read", counted_read)
+    monkeypatch.setattr(tree.Tree, "counted_entries", counted_entries)
+    versions = table.versions()
+    assert versions["readable"].to_list() == [True] * 3 + [not gone] * COMMITS
+    # all lists; the newest manifest; the first of each other snapshot; the others of those that miss nothing so far
+    assert rounds == [COMMITS + 3, 1, 3, *([] if gone else [COMMITS - 1])]
 
 
 def _buffers(frame: pl.DataFrame) -> set[int]:
@@ -205,14 +276,14 @@ def test_entries_without_metrics_are_in_memory_of_their_own() -> None:
         }
     )
     decoded = decoded.with_columns(partition.to_struct("partition"))
-    own = tree._own(decoded)
+    own = copied(decoded)
     assert own.equals(decoded)
     assert not _buffers(own) & _buffers(decoded)
-    assert tree._own(decoded.clear()).schema == decoded.schema
+    assert copied(decoded.clear()).schema == decoded.schema
 
 
 def test_a_commit_is_told_alike_whatever_was_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "_MOST_BYTES", 1)
+    monkeypatch.setattr(tree, "_CACHED_BYTES", 1)
     table = open_iceberg(grown(tmp_path).address)
     table.statistics()
     told = table.commit(table.latest_version)

@@ -157,9 +157,9 @@ def test_a_table_that_was_made_anew_is_read_anew(growing: Path) -> None:
 
 def test_what_was_read_of_other_tables_stays_when_one_was_made_anew(growing: Path, good: Path) -> None:
     open_page("files", good)
-    linked = cache.snapshot(str(good), 6)
+    held = cache.snapshot(str(good), 6)
     test_a_table_that_was_made_anew_is_read_anew(growing)
-    assert cache.snapshot(str(good), 6) is linked
+    assert cache.snapshot(str(good), 6) is held
 
 
 def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
@@ -211,13 +211,13 @@ def test_a_link_sets_the_states_it_holds(said: dict[str, list[str]], lanes: list
 
 KEPT = """
 import streamlit as st
-from lakeview.app.widget_state import begin, held
+from lakeview.app.widget_state import begin, linked
 
 begin("here")
-st.selectbox("Order", ["path", "size"], key=held("order", "path", ["path", "size"]))
-st.slider("Days", 0, 30, key=held("days", 7, range(31)))
-st.multiselect("Columns", ["a", "b"], key=held("columns", [], ["a", "b"], many=True))
-st.text_input("Where", key=held("where"))
+st.selectbox("Order", ["path", "size"], key=linked("order", "path", ["path", "size"]))
+st.slider("Days", 0, 30, key=linked("days", 7, range(31)))
+st.multiselect("Columns", ["a", "b"], key=linked("columns", [], ["a", "b"], many=True))
+st.text_input("Where", key=linked("where"))
 """
 
 

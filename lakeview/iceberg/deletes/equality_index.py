@@ -1,17 +1,17 @@
 """Equality delete files to those that can reach a data file: newer, of its partition or of none, with bounds that meet.
 
-What reaches a file is kept as the bits of one number, a bit a delete file, and files that the same ones reach share
-what stands for them: a thousand deletes of twenty thousand files are no pairs, but a few sets.
+Decided as a table of booleans, files by deletes, a block of it at a time. Files that the same deletes reach share one
+set of them: a thousand deletes of twenty thousand files are no pairs, but a few sets.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, compress
-from operator import or_
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from lakeview.iceberg.deletes.index import keyed
@@ -23,9 +23,11 @@ _ORDERED = frozenset(
     {"boolean", "integer", "long", "float", "double", "date", "time", "timestamp", "timestamp_ntz", "timestamp_ns",
      "timestamptz_ns", "string"}
 )  # fmt: skip
-_STEPS = 256
-"""Into so many parts deletes are divided by an end of their ranges: what lies in a part is taken together."""
-_DIGITS = bytes.maketrans(b"01", b"\0\1")
+_CELLS = 4_000_000
+"""Of the table of files by deletes that are computed at once: as many bytes, a few times over."""
+
+_Rows: TypeAlias = npt.NDArray[np.intp]
+_Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 
 def is_ordered(field: Field) -> bool:
@@ -39,143 +41,121 @@ class EqualityIndex:
     of which those that are compared count; `global_specs`: the unpartitioned specs, whose deletes reach every file."""
 
     def __init__(self, deletes: pl.DataFrame, fields: Mapping[int, Field], global_specs: Sequence[int]) -> None:
-        equality = deletes.with_row_index("delete").filter(pl.col("content") == 2)
-        compared = set(equality["equality_ids"].explode().drop_nulls())
+        self._deletes = deletes.with_row_index("delete").filter(pl.col("content") == 2)
+        self._ids = [frozenset(ids or ()) for ids in self._deletes["equality_ids"].to_list()]
+        compared = frozenset[int]().union(*self._ids)
         self._fields = {i: field for i, field in fields.items() if i in compared and is_ordered(field)}
-        everywhere = equality["spec_id"].is_in(list(global_specs))
-        self._anywhere = _Scope(equality.filter(everywhere), self._fields)
-        local = equality.filter(~everywhere)
-        rows: dict[tuple[Any, ...], list[int]] = {}
-        for row, place in enumerate(_places(local)):
-            rows.setdefault(place, []).append(row)
-        self._local = {place: _Scope(local[numbers], self._fields) for place, numbers in rows.items()}
+        self._global_specs = list(global_specs)
 
     @property
     def columns(self) -> frozenset[int]:
-        """The ids of the columns whose metrics `reaching` wants of data files."""
+        """The ids of the columns whose metrics `reaching` needs of data files."""
         return frozenset(self._fields)
 
-    def reaching(self, data: pl.DataFrame) -> list[tuple[int, ...]]:
-        """For each of these data ENTRIES the deletes that can reach it, by their row numbers; the same object for all
-        files that the same ones reach."""
-        places = _places(data) if self._local else [()] * data.height
-        told = {i: _values(data, field) for i, field in self._fields.items()}
-        known: dict[tuple[Any, ...], tuple[int, ...]] = {}
-        found = []
-        for row, (sequence, place) in enumerate(zip(data["sequence_number"].to_list(), places, strict=True)):
-            values = {i: column[row] for i, column in told.items()}
-            scopes = [scope for scope in (self._anywhere, self._local.get(place)) if scope is not None]
-            bits = [scope.reaching(sequence, values) for scope in scopes]
-            key = (place, *bits) if len(bits) > 1 and bits[1] else (bits[0],)
-            if key not in known:
-                each = [scope.numbers(b) for scope, b in zip(scopes, bits, strict=True)]
-                known[key] = tuple(sorted(number for numbers in each for number in numbers))
-            found.append(known[key])
-        return found
+    def reaching(self, data: pl.DataFrame) -> tuple[list[tuple[int, ...]], list[int]]:
+        """The distinct sets of deletes, by their row numbers in ascending order, and for each of these data ENTRIES
+        the number of the set that can reach it. The set 0 is empty."""
+        sets: list[tuple[int, ...]] = [()]
+        of_files = [0] * data.height
+        if not self._deletes.height or not data.height:
+            return sets, of_files
+        numbers = self._deletes["delete"].to_numpy()
+        sequences, newer = data["sequence_number"].to_numpy(), self._deletes["sequence_number"].to_numpy()
+        columns = [_Column(data, self._deletes, f, [i in ids for ids in self._ids]) for i, f in self._fields.items()]
+        for files, deletes in self._candidates(data):
+            known: dict[bytes, int] = {bytes(-(-len(deletes) // 8)): 0}
+            step = max(1, _CELLS // len(deletes))
+            for block in (files[at : at + step] for at in range(0, len(files), step)):
+                # "the data file's data sequence number is strictly less than the delete's"  iceberg spec, Scan Planning
+                reach = sequences[block, None] < newer[None, deletes]
+                for column in columns:
+                    reach &= column.meeting(block, deletes)
+                for row, file, bits in zip(reach, block.tolist(), np.packbits(reach, axis=1), strict=True):
+                    key = bits.tobytes()
+                    if key not in known:
+                        known[key] = len(sets)
+                        sets.append(tuple(numbers[deletes[row]].tolist()))
+                    of_files[file] = known[key]
+        return sets, of_files
+
+    def _candidates(self, data: pl.DataFrame) -> Iterator[tuple[_Rows, _Rows]]:
+        """Data files, by row number, with the deletes of their partition and those of none; files of partitions
+        without deletes of their own together."""
+        anywhere = self._deletes["spec_id"].is_in(self._global_specs)
+        local: dict[tuple[Any, ...], list[int]] = {}
+        for row, (place, everywhere) in enumerate(zip(_places(self._deletes), anywhere, strict=True)):
+            if not everywhere:
+                local.setdefault(place, []).append(row)
+        files: dict[tuple[Any, ...] | None, list[int]] = {}
+        for row, place in enumerate(_places(data) if local else [()] * data.height):
+            files.setdefault(place if place in local else None, []).append(row)
+        shared = anywhere.arg_true().to_list()
+        for key, rows in files.items():
+            deletes = sorted([*shared, *(() if key is None else local[key])])
+            if deletes:
+                yield np.array(rows), np.array(deletes)
 
 
-class _Scope:
-    """Equality deletes that can reach the same files, a bit each, in the order of their sequence numbers."""
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """What metrics say of one column, an element a file: the range of its values, as ranks among all bounds; and
+    whether nulls and NaN, which equal one another, may occur. The range of a file without values meets none."""
 
-    def __init__(self, deletes: pl.DataFrame, fields: Mapping[int, Field]) -> None:
-        deletes = deletes.sort("sequence_number", maintain_order=True)
-        self._sequences: list[int] = deletes["sequence_number"].to_list()
-        self._numbers: list[int] = deletes["delete"].to_list()
-        self._all = (1 << deletes.height) - 1
-        compared = [set(ids or ()) for ids in deletes["equality_ids"].to_list()]
-        self._columns: dict[int, _Column] = {}
-        for i, field in fields.items() if deletes.height else ():
-            values = _values(deletes, field)
-            self._columns[i] = _Column([v if i in ids else None for v, ids in zip(values, compared, strict=True)])
-
-    def reaching(self, sequence: int, values: Mapping[int, _Values]) -> int:
-        """The deletes that can reach a data file with this data sequence number and these values."""
-        # "the data file's data sequence number is strictly less than the delete's"  iceberg spec, Scan Planning
-        older = bisect_right(self._sequences, sequence)
-        found = self._all >> older << older
-        for i, column in self._columns.items() if found else ():
-            found &= column.meeting(values[i])
-        return found
-
-    def numbers(self, bits: int) -> Iterator[int]:
-        """The row numbers of deletes."""
-        return compress(self._numbers, f"{bits:b}"[::-1].encode().translate(_DIGITS))
-
-
-class _Values(NamedTuple):
-    """What metrics say of one column of a file: the range of its values, None for an end that is unknown; whether it
-    may have any, nulls, and NaN, which equal one another."""
-
-    low: Any
-    high: Any
-    some: bool
-    null: bool
-    nan: bool
-
-
-def _values(entries: pl.DataFrame, field: Field) -> list[_Values]:
-    metrics = Metrics(entries)
-    bounds = file_bounds(metrics, field)
-    assert bounds is not None, "a column whose values are ordered has bounds"
-    low, high = (b.fill_nan(None) if b.dtype.is_float() else b for b in bounds)
-    nulls = counted(metrics, "null_value_counts", field)
-    others = nulls
-    nan = pl.repeat(False, entries.height, dtype=pl.Boolean, eager=True)
-    if low.dtype.is_float():
-        nans = counted(metrics, "nan_value_counts", field)
-        nan, others = ~(nans == 0).fill_null(value=False), nulls + nans
-    some = ~((nulls == entries["records"]) | (others == entries["records"])).fill_null(value=False)
-    columns = (low, high, some, ~(nulls == 0).fill_null(value=False), nan)
-    return list(map(_Values._make, zip(*(column.to_list() for column in columns), strict=True)))
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    null: _Booleans
+    nan: _Booleans
 
 
 class _Column:
-    """One column of the deletes of a scope. `values`: of each of them, None for one that does not compare it."""
+    """One column of data files and deletes. `compared`: by which deletes."""
 
-    def __init__(self, values: Sequence[_Values | None]) -> None:
-        self._others = _bits(number for number, v in enumerate(values) if v is None)
-        told = [(number, v) for number, v in enumerate(values) if v is not None]
-        self._null = _bits(number for number, v in told if v.null)
-        self._nan = _bits(number for number, v in told if v.nan)
-        self._low = _Order([(number, v.low) for number, v in told if v.some])
-        self._high = _Order([(number, v.high) for number, v in told if v.some])
+    def __init__(self, data: pl.DataFrame, deletes: pl.DataFrame, field: Field, compared: Sequence[bool]) -> None:
+        bounds = [_bounds(entries, field) for entries in (data, deletes)]
+        every = pl.concat([side for pair in bounds for side in pair]).rank("dense").cast(pl.Int64)
+        top = every.len() + 1
+        lengths = [entries.height for entries in (data, deletes)]
+        self._data = _values(data, field, every.slice(0, lengths[0]), every.slice(lengths[0], lengths[0]), top)
+        after = 2 * lengths[0]
+        self._deletes = _values(
+            deletes, field, every.slice(after, lengths[1]), every.slice(after + lengths[1], lengths[1]), top
+        )
+        self._others = ~np.array(compared)
 
-    def meeting(self, values: _Values) -> int:
-        """The deletes that may hold a value of a file, or that do not ask for one."""
-        found = self._others | (self._null if values.null else 0) | (self._nan if values.nan else 0)
-        return found | (self._low.up_to(values.high) & self._high.from_(values.low) if values.some else 0)
-
-
-class _Order:
-    """Deletes by one end of their ranges. `ends`: number and end, None where it is unknown and may lie anywhere."""
-
-    def __init__(self, ends: Sequence[tuple[int, Any]]) -> None:
-        known = sorted((end, number) for number, end in ends if end is not None)
-        self._ends = [end for end, _ in known]
-        self._step = max(1, len(known) // _STEPS)
-        parts = [known[at : at + self._step] for at in range(0, len(known), self._step)]
-        self._before: list[int] = [0, *accumulate((_bits(number for _, number in part) for part in parts), or_)]
-        self._unknown = _bits(number for number, end in ends if end is None)
-        self._all: int = self._before[-1] | self._unknown
-
-    def up_to(self, most: Any) -> int:
-        """Those whose end may be a value or less; None for a value that is unknown. It may be some more."""
-        if most is None:
-            return self._all
-        return self._unknown | self._before[-(-bisect_right(self._ends, most) // self._step)]
-
-    def from_(self, least: Any) -> int:
-        """Those whose end may be a value or more."""
-        return self._all if least is None else self._all & ~self._before[bisect_left(self._ends, least) // self._step]
+    def meeting(self, files: _Rows, deletes: _Rows) -> _Booleans:
+        """Whether each of these deletes may hold a value of each of these files, or does not compare this column."""
+        ours, theirs = self._data, self._deletes
+        found: _Booleans = (ours.low[files, None] <= theirs.high[deletes]) & (
+            theirs.low[deletes] <= ours.high[files, None]
+        )
+        found |= self._others[deletes]
+        found |= ours.null[files, None] & theirs.null[deletes]
+        found |= ours.nan[files, None] & theirs.nan[deletes]
+        return found
 
 
-def _bits(numbers: Iterable[int]) -> int:
-    found = bytearray()
-    for number in numbers:
-        if number >> 3 >= len(found):
-            found.extend(bytes((number >> 3) + 1 - len(found)))
-        found[number >> 3] |= 1 << (number & 7)
-    return int.from_bytes(found, "little")
+def _bounds(entries: pl.DataFrame, field: Field) -> tuple[pl.Series, pl.Series]:
+    """Lower and upper bounds, null where one is unknown; zeros without a sign, as values are compared."""
+    bounds = file_bounds(Metrics(entries), field)
+    assert bounds is not None, "a column whose values are ordered has bounds"
+    low, high = (b.fill_nan(None) + 0.0 if b.dtype.is_float() else b.to_physical() for b in bounds)
+    return low, high
+
+
+def _values(entries: pl.DataFrame, field: Field, low: pl.Series, high: pl.Series, top: int) -> _Values:
+    """`low` and `high`: ranks from 1 to below `top`, null where unknown: such an end may lie anywhere."""
+    metrics = Metrics(entries)
+    nulls = counted(metrics, "null_value_counts", field)
+    nans = pl.repeat(0, entries.height, dtype=pl.Int64, eager=True)
+    if isinstance(field.type, PrimitiveType) and field.type.name in ("float", "double"):
+        nans = counted(metrics, "nan_value_counts", field)
+    none = ((nulls == entries["records"]) | (nulls + nans == entries["records"])).fill_null(value=False)
+    return _Values(
+        low.fill_null(0).set(none, top + 1).to_numpy(),
+        high.fill_null(top).set(none, -1).to_numpy(),
+        (nulls != 0).fill_null(value=True).to_numpy(),
+        (nans != 0).fill_null(value=True).to_numpy(),
+    )
 
 
 def _places(entries: pl.DataFrame) -> list[tuple[Any, ...]]:

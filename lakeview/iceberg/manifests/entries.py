@@ -114,23 +114,25 @@ def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
     return _list_frame(read_frame(open_container(data, path, _LIST_NAMES), path), path)
 
 
-def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame] | None:
-    """MANIFESTS of each of these files (bytes, path), decoded together: of thousands each is then next to nothing.
+def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame | None]:
+    """MANIFESTS of each of these files (bytes, path), None for a broken one.
 
-    None where one is broken or of another schema: they are to be read one by one.
+    Lists of one schema are decoded together: of thousands each is then next to nothing.
     """
-    try:
+    with suppress(LakeviewError):
         containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
-        if len({id(c.schema) for c in containers}) != 1:
-            return None
-        joined = read_joined(containers, "f500")
-        if joined is None:
-            return None
-        every = _list_frame(joined, lists[0][1])
-    except LakeviewError:
+        joined = read_joined(containers, "f500") if len({id(c.schema) for c in containers}) == 1 else None
+        if joined is not None:
+            every = _list_frame(joined, lists[0][1])
+            ends = accumulate(c.records for c in containers)
+            return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
+
+    def read(data: bytes, path: str) -> pl.DataFrame | None:
+        with suppress(LakeviewError):
+            return read_manifest_list(data, path)
         return None
-    ends = list(accumulate(c.records for c in containers))
-    return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
+
+    return [read(data, path) for data, path in lists]
 
 
 def _list_frame(rows: pl.DataFrame, path: str) -> pl.DataFrame:

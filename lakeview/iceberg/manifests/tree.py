@@ -1,14 +1,13 @@
-"""A snapshot to its manifests and their entries: each file read once, several at a time, and kept."""
+"""A snapshot to its manifests and their entries: each file read once, several at a time, and cached."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -24,52 +23,36 @@ from lakeview.iceberg.manifests.entries import (
     read_manifest_lists,
     read_manifests,
 )
+from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, copied, frames_of
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.locations import Locations
-from lakeview.iceberg.metadata.single_values import own_text
 from lakeview.iceberg.metadata.table_metadata import SnapshotEntry
 from lakeview.model.addresses import is_local
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import all_differ
 from lakeview.storage import Storage
+from lakeview.storage.interface import READ_AHEAD
 
-_MOST_BYTES, _MOST_METRICS_BYTES = 512 << 20, 96 << 20
-"""Of the cached entries; of those among them with metrics, which are far larger and are asked for less often."""
-_READERS, _DECODERS = 8, 4
+_CACHED_BYTES, _CACHED_METRICS = 512 << 20, 96 << 20
+"""Of entries without metrics; of metrics, which are far larger and are asked for less often."""
+_DECODERS = 4
 _LISTS = 256
+"""Manifest lists that are read together."""
 _CHUNK_BYTES = 2 << 20
-"""Small manifests are decoded together, as many as come to this, by the lengths that their list tells."""
-_COLUMNS = (
+"""Small manifests are decoded together, as many as come to this, by the lengths in their list."""
+_LIST_COLUMNS = (
     "manifest_path", "manifest_length", "partition_spec_id", "content", "sequence_number", "added_snapshot_id",
     "first_row_id", "key_metadata", "added_files_count", "existing_files_count", "deleted_files_count",
 )  # fmt: skip
 
-_Key = tuple[str, int | None]
-"""A manifest's path and the first row id that its list gives it: another one means other entries."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Decoded:
-    """Entries of manifests decoded together, with the metrics of these columns; `size` in bytes."""
-
-    frame: pl.DataFrame
-    size: int
-    metrics: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a manifest's entries stand."""
-
-    chunk: _Decoded
-    start: int
-    length: int
+_Absent = (FileNotFoundError, NotADirectoryError, LakeviewError)
+_Slices = dict[ManifestKey, Slice]
 
 
 class Tree:
     """The manifest lists and manifests of one table. Safe to use from several threads.
 
-    They never change once written, so that what was read stays read, up to a limit of memory.
+    They never change once written: lists are cached for good, entries up to a limit of memory.
     """
 
     def __init__(self, storage: Storage, locations: Locations, columns: tuple[PartitionColumn, ...]) -> None:
@@ -77,12 +60,11 @@ class Tree:
         self._locations = locations
         self._columns = columns
         self._lists: dict[int, pl.DataFrame] = {}
-        self._places: dict[_Key, list[_Place]] = {}
-        self._cached: dict[_Decoded, list[_Key]] = {}
-        self._lock = threading.Lock()
+        self._entries = EntryCache(_CACHED_BYTES)
+        self._metrics = EntryCache(_CACHED_METRICS)
 
     @cached_property
-    def _empty(self) -> pl.DataFrame:  # made when wanted: it takes as long as opening a table
+    def _empty(self) -> pl.DataFrame:  # on first use: it takes as long as opening a table
         schema: dict[str, pl.DataType] = {**ENTRIES, "spec_id": pl.Int32()}
         if self._columns:
             schema["partition"] = pl.Struct({c.key: c.dtype for c in self._columns})
@@ -95,43 +77,45 @@ class Tree:
         """
         if snapshot is None:
             return pl.DataFrame(schema=MANIFESTS)
-        with self._lock:
-            found = self._lists.get(snapshot.snapshot_id)
-        if found is None:
-            found = self._manifests(snapshot)
-            with self._lock:
-                self._lists[snapshot.snapshot_id] = found
-        return found
+        frame = self._lists.get(snapshot.snapshot_id)
+        if frame is None:
+            frame = self._lists[snapshot.snapshot_id] = self._manifests(snapshot)
+        return frame
 
     def prepare(self, snapshots: Sequence[SnapshotEntry]) -> None:
-        """Reads the manifest lists of these snapshots together, for `manifests`, which tells what is wrong with one."""
-        with self._lock:
-            missing = [s for s in snapshots if s.snapshot_id not in self._lists and s.key_id is None]
-        for at in range(0, len(missing), _LISTS):
-            named = [(s, s.manifest_list) for s in missing[at : at + _LISTS] if s.manifest_list is not None]
-            files = self._read_all([path for _, path in named])
-            found = read_manifest_lists(files) if files else None
-            if found is not None:
-                with self._lock:
-                    self._lists |= {s.snapshot_id: frame for (s, _), frame in zip(named, found, strict=True)}
+        """Reads the manifest lists of these snapshots for `manifests`, many at once; one that cannot be read is left
+        to `manifests`, which raises its error."""
+        listed = [(s.snapshot_id, s.manifest_list) for s in snapshots if s.key_id is None and s.manifest_list]
+        missing = [(number, path) for number, path in listed if number not in self._lists]
+        for at in range(0, len(missing) if len(missing) > 1 else 0, _LISTS):
+            data = self._read_all([path for _, path in missing[at : at + _LISTS]])
+            files = [(number, path) for number, path in missing[at : at + _LISTS] if path in data]
+            frames = read_manifest_lists([(data[path], path) for _, path in files])
+            self._lists |= {n: frame for (n, _), frame in zip(files, frames, strict=True) if frame is not None}
 
-    def _read_all(self, paths: Sequence[str]) -> list[tuple[bytes, str]]:
-        """The bytes of manifest lists or manifests, each read once, and their paths; none where one cannot be read."""
-        try:
-            places = {path: self._locations.resolve(path) for path in paths}
-            folders = {place.rpartition("/")[0] for place in places.values()}
-            if not self._storage.remote and len(folders) == 1:  # one look at the folder, not one at each file's links
-                names = [place.rpartition("/")[2] for place in places.values()]
-                each = self._storage.read_all(folders.pop(), names)
-            elif not self._storage.remote:
-                each = list(map(self._storage.read, places.values()))
-            else:
-                with ThreadPoolExecutor(_READERS) as readers:
-                    each = list(readers.map(self._storage.read, places.values()))
-        except (FileNotFoundError, NotADirectoryError, LakeviewError):
-            return []
-        known = dict(zip(places, each, strict=True))
-        return [(known[path], path) for path in paths]
+    def _read_all(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """The bytes of those manifest lists or manifests that can be read, by path."""
+        places: dict[str, str] = {}
+        for path in paths:
+            with suppress(LakeviewError):
+                places[path] = self._locations.resolve(path)
+        folders = {place.rpartition("/")[0] for place in places.values()}
+        if not self._storage.remote and len(folders) == 1:  # one look at the folder, not one at each file's links
+            names = [place.rpartition("/")[2] for place in places.values()]
+            with suppress(*_Absent):
+                return dict(zip(places, self._storage.read_all(folders.pop(), names), strict=True))
+
+        def read(place: str) -> bytes | None:
+            with suppress(*_Absent):
+                return self._storage.read(place)
+            return None
+
+        if self._storage.remote:
+            with ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="lakeview-read") as readers:
+                contents = list(readers.map(read, places.values()))
+        else:
+            contents = list(map(read, places.values()))
+        return {path: data for path, data in zip(places, contents, strict=True) if data is not None}
 
     def _manifests(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         if snapshot.key_id is not None:
@@ -151,7 +135,7 @@ class Tree:
     def entries(self, manifests: pl.DataFrame, metrics: Collection[int] = ()) -> pl.DataFrame:
         """ENTRIES of these manifests, in their order, with `spec_id` and, where any spec has parts, `partition`.
 
-        `metrics`: the ids of the columns whose bounds and counts are wanted; those of others may be left out.
+        `metrics`: the ids of the columns whose bounds and counts are read; those of others may be left out.
         """
         return self.counted_entries(manifests, metrics)[0]
 
@@ -159,91 +143,72 @@ class Tree:
         self, manifests: pl.DataFrame, metrics: Collection[int] = ()
     ) -> tuple[pl.DataFrame, Sequence[int]]:
         """`entries`, and how many of them each manifest has."""
-        wanted = frozenset(metrics)
-        rows = manifests.select(_COLUMNS).rows(named=True)
+        ids = frozenset(metrics)
+        rows = manifests.select(_LIST_COLUMNS).rows(named=True)
+        by_key = {(str(row["manifest_path"]), row["first_row_id"]): row for row in rows}
+        entries, bounds = self._cached(by_key, ids)
+        missing = {key: row for key, row in by_key.items() if key not in entries}
+        for loaded_entries, loaded_bounds in self._load(missing, ids):
+            entries |= loaded_entries
+            bounds |= loaded_bounds
         keys = [(str(row["manifest_path"]), row["first_row_id"]) for row in rows]
-        with self._lock:
-            places = {key: place for key in keys if (place := self._place(key, wanted)) is not None}
-        missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in places}
-        places |= self._load(missing, wanted)
-        found = pl.concat([self._empty, *_slices(places[key] for key in keys)])
-        return found, [places[key].length for key in keys]
+        frame = pl.concat([self._empty, *frames_of(entries[key] for key in keys)])
+        if ids:
+            none = self._empty.select(METRICS)
+            frame = frame.with_columns(pl.concat([none, *frames_of(bounds[key] for key in keys)]))
+        return frame, [entries[key].length for key in keys]
 
-    def _place(self, key: _Key, metrics: frozenset[int]) -> _Place | None:
-        return next((p for p in self._places.get(key, ()) if metrics <= p.chunk.metrics), None)
+    def _cached(self, keys: Collection[ManifestKey], ids: frozenset[int]) -> tuple[_Slices, _Slices]:
+        """The entries and, where any are asked for, the metrics of those manifests of which both are cached."""
+        entries = {key: each for key in keys if (each := self._entries.get(key)) is not None}
+        if not ids:
+            return entries, {}
+        metrics = {key: each for key in entries if (each := self._metrics.get(key, ids)) is not None}
+        metrics = {key: each for key, each in metrics.items() if each.length == entries[key].length}
+        return {key: entries[key] for key in metrics}, metrics
 
-    def _load(self, missing: Mapping[_Key, Mapping[str, Any]], metrics: frozenset[int]) -> dict[_Key, _Place]:
-        """Entries of manifests that are not cached, some manifests in one frame; they are cached from now on."""
+    def _load(
+        self, missing: Mapping[ManifestKey, Mapping[str, Any]], ids: frozenset[int]
+    ) -> list[tuple[_Slices, _Slices]]:
+        """Entries and metrics of manifests that are not cached, some manifests in one frame; now they are."""
         chunks = list(_chunks(missing))
         if len(missing) < 2:
-            return {key: place for chunk in chunks for key, place in self._chunk(chunk, missing, metrics, map).items()}
-        # a store far away is asked for several files at once; from a disk that costs more than it gives
+            return [self._chunk(chunk, missing, ids, map) for chunk in chunks]
+        # a remote store is asked for several files at once; from a disk that costs more than it gives
         remote = self._storage.remote
         decoders = _DECODERS if remote else min(_DECODERS, os.cpu_count() or 1)
-        with ThreadPoolExecutor(_READERS) as readers, ThreadPoolExecutor(decoders) as pool:
+        with ThreadPoolExecutor(READ_AHEAD) as readers, ThreadPoolExecutor(decoders) as pool:
             each = readers.map if remote else map
-            found = pool.map(lambda chunk: self._chunk(chunk, missing, metrics, each), chunks)
-            return {key: place for chunk in found for key, place in chunk.items()}
+            return list(pool.map(lambda chunk: self._chunk(chunk, missing, ids, each), chunks))
 
     def _chunk(
-        self, keys: Sequence[_Key], rows: Mapping[_Key, Mapping[str, Any]], metrics: frozenset[int], each: Any
-    ) -> dict[_Key, _Place]:
-        paths = [] if self._storage.remote or len(keys) < 2 else [path for path, _ in keys]
-        known = {path: data for data, path in self._read_all(paths)} if paths else {}
-        manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], known.get(key[0])), keys))
-        frame = read_manifests(manifests, self._columns, metrics).select(self._empty.columns)
+        self, keys: Sequence[ManifestKey], rows: Mapping[ManifestKey, Mapping[str, Any]], ids: frozenset[int], each: Any
+    ) -> tuple[_Slices, _Slices]:
+        data = {} if self._storage.remote or len(keys) < 2 else self._read_all([path for path, _ in keys])
+        manifests: list[Manifest] = list(each(lambda key: self._open(key[0], rows[key], data.get(key[0])), keys))
+        frame = read_manifests(manifests, self._columns, ids).select(self._empty.columns)
         lengths = {key: manifest.container.records for key, manifest in zip(keys, manifests, strict=True)}
-        if metrics:  # without metrics they are asked for most often, and stay when those are let go
-            bare = self._bare(keys)
-            if bare is None or bare.height != frame.height:  # written anew, which no writer should
-                bare = _own(frame.with_columns(self._empty[name].clear(frame.height) for name in METRICS))
-                self._keep(bare, frozenset(), lengths)
-            frame = bare.with_columns(frame.select(METRICS))
-        # metrics hold on to all that was decoded with them
-        decoded = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
-        return self._keep(frame, metrics, lengths, decoded if metrics else 0)
+        if not ids:
+            return self._put(frame, lengths), {}
+        # entries are asked for most often, and stay when metrics are evicted
+        cached = {key: slice_ for key in keys if (slice_ := self._entries.get(key)) is not None}
+        if {key: slice_.length for key, slice_ in cached.items()} != lengths:
+            cached = self._put(copied(frame.with_columns(self._empty[n].clear(frame.height) for n in METRICS)), lengths)
+        # metrics retain all that was decoded with them
+        size = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
+        metrics = frame.select(METRICS)
+        return cached, self._metrics.put(Batch(metrics, ids, max(size, int(metrics.estimated_size()))), lengths)
 
-    def _bare(self, keys: Sequence[_Key]) -> pl.DataFrame | None:
-        """Entries of these manifests without metrics, if all of them are cached."""
-        with self._lock:
-            each = [next((p for p in self._places.get(key, ()) if not p.chunk.metrics), None) for key in keys]
-        found = [place for place in each if place is not None]
-        return pl.concat(_slices(found)) if len(found) == len(keys) else None
+    def _put(self, frame: pl.DataFrame, lengths: Mapping[ManifestKey, int]) -> _Slices:
+        return self._entries.put(Batch(frame, frozenset(), int(frame.estimated_size())), lengths)
 
-    def _keep(
-        self, frame: pl.DataFrame, metrics: frozenset[int], lengths: Mapping[_Key, int], least: int = 0
-    ) -> dict[_Key, _Place]:
-        """Holds entries of manifests, so many of each, from now on; `least`: the bytes that they take at least."""
-        chunk = _Decoded(frame, max(least, int(frame.estimated_size())), metrics)
-        starts = accumulate(lengths.values(), initial=0)
-        places = {
-            key: _Place(chunk, start, length) for (key, length), start in zip(lengths.items(), starts, strict=False)
-        }
-        with self._lock:
-            for key, place in places.items():
-                self._places.setdefault(key, []).append(place)
-            self._cached[chunk] = list(places)
-            self._forget([h for h in self._cached if h.metrics], _MOST_METRICS_BYTES)
-            self._forget(list(self._cached), _MOST_BYTES)
-        return places
-
-    def _forget(self, decoded: Sequence[_Decoded], most: int) -> None:
-        """Lets go of the oldest of these until they are within a limit; the newest stays."""
-        over = sum(each.size for each in decoded) - most
-        for oldest in decoded[:-1]:
-            if over <= 0:
-                break
-            for key in self._cached.pop(oldest):
-                self._places[key].remove(next(p for p in self._places[key] if p.chunk is oldest))
-            over -= oldest.size
-
-    def _open(self, path: str, row: Mapping[str, Any], data: bytes | None = None) -> Manifest:
+    def _open(self, path: str, row: Mapping[str, Any], data: bytes | None) -> Manifest:
         if row["key_metadata"] is not None:
             raise _encrypted(path)
         data = self._read(path, "manifest") if data is None else data
-        found = open_manifest(data, path, row)
-        _check_whole(row, len(data), found.container.records)
-        return found
+        manifest = open_manifest(data, path, row)
+        _check_whole(row, len(data), manifest.container.records)
+        return manifest
 
     def _read(self, path: str, what: str) -> bytes:
         try:
@@ -256,32 +221,17 @@ class Tree:
             raise _missing(path, what, "lies in another store than the table") from error
 
 
-def _own(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same in memory of its own: any column, as it comes, holds on to all that was decoded with it."""
-    every = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
-
-    def own(values: pl.Series) -> pl.Series:
-        match values.dtype:
-            case pl.String() | pl.Binary():
-                return own_text(values)
-            case pl.Struct():  # a partition: its texts too
-                return pl.DataFrame([own(part) for part in values.struct.unnest()]).to_struct(values.name)
-        return values.gather(every)
-
-    return pl.DataFrame([own(column) for column in frame])
-
-
 def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same, the next one made in another thread while one is in use: decoding leaves room for what follows."""
+    """The same frames; the next one is made in another thread while one is in use: decoding leaves a core idle."""
     with ThreadPoolExecutor(1, thread_name_prefix="lakeview-ahead") as worker:
         coming = worker.submit(list, islice(each, 1))
-        while found := coming.result():
+        while frames := coming.result():
             coming = worker.submit(list, islice(each, 1))
-            yield found.pop()
+            yield frames.pop()
 
 
-def _chunks(missing: Mapping[_Key, Mapping[str, Any]]) -> Iterator[list[_Key]]:
-    chunk: list[_Key] = []
+def _chunks(missing: Mapping[ManifestKey, Mapping[str, Any]]) -> Iterator[list[ManifestKey]]:
+    chunk: list[ManifestKey] = []
     size = 0
     for key, row in missing.items():
         length = row["manifest_length"] or _CHUNK_BYTES
@@ -292,21 +242,6 @@ def _chunks(missing: Mapping[_Key, Mapping[str, Any]]) -> Iterator[list[_Key]]:
         size += length
     if chunk:
         yield chunk
-
-
-def _slices(places: Iterable[_Place]) -> Iterator[pl.DataFrame]:
-    """The entries at these places, neighbours as one frame."""
-    chunk: _Decoded | None = None
-    start = end = 0
-    for place in places:
-        if place.chunk is chunk and place.start == end:
-            end += place.length
-            continue
-        if chunk is not None:
-            yield chunk.frame.slice(start, end - start)
-        chunk, start, end = place.chunk, place.start, place.start + place.length
-    if chunk is not None:
-        yield chunk.frame.slice(start, end - start)
 
 
 def _check_whole(manifest: Mapping[str, Any], size: int, entries: int) -> None:

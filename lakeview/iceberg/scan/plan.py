@@ -91,8 +91,7 @@ class Scan:
         entries = self._files.data_entries(manifests, wanted)
         if pruning is not None:
             entries = entries.filter(pruning.by_all(entries))
-        applied = self._deletes(entries, deletes, equality)
-        made = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
+        delete_tasks = _DeleteTasks(deletes, self._metadata, self._locations, self._root, self._mapping)
         sizes, records = entries["size"].fill_null(0).to_list(), entries["records"].to_list()
         columns = (self._locations.resolve_all(entries["path"]).to_list(), sizes, records, self._sources(entries))
         none: dict[
@@ -104,8 +103,9 @@ class Scan:
             )
             for place, size, rows, source in zip(*columns, strict=True)
         ]
-        for number, kinds in applied.items():
-            tasks[number] = self._with_deletes(tasks[number], entries["path"][number], kinds, made)
+        for number, applied in self._deletes(entries, deletes, equality, delete_tasks).items():
+            deleted = IcebergDeletes(entries["path"][number], tasks[number], **applied)
+            tasks[number] = replace(tasks[number], deleted=deleted)
         return self._with_places(tasks, entries) if asks_for_place(self._schema) else tasks
 
     def _with_places(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
@@ -122,9 +122,9 @@ class Scan:
         return Pruning(self._metadata, self._schema, self._columns, parse(where))
 
     def _deletes(
-        self, entries: pl.DataFrame, deletes: pl.DataFrame, equality: EqualityIndex
-    ) -> dict[int, dict[str, tuple[int, ...]]]:
-        """Which deletes apply to each entry, of each kind, by row number."""
+        self, entries: pl.DataFrame, deletes: pl.DataFrame, equality: EqualityIndex, delete_tasks: _DeleteTasks
+    ) -> dict[int, dict[str, Any]]:
+        """What applies to each entry that deletes apply to, by row number: the fields of IcebergDeletes."""
         for path in deletes.filter(aimless(deletes))["path"] if deletes.height else ():
             raise CorruptTableError(
                 f"the deletion vector in {path} does not say which data file it deletes from",
@@ -132,24 +132,21 @@ class Scan:
                 place=path,
                 kind="corrupt-file",
             )
-        found: dict[int, dict[str, tuple[int, ...]]] = {}
+        applied: dict[int, dict[str, Any]] = {}
         pairs = self._files.pairs(entries, deletes).filter(pl.col("kind") != "equality")
-        applied = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
-        for data, kind, numbers in applied.iter_rows():
-            found.setdefault(data, {})[kind] = tuple(numbers)
-        if (deletes["content"] == 2).any():
-            for data, numbers in enumerate(equality.reaching(entries)):
-                if numbers:
-                    found.setdefault(data, {})["equality"] = numbers
-        return found
-
-    def _with_deletes(
-        self, task: FileTask, recorded: str, applied: Mapping[str, tuple[int, ...]], deletes: _DeleteTasks
-    ) -> FileTask:
-        vector = next((deletes.vector(n) for n in applied.get("vector", ())), None)
-        positions = tuple(deletes.positions(n) for n in applied.get("position", ()))
-        groups = deletes.equality(applied.get("equality", ()))
-        return replace(task, deleted=IcebergDeletes(recorded, task, vector, positions, groups))
+        by_kind = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
+        for data, kind, numbers in by_kind.iter_rows():
+            fields = applied.setdefault(data, {})
+            if kind == "vector":
+                fields["vector"] = delete_tasks.vector(numbers[0])
+            else:
+                fields["positions"] = tuple(map(delete_tasks.positions, numbers))
+        sets, of_files = equality.reaching(entries)
+        groups = list(map(delete_tasks.equality, sets))
+        for data, number in enumerate(of_files):
+            if sets[number]:
+                applied.setdefault(data, {})["equality"] = groups[number]
+        return applied
 
     def _sources(self, entries: pl.DataFrame) -> list[IcebergSource]:
         """How each file is read, with what its columns are where it lacks them: identity partition values, by source
@@ -214,7 +211,6 @@ class _DeleteTasks:
         self.positions = cache(self._positions)
         self._by_value = cache(self._equality_task)
         self._schemas: dict[tuple[int, ...], Schema] = {}
-        self._groups: dict[int, tuple[tuple[int, ...], tuple[EqualityDeletes, ...]]] = {}
 
     def _row(self, number: int) -> tuple[Mapping[str, Any], str]:
         row = self._rows.row(number, named=True)
@@ -228,13 +224,7 @@ class _DeleteTasks:
         return position_task(self._root, where, row["format"], row["size"] or 0)
 
     def equality(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
-        """Equality delete files, those of the same columns together; the same object for the same one."""
-        known = self._groups.get(id(numbers))  # looking at a thousand numbers for every file would take longest of all
-        if known is None:
-            known = self._groups[id(numbers)] = (numbers, self._grouped(numbers))
-        return known[1]
-
-    def _grouped(self, numbers: tuple[int, ...]) -> tuple[EqualityDeletes, ...]:
+        """Equality delete files, those of the same columns together."""
         found: dict[tuple[int, ...], list[FileTask]] = {}
         for number in numbers:
             ids, task = self._by_value(number)
