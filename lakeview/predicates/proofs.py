@@ -14,7 +14,7 @@ from itertools import product
 import polars as pl
 
 from lakeview.predicates import limits
-from lakeview.predicates.bounds import Bounds, may_match
+from lakeview.predicates.bounds import Bounds, may_match, repeated
 from lakeview.predicates.tree import IsIn, Node, Path, complement, conjuncts, paths
 
 PROOFS = pl.Schema({"satisfied": pl.Boolean(), "violations": pl.Int64()})
@@ -33,7 +33,7 @@ class Evidence:
     @classmethod
     def of_values(cls, values: pl.Series) -> Evidence:
         """Evidence of a column that has one value in all rows of each file."""
-        return cls(Bounds.of_values(values), _all(True, values.len()))
+        return cls(Bounds.of_values(values), repeated(True, values.len()))
 
     @classmethod
     def of_statistics(cls, column: pl.Series, records: pl.Series) -> Evidence:
@@ -63,17 +63,19 @@ def proofs(node: Node, evidence: Mapping[Path, Evidence], live: pl.Series) -> pl
 
 def _satisfied(node: Node, evidence: Mapping[Path, Evidence], height: int) -> pl.Series:
     """Where no row breaks it: for every way in which columns of a row can be null, the opposite matches no row."""
-    satisfied = _all(True, height)
+    satisfied = repeated(True, height)
     names = list(dict.fromkeys(paths(node)))
     if len(names) > limits.PROOF_COLUMNS or not set(names) <= evidence.keys():
-        return _all(False, height)
+        return repeated(False, height)
     opposite = complement(node)
     for case in product((False, True), repeat=len(names)):
-        possible, bounds = _all(True, height), {}
+        possible, bounds = repeated(True, height), {}
         for path, null in zip(names, case, strict=True):
             column = evidence[path].bounds
             possible &= (column.nulls > 0).fill_null(True) if null else ~_all_null(column)
-            bounds[path] = _of_null(column) if null else replace(column, nulls=_count(0, height), records=_one(height))
+            bounds[path] = (
+                _of_null(column) if null else replace(column, nulls=repeated(0, height), records=repeated(1, height))
+            )
         satisfied &= ~possible | ~may_match(opposite, bounds.get, height)
     return satisfied
 
@@ -90,7 +92,7 @@ def _violations(part: Node, evidence: Mapping[Path, Evidence], live: pl.Series) 
         others = [other for other in names if other != path]
         if path not in evidence or any(other not in evidence for other in others):
             continue
-        alone = _all(True, height)
+        alone = repeated(True, height)
         fixed = {}
         for other in others:
             alone &= _constant(bounds[other])
@@ -107,8 +109,10 @@ def _witnesses(column: Evidence) -> Iterator[tuple[pl.Series, pl.Series, Bounds]
     height = bounds.low.len()
     for value in (bounds.low, bounds.high):
         there = (bounds.exact & value.is_not_null()).fill_null(False)
-        alone = Bounds(value, value, _all(True, height), _count(0, height), _one(height), _count(0, height))
-        yield there, _one(height), alone
+        alone = Bounds(
+            value, value, repeated(True, height), repeated(0, height), repeated(1, height), repeated(0, height)
+        )
+        yield there, repeated(1, height), alone
     yield ((bounds.nulls > 0) & column.counted).fill_null(False), bounds.nulls.fill_null(0), _of_null(bounds)
 
 
@@ -116,14 +120,16 @@ def _constant(column: Bounds) -> pl.Series:
     """Where every row has the same value."""
     one = ((column.low == column.high) & column.exact & (column.nulls == 0)).fill_null(False)
     if column.low.dtype.is_float():
-        one &= _all(False, one.len()) if column.nans is None else (column.nans == 0).fill_null(False)
+        one &= repeated(False, one.len()) if column.nans is None else (column.nans == 0).fill_null(False)
     return one | _all_null(column)
 
 
 def _of_null(column: Bounds) -> Bounds:
     height = column.low.len()
     nothing = column.low.clear(height)
-    return Bounds(nothing, nothing, _all(False, height), _one(height), _one(height), _count(0, height))
+    return Bounds(
+        nothing, nothing, repeated(False, height), repeated(1, height), repeated(1, height), repeated(0, height)
+    )
 
 
 def _all_null(column: Bounds) -> pl.Series:
@@ -132,15 +138,3 @@ def _all_null(column: Bounds) -> pl.Series:
 
 def _most(one: pl.Series, other: pl.Series) -> pl.Series:
     return pl.select(pl.max_horizontal(one.alias("one"), other.alias("other"))).to_series()
-
-
-def _all(value: bool, height: int) -> pl.Series:
-    return pl.Series([value], dtype=pl.Boolean).new_from_index(0, height)
-
-
-def _one(height: int) -> pl.Series:
-    return _count(1, height)
-
-
-def _count(count: int, height: int) -> pl.Series:
-    return pl.Series([count], dtype=pl.Int64).new_from_index(0, height)
