@@ -105,7 +105,7 @@ def test_what_clients_send_is_within_the_limits() -> None:
     ids=lambda hint: f"{hint[:12]} {len(hint)}",
 )  # fmt: skip
 def test_a_hint_that_is_too_large_is_dropped_and_others_are_read(hint: str) -> None:
-    first, second = leaves(sql_condition([hint, "id = 3"], SCHEMA))
+    first, second = leaves(sql_condition([hint, "id = 3"], SCHEMA, Budget(60)))
     assert first == Unknown()
     assert isinstance(second, Comparison)
 
