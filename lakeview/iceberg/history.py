@@ -142,19 +142,7 @@ class TreeHistory:
         newest_first = list(reversed(in_order(self._metadata)))
         with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as lister:
             listing = lister.submit(self._storage.names)  # a million names take seconds, as their manifests do
-            reasons: dict[int, str] = {}
-            paths: dict[int, list[str]] = {}
-            spans: dict[str, _Span] = {}
-            self._tree.prepare(newest_first)
-            for snapshot in newest_first:
-                try:
-                    manifests = self._tree.manifests(snapshot)
-                except LakeviewError as error:
-                    reasons[snapshot.snapshot_id] = error.message
-                    continue
-                paths[snapshot.snapshot_id] = manifests["manifest_path"].to_list()
-                new = ~manifests["manifest_path"].is_in(list(spans))
-                spans |= {row["manifest_path"]: _Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
+            paths, spans, reasons = self._manifests_by_snapshot(newest_first)
             self._preload([spans[path] for path in next(iter(paths.values()), ())])
             names = listing.result()
         faults: dict[str, str | None] = {}
@@ -168,6 +156,25 @@ class TreeHistory:
                 reasons[number] = reason
         ids = [(s.snapshot_id, s.timestamp_ms) for s in newest_first]
         return _versions([(number, time, number not in reasons, reasons.get(number)) for number, time in ids])
+
+    def _manifests_by_snapshot(
+        self, snapshots: Sequence[SnapshotEntry]
+    ) -> tuple[dict[int, list[str]], dict[str, _Span], dict[int, str]]:
+        """The manifests' paths of each snapshot, each manifest by its path, and why other snapshots cannot be read."""
+        reasons: dict[int, str] = {}
+        paths: dict[int, list[str]] = {}
+        spans: dict[str, _Span] = {}
+        self._tree.prepare(snapshots)
+        for snapshot in snapshots:
+            try:
+                manifests = self._tree.manifests(snapshot)
+            except LakeviewError as error:
+                reasons[snapshot.snapshot_id] = error.message
+                continue
+            paths[snapshot.snapshot_id] = manifests["manifest_path"].to_list()
+            new = ~manifests["manifest_path"].is_in(list(spans))
+            spans |= {row["manifest_path"]: _Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
+        return paths, spans, reasons
 
     def _preload(self, spans: Sequence[_Span]) -> None:
         """Reads the first of these manifests into the cache; their errors are raised by those that examine them."""
