@@ -14,10 +14,9 @@ import polars as pl
 from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile
-from lakeview.delta.log.commits import Commit, only, parse_commit
-from lakeview.delta.log.file_lines import mentions
+from lakeview.delta.log.commits import Commit, mentions, only, parse_commit
 from lakeview.delta.log.history import History
-from lakeview.delta.log.paths import canonical_paths, commit_name, decode_path
+from lakeview.delta.log.paths import canonical_paths, decode_path
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Schema
@@ -116,7 +115,7 @@ class ChangeLog:
             if mentioning is not None and not mentions(data, mentioning):
                 continue
             with log.whole_lines():
-                commit = parse_commit(data, version, commit_name(version))
+                commit = parse_commit(data, version)
             if not feed or not log.in_pieces(version):
                 yield commit, _changed_files(commit, feed=feed)
                 continue
@@ -136,7 +135,7 @@ class ChangeLog:
         nothing = False
         for _, data in self._table.log.each_piece([version]):
             if mentions(data, "cdc", "commitInfo"):
-                commit = parse_commit(data, version, commit_name(version))
+                commit = parse_commit(data, version)
                 if next(cdc_actions(commit), None) is not None:
                     return True
                 nothing = nothing or merged_nothing(commit)

@@ -36,7 +36,8 @@ from lakeview.delta.log.actions import (
     Protocol,
     RemoveFile,
 )
-from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions, vector_value
+from lakeview.delta.log.commits import Commit
+from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions, vector_value
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.replay import table_protocol

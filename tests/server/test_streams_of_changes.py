@@ -169,9 +169,9 @@ def counted_commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The version of each commit, or piece of one, that is decoded from now on."""
     decoded: list[int] = []
 
-    def counted(data: bytes, version: int, name: str) -> Commit:
+    def counted(data: bytes, version: int) -> Commit:
         decoded.append(version)
-        return parse_commit(data, version, name)
+        return parse_commit(data, version)
 
     monkeypatch.setattr(change_log, "parse_commit", counted)
     return decoded

@@ -9,7 +9,8 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.log.actions import AddCDCFile
-from lakeview.delta.log.commits import PARTITION_VALUES, VECTOR, Commit, text_maps
+from lakeview.delta.log.commits import Commit
+from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR, text_maps
 from lakeview.delta.log.paths import commit_name, decode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import CorruptTableError

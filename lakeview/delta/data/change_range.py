@@ -14,7 +14,8 @@ from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
 from lakeview.delta.log.actions import Metadata
-from lakeview.delta.log.commits import Commit, file_actions, only
+from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay, table_protocol
 from lakeview.delta.log.table_log import TableLog

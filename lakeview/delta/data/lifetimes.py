@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-import msgspec
 import polars as pl
 
 from lakeview.delta.data.statistics import Leaf, LeafStatistics
-from lakeview.delta.log.file_lines import log_lines, stats_of, unique_id
+from lakeview.delta.log.commits import readable
+from lakeview.delta.log.file_actions import each_frame
 from lakeview.delta.log.log_segment import CheckpointFiles
-from lakeview.delta.log.paths import decoded_paths
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import leaf_name
 
-_BATCH = 8_192
 _IDENTITY = ["added", "path", "deletion_vector"]
 _TEXTS = pl.Schema({"added": pl.Int64(), "path": pl.String(), "deletion_vector": pl.String(), "stats": pl.String()})
 
@@ -36,7 +33,7 @@ def with_statistics(
     reader = LeafStatistics(leaves, prefix)
     first = next((files.version for added, files in bases if added is None), -1)
     parts = [_read(reader, adds) for adds in _adds(log, first)]
-    parts += [_base(log, added, files, reader) for added, files in bases] or [_nothing(reader)]
+    parts += [_base(log, added, files, reader) for added, files in bases]
     statistics = pl.concat(parts).unique(_IDENTITY, keep="last")
     joined = lives.join(statistics, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     fields = joined["statistics"].struct.unnest().get_columns()[1:]
@@ -67,19 +64,6 @@ def _base(log: TableLog, added: int | None, files: CheckpointFiles, reader: Leaf
 
 def _adds(log: TableLog, above: int) -> Iterator[pl.DataFrame]:
     """Every add of the commits above a version, some at a time; a corrupt commit adds nothing."""
-    columns: dict[str, list[Any]] = {name: [] for name in _TEXTS}
-    for version, data in log.each_bytes([v for v in log.versions() if v > above]):
-        try:
-            adds = [line.add for line in log_lines(data, version) if line.add is not None]
-            texts = [stats_of(add) for add in adds]
-        except (CorruptTableError, msgspec.DecodeError):
-            continue
-        columns["added"] += [version] * len(adds)
-        columns["path"] += decoded_paths([add.path for add in adds])
-        columns["deletion_vector"] += [unique_id(add.deletion_vector) for add in adds]
-        columns["stats"] += texts
-        if len(columns["added"]) >= _BATCH:
-            yield pl.DataFrame(columns, schema=_TEXTS)
-            columns = {name: [] for name in _TEXTS}
-    if columns["added"]:
-        yield pl.DataFrame(columns, schema=_TEXTS)
+    commits = readable(log.each_bytes([v for v in log.versions() if v > above]))
+    for actions in each_frame(commits, log.storage.root, ["version", "stats"]):
+        yield actions.filter("added").with_columns(added="version").select(*_IDENTITY, "stats")

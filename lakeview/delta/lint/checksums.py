@@ -14,7 +14,8 @@ from lakeview.delta.lint.commit_rows import long
 from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import counted, differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.commits import file_actions, parse_commit
+from lakeview.delta.log.commits import parse_commit
+from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
 

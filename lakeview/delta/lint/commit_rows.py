@@ -10,7 +10,8 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.data.change_plan import cdc_actions
-from lakeview.delta.log.commits import FILE_ACTIONS, Commit, file_actions
+from lakeview.delta.log.commits import Commit
+from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import CorruptTableError

@@ -11,7 +11,11 @@ Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """The protocol's Long. JSON has larger numbers; one of those is an error in its line, not later in a frame."""
 
 
-class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel"):
+# What a log has most of is kept out of the garbage collector's books: it walks a million young structs again and again,
+# and none is in a cycle.
+
+
+class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Which rows of a file are deleted (today's protocol, Deletion Vectors)."""
 
     storage_type: str
@@ -27,7 +31,7 @@ class DeletionVectorDescriptor(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.storage_type}{self.path_or_inline_dv}{tail}"
 
 
-class AddFile(msgspec.Struct, frozen=True, rename="camel"):
+class AddFile(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A file that is part of the table from this version on. `size` in bytes, times in milliseconds since 1970.
 
     `path` as recorded: a URI, percent-encoded. `stats` is JSON text.
@@ -46,7 +50,7 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel"):
     clustering_provider: str | None = None
 
 
-class RemoveFile(msgspec.Struct, frozen=True, rename="camel"):
+class RemoveFile(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A file that is no longer part of the table; the action stays as a tombstone until it expires."""
 
     path: str
@@ -121,7 +125,7 @@ class DomainMetadata(msgspec.Struct, frozen=True, rename="camel"):
     removed: bool = False
 
 
-class Action(msgspec.Struct, frozen=True, rename="camel"):
+class Action(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """One line of a commit: exactly one of these is there; anything else on the line is unknown and skipped.
 
     `commit_info` is free-form: kept as raw JSON, empty if it is not there. So is `cdc`: only who asks for changes reads
@@ -168,7 +172,8 @@ class _PlainInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _PLAIN_INFO = msgspec.json.Decoder(_PlainInfo)
-_LOOSE = re.compile(rb"[\s\\]")
+_LOOSE = re.compile(rb"""\s|\\[^"\\bfnrt]""")
+"""What JSON that is written again would not hold so: white space between values, and an escape that is not needed."""
 
 
 def parse_commit_info(raw: bytes) -> CommitInfo:

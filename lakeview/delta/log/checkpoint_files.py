@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
-from lakeview.delta.log.commits import FILE_ACTIONS, PARTITION_VALUES, RECORDS, VECTOR, with_keys
+from lakeview.delta.log.file_actions import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.statistics_reader import StatisticsReader
 from lakeview.model import limits
@@ -232,7 +232,7 @@ class _Columns:
         """The first of these leaves that is known, row by row, as a count of rows: null where no file has so many."""
         counts = [self.whole_numbers(name, leaf) for leaf in leaves if leaf in self]
         if not counts:
-            return self._nulls(name, RECORDS["records"])
+            return self._nulls(name, pl.Int64())
         first = pl.select(pl.coalesce(*counts).alias(name)).to_series() if len(counts) > 1 else counts[0]
         return first.set(~first.is_between(0, limits.FILE_ROWS), None)
 

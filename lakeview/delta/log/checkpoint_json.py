@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.commits import RAW_LINES, parse_lines
-from lakeview.delta.log.file_lines import newest_actions
+from lakeview.delta.log.file_actions import newest_actions
 from lakeview.model.errors import CorruptTableError
 from lakeview.storage import Storage
 

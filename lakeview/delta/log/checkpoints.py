@@ -19,7 +19,7 @@ from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_files import file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
-from lakeview.delta.log.commits import FILE_ACTIONS, RECORDS
+from lakeview.delta.log.file_actions import FILE_ACTIONS
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
@@ -207,7 +207,7 @@ def _extended(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
 
 
 def _nothing(columns: Sequence[str]) -> pl.DataFrame:
-    types = {**FILE_ACTIONS, **RECORDS}
+    types = {**FILE_ACTIONS, "records": pl.Int64()}
     names = [*_ALWAYS, *columns]
     return pl.DataFrame(schema={name: types[name] for name in names if name in types})
 

@@ -1,68 +1,19 @@
-"""Commit files: bytes to actions, and actions to frames; and back."""
+"""Commit files: bytes to actions, and back."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, compress
-from operator import attrgetter
+from itertools import compress
 from typing import Any, TypeVar
 
 import msgspec
-import polars as pl
-import pyarrow as pa
 
-from lakeview.delta.log.actions import (
-    Action,
-    AddFile,
-    CommitInfo,
-    DeletionVectorDescriptor,
-    RemoveFile,
-    parse_commit_info,
-)
-from lakeview.delta.log.paths import canonical, canonical_paths, decoded, decoded_paths
+from lakeview.delta.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, parse_commit_info
+from lakeview.delta.log.paths import commit_name
 from lakeview.model.errors import CorruptTableError
-
-PARTITION_VALUES = pl.Map(pl.String(), pl.String())
-
-VECTOR = pl.Struct(
-    {
-        "storage_type": pl.String(),
-        "path_or_inline_dv": pl.String(),
-        "offset": pl.Int64(),
-        "size_in_bytes": pl.Int64(),
-        "cardinality": pl.Int64(),
-    }
-)
-"""A deletion vector's descriptor as the log records it (today's protocol, Deletion Vectors)."""
-
-FILE_ACTIONS = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "added": pl.Boolean(),
-        "key": pl.String(),
-        "path": pl.String(),
-        "deletion_vector": pl.String(),
-        "size": pl.Int64(),
-        "modified": pl.Int64(),
-        "data_change": pl.Boolean(),
-        "partition_values": PARTITION_VALUES,
-        "stats": pl.String(),
-        "tags": pl.String(),
-        "deleted_records": pl.Int64(),
-        "base_row_id": pl.Int64(),
-        "default_row_commit_version": pl.Int64(),
-        "vector": VECTOR,
-    }
-)
-"""One row an add or remove, in the order recorded. `key` is the canonical path: with `deletion_vector` it identifies
-the file. `path` is decoded once. `modified`: an add's modificationTime, a remove's deletionTimestamp, in milliseconds.
-`deleted_records`: the deletion vector's cardinality, 0 without one. `vector`: its descriptor, null without one."""
-
-RECORDS = pl.Schema({"records": pl.Int64()})
-"""Beside FILE_ACTIONS: physical rows by an add's statistics, null where they have none."""
 
 T = TypeVar("T")
 
@@ -97,14 +48,48 @@ class Commit:
                 return parse_commit_info(raw)
         return CommitInfo()
 
+    @property
+    def definition(self) -> tuple[Protocol | None, Metadata | None]:
+        """Its last protocol and its last metaData action."""
+        protocol: Protocol | None = None
+        metadata: Metadata | None = None
+        for action in [a for a in self.actions if a.protocol is not None or a.meta_data is not None]:
+            protocol, metadata = action.protocol or protocol, action.meta_data or metadata
+        return protocol, metadata
 
-def parse_commit(data: bytes, version: int, name: str) -> Commit:
+    @property
+    def files(self) -> list[AddFile | RemoveFile]:
+        """Its adds and removes, in the order recorded; of a line that holds both, the remove first."""
+        return [file for a in self.actions for file in (a.remove, a.add) if file is not None]
+
+
+def parse_commit(data: bytes, version: int, name: str | None = None) -> Commit:
     """The actions of a commit file. CorruptTableError says which line cannot be read, and why.
 
-    Each line is one JSON object. Blank lines and a byte-order mark are let pass, and so are commits that some hand
-    or tool has pretty-printed: objects one after the other.
+    `name`: of another file of actions than the version's commit. Each line is one JSON object. Blank lines and a
+    byte-order mark are let pass, and so are commits that some hand or tool has pretty-printed: objects one after the
+    other.
     """
-    return Commit(version, tuple(parse_lines(_DECODER, data, name)))
+    return Commit(version, tuple(parse_lines(_DECODER, data, name or commit_name(version))))
+
+
+def readable(commits: Iterable[tuple[int, bytes]], broken: dict[int, str] | None = None) -> Iterator[Commit]:
+    """The commits of (version, bytes), without those that are corrupt; `broken` gets the reasons, by version."""
+    for version, data in commits:
+        try:
+            yield parse_commit(data, version)
+        except CorruptTableError as error:
+            if broken is not None:
+                broken[version] = error.message
+
+
+def mentions(data: bytes, *kinds: str) -> bool:
+    """Whether a commit may hold an action of one of these kinds: its bytes are searched, nothing is parsed.
+
+    Inside a JSON string the quotes would be escaped. A key may be spelled with escapes (`pro\\u0074ocol`): a commit
+    with an escape that may stand for an ASCII letter is always worth parsing.
+    """
+    return any(f'"{kind}"'.encode() in data for kind in kinds) or b"\\u00" in data
 
 
 def parse_lines(decoder: msgspec.json.Decoder[T], data: bytes, name: str) -> list[T]:
@@ -165,69 +150,6 @@ def _path(body: msgspec.Raw) -> str | None:
         return _PATH.decode(body).path
     except (msgspec.DecodeError, UnicodeDecodeError):  # an action without a path, or one whose path is no text
         return None
-
-
-def file_actions(commits: Iterable[Commit], root: str) -> pl.DataFrame:
-    """FILE_ACTIONS of these commits, in their order."""
-    versions: list[int] = []
-    actions: list[AddFile | RemoveFile] = []
-    for commit in commits:
-        files = [f for a in commit.actions for f in (a.remove, a.add) if f is not None]
-        actions.extend(files)
-        versions.extend([commit.version] * len(files))
-    columns: dict[str, list[Any]] = {name: [value(a) for a in actions] for name, value in _VALUES.items()}
-    paths = decoded_paths(columns["path"])
-    columns |= {"version": versions, "path": paths, "key": canonical_paths(paths, root)}
-    return action_frame(columns).select(FILE_ACTIONS.names())
-
-
-_VALUES: Mapping[str, Callable[[AddFile | RemoveFile], Any]] = {
-    "added": lambda a: isinstance(a, AddFile),
-    "deletion_vector": lambda a: None if a.deletion_vector is None else a.deletion_vector.unique_id,
-    "modified": lambda a: a.modification_time if isinstance(a, AddFile) else a.deletion_timestamp,
-    "stats": lambda a: a.stats if isinstance(a, AddFile) else None,
-    "tags": lambda a: None if a.tags is None else json.dumps(a.tags),
-    "deleted_records": lambda a: 0 if a.deletion_vector is None else a.deletion_vector.cardinality,
-    "vector": lambda a: vector_value(a.deletion_vector),
-    **{
-        name: attrgetter(name)
-        for name in ("path", "size", "data_change", "partition_values", "base_row_id", "default_row_commit_version")
-    },
-}
-
-
-def action_frame(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
-    """FILE_ACTIONS with these columns, of their values in Python, and `records` if it is among them."""
-    types = {**FILE_ACTIONS, **RECORDS}
-    return pl.DataFrame(
-        [
-            text_maps(values).alias(name) if name == "partition_values" else pl.Series(name, values, dtype=types[name])
-            for name, values in columns.items()
-        ]
-    )
-
-
-def vector_value(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] | None:
-    """A value of VECTOR."""
-    return None if descriptor is None else {name: getattr(descriptor, name) for name in VECTOR.to_schema()}
-
-
-def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
-    """Dicts to a column of maps, by way of Arrow's buffers: polars alone takes sixty times as long over dicts."""
-    offsets = [0, *accumulate(0 if m is None else len(m) for m in maps)]
-    keys = pl.Series([k for m in maps if m for k in m], dtype=pl.String)
-    values = pl.Series([v for m in maps if m for v in m.values()], dtype=pl.String)
-    absent = pl.Series([m is None for m in maps], dtype=pl.Boolean)
-    found = pa.MapArray.from_arrays(
-        pl.Series(offsets, dtype=pl.Int32).to_arrow(), keys.to_arrow(), values.to_arrow(), mask=absent.to_arrow()
-    )
-    return pl.Series(found).cast(PARTITION_VALUES)
-
-
-def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
-    """Decode `path` once and add `key`, its canonical spelling."""
-    path = decoded(frame["path"])
-    return frame.with_columns(path, canonical(path, root).alias("key"))
 
 
 _ALWAYS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from typing import TypeVar
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.bases import begins_at_zero, read_bases
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.file_lines import log_lines, mentions
+from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import asks_for_in_commit_times, in_commit_start
@@ -152,9 +152,8 @@ def _definition(pieces: Iterable[tuple[int, bytes]]) -> Definition | None:
     for version, data in pieces:
         if mentions(data, "protocol", "metaData"):
             try:
-                lines = log_lines(data, version)
+                newer = parse_commit(data, version).definition
             except CorruptTableError:
                 return None
-            protocol = next((line.protocol for line in reversed(lines) if line.protocol is not None), protocol)
-            metadata = next((line.meta_data for line in reversed(lines) if line.meta_data is not None), metadata)
+            protocol, metadata = newer[0] or protocol, newer[1] or metadata
     return protocol, metadata

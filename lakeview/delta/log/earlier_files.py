@@ -3,52 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.commit_facts import Identity, KnownFile, read_facts
+from lakeview.delta.log.commits import readable
+from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_events import ACTIONS, IDENTITY, events_of
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.frames import live_records, sizes
 
+KNOWN_FILES = pl.Schema(
+    {"key": pl.String(), "deletion_vector": pl.String(), "size_before": pl.Int64(), "records_before": pl.Int64()}
+)
+"""One row a file that was found: its bytes and live rows, null where nothing is known of them."""
 
-def in_checkpoint(checkpoint: Checkpoint, identities: Collection[Identity]) -> dict[Identity, KnownFile]:
-    """Those of these files that a checkpoint holds; none if it cannot be read."""
+_FIRST_CHUNK, _CHUNK = 8, 256
+"""Commits that are searched at once."""
+
+
+def in_checkpoint(checkpoint: Checkpoint, files: pl.DataFrame) -> pl.DataFrame:
+    """KNOWN_FILES of those of `files` (`key`, `deletion_vector`) that a checkpoint has; none if it cannot be read."""
     try:
         adds = checkpoint.adds(["size", "records"])
     except UNREADABLE:
-        return {}
-    where = adds["key"].is_in(pl.Series([key for key, _ in identities], dtype=pl.String).implode()).arg_true()
-    if not where.len():
-        return {}
-    rows = adds[where].select("key", "deletion_vector", sizes(), live_records())
-    return {
-        (key, vector): (size, count) for key, vector, size, count in rows.iter_rows() if (key, vector) in identities
-    }
+        return pl.DataFrame(schema=KNOWN_FILES)
+    near = adds[adds["key"].is_in(files["key"].implode()).arg_true()].with_columns(sizes(), live_records())
+    return _known_files(near.join(files, on=IDENTITY, how="semi", nulls_equal=True).unique(IDENTITY, keep="last"))
 
 
-def before(log: TableLog, version: int, identities: set[Identity]) -> dict[Identity, KnownFile]:
-    """What these files were, live just before a version: found newest first, in as few files of the log as will do.
+def before(log: TableLog, version: int, files: pl.DataFrame) -> pl.DataFrame:
+    """KNOWN_FILES of these files (`key`, `deletion_vector`), live just before a version: found newest first, in as few
+    files of the log as will do.
 
     The cost is the commits back to the newest checkpoint, and that checkpoint's paths, sizes and counts; commits before
     it only for a file whose rows the checkpoint does not count.
     """
-    found: dict[Identity, KnownFile] = {}
-    uncounted: dict[Identity, KnownFile] = {}
+    missing = files.select(IDENTITY).unique()
+    found, uncounted = [pl.DataFrame(schema=KNOWN_FILES)], pl.DataFrame(schema=KNOWN_FILES)
     bases = {c.version: c for c in log.checkpoints() if c.version < version}
     for places in _backwards(log, version, bases):
-        missing = {identity for identity in identities if identity not in found}
-        if not missing:
+        if not missing.height:
             break
         if isinstance(places, CheckpointFiles):
-            here = in_checkpoint(log.checkpoint(places), missing)
-            uncounted |= here
-            found |= {identity: was for identity, was in here.items() if was[1] is not None}
+            uncounted = in_checkpoint(log.checkpoint(places), missing)
+            here = uncounted.filter(pl.col("records_before").is_not_null())
         else:
-            found |= _in_commits(log, places, missing)
-    return {**uncounted, **found}
+            here = _in_commits(log, places, missing)
+        found.append(here)
+        missing = missing.join(here, on=IDENTITY, how="anti", nulls_equal=True)
+    return pl.concat([*found, uncounted]).unique(IDENTITY, keep="first")
 
 
 def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -> Iterator[list[int] | CheckpointFiles]:
@@ -70,20 +76,32 @@ def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -
         yield commits
 
 
-def _in_commits(log: TableLog, versions: Sequence[int], identities: Collection[Identity]) -> dict[Identity, KnownFile]:
-    """The newest word of these commits, newest first, on these files; none is read after the last is found."""
-    found: dict[Identity, KnownFile] = {}
-    words = {identity: _plain_word(identity[0]) for identity in identities}
-    for version, data in log.each_bytes(versions):
-        if not words:
-            break
+def _in_commits(log: TableLog, versions: Sequence[int], files: pl.DataFrame) -> pl.DataFrame:
+    """KNOWN_FILES by the newest word of these commits, newest first, on these files; none is read after the last is
+    found."""
+    found = [pl.DataFrame(schema=KNOWN_FILES)]
+    missing, at, size = files, 0, _FIRST_CHUNK
+    while missing.height and at < len(versions):
+        words = {_plain_word(key) for key in missing["key"]}
         # escapes may spell a name otherwise: then the commit is parsed whatever it holds
-        if b"%" in data or b"\\u" in data or any(word in data for word in words.values()):
-            here: dict[Identity, KnownFile] = {}
-            read_facts(version, data, log.storage.root, here)
-            found |= {identity: was for identity, was in here.items() if identity in words}
-            words = {identity: word for identity, word in words.items() if identity not in here}
-    return found
+        named = [
+            (version, data)
+            for version, data in log.each_bytes(versions[at : at + size])
+            if b"%" in data or b"\\u" in data or any(word in data for word in words)
+        ]
+        actions = file_actions(readable(reversed(named)), log.storage.root, ACTIONS)
+        newest = events_of(actions).unique(IDENTITY, keep="last", maintain_order=True)
+        here = newest.join(missing, on=IDENTITY, how="semi", nulls_equal=True)
+        found.append(
+            _known_files(here.with_columns(pl.when("added").then(name).alias(name) for name in ("size", "records")))
+        )
+        missing = missing.join(here, on=IDENTITY, how="anti", nulls_equal=True)
+        at, size = at + size, min(2 * size, _CHUNK)
+    return pl.concat(found)
+
+
+def _known_files(files: pl.DataFrame) -> pl.DataFrame:
+    return files.select(*IDENTITY, size_before="size", records_before="records")
 
 
 def _plain_word(key: str) -> bytes:

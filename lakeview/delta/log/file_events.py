@@ -1,17 +1,16 @@
-"""File events of commits and of checkpoints to the lifetime of every file."""
+"""File events of commits and of checkpoints: what each removal took away, and the lifetime of every file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
-from lakeview.delta.log.commit_facts import FileEvent
 from lakeview.model.frames import LIFETIMES, live_records, sizes
 
-_KEY = ["key", "deletion_vector"]
+IDENTITY = ["key", "deletion_vector"]
+"""What identifies a file: its canonical path and the unique id of its deletion vector."""
 
 EVENTS = pl.Schema(
     {
@@ -24,7 +23,37 @@ EVENTS = pl.Schema(
         "records": pl.Int64(),
     }
 )
-"""One row a file action of the commits still there; `records` are live rows."""
+"""One row a file action of the commits still there, in the order recorded. `size` is null where no file is of the size
+recorded; `records` are live rows of an add, null where nobody says and for a remove."""
+
+ACTIONS = ["version", "size", "records"]
+"""The columns of FILE_ACTIONS that events are made of, beside those that are always there."""
+
+
+def events_of(actions: pl.DataFrame) -> pl.DataFrame:
+    """EVENTS of FILE_ACTIONS with the columns of ACTIONS, and their other columns."""
+    return actions.with_columns(sizes(), live_records())
+
+
+def states_before(removals: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """`removals`, of EVENTS with the column `start`, and what the latest event of each one's file in an earlier
+    version, but not below `start`, says of it: `size_before`, `records_before`, null after a removal, as of a file that
+    is gone nothing is known; `met`: whether there is such an event.
+
+    "The actions of a commit have no order": what it removes was there before it, whatever else it adds.
+    """
+    near = events.filter(pl.col("key").is_in(removals["key"].implode())).sort("version", maintain_order=True)
+    live = [pl.when("added").then(name).alias(f"{name}_before") for name in ("size", "records")]
+    vector = pl.col("deletion_vector").fill_null("")  # a join matches no nulls
+    met = near.select("version", pl.col("version").alias("seen"), "key", *live, vector.alias("vector"))
+    found = removals.with_columns(vector.alias("vector")).join_asof(
+        met, on="version", by=["key", "vector"], allow_exact_matches=False, check_sortedness=False
+    )
+    known = pl.col("seen") >= pl.col("start")
+    return found.with_columns(
+        known.fill_null(value=False).alias("met"),
+        *(pl.when(known).then(name).alias(name) for name in ("size_before", "records_before")),
+    ).drop("seen", "vector")
 
 
 def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -37,7 +66,7 @@ def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     if hashes.n_unique() < hashes.len():  # a checkpoint may name a file twice: by mistake, or with another vector
         touched |= hashes.is_duplicated()
     one = pl.concat([base.filter(touched), events]) if touched.any() else events
-    one = one.unique(["version", *_KEY], keep="last", maintain_order=True).sort(*_KEY, "version")
+    one = one.unique(["version", *IDENTITY], keep="last", maintain_order=True).sort(*IDENTITY, "version")
     # sorted, a file's next event is its neighbour: four times as fast as looking for it in each group
     vector = pl.col("deletion_vector")
     same = (pl.col("key").shift(-1) == pl.col("key")) & vector.shift(-1).eq_missing(vector)
@@ -70,20 +99,12 @@ def bridged(
             before, events, from_zero = files, later, True
             continue
         newest = pl.concat([before, earlier.sort("version", maintain_order=True)])
-        live = newest.unique(_KEY, keep="last", maintain_order=True).filter("added")
-        gone = live.join(files, on=_KEY, how="anti", nulls_equal=True).with_columns(added=pl.lit(value=False))
-        new = files.join(live, on=_KEY, how="anti", nulls_equal=True)
+        live = newest.unique(IDENTITY, keep="last", maintain_order=True).filter("added")
+        gone = live.join(files, on=IDENTITY, how="anti", nulls_equal=True).with_columns(added=pl.lit(value=False))
+        new = files.join(live, on=IDENTITY, how="anti", nulls_equal=True)
         found = pl.concat([gone, new]).with_columns(pl.lit(version, pl.Int64).alias("version"))
         events = pl.concat([earlier, found.select(EVENTS.names()), later])
     return before, events
-
-
-def collect(columns: dict[str, list[Any]], version: int, events: Sequence[FileEvent]) -> None:
-    """Append the events of a commit to columns of EVENTS."""
-    if events:
-        columns["version"] += [version] * len(events)
-        for name, values in zip(FileEvent._fields, zip(*events, strict=True), strict=True):
-            columns[name] += values
 
 
 def live_events(checkpoint: Checkpoint) -> pl.DataFrame:

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.bases import begins_at_zero, read_bases
-from lakeview.delta.log.commit_facts import CommitFacts, Identity, KnownFile, read_facts
+from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, CommitHeads, totals
 from lakeview.delta.log.definitions import Definitions
-from lakeview.delta.log.earlier_files import before, in_checkpoint
-from lakeview.delta.log.file_events import EVENTS, bridged, collect, lifetimes_of, live_events
+from lakeview.delta.log.earlier_files import KNOWN_FILES, before, in_checkpoint
+from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_events import (
+    ACTIONS,
+    EVENTS,
+    IDENTITY,
+    bridged,
+    events_of,
+    lifetimes_of,
+    live_events,
+    states_before,
+)
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes
 from lakeview.model.frames import COMMITS, SCHEMAS, moments
 
+_ROWS = pl.Schema({**HEADS, **TOTALS})
+"""One row a commit. Of a corrupt one only its version and the reason are known, and `data_change` is false."""
+
+_Earlier = Callable[[int, pl.DataFrame], pl.DataFrame]
+"""From the first version of an unbroken run of commits, and EVENTS of removals in it, to KNOWN_FILES of what they
+removed."""
+
 
 class History:
     """What the commits of a log record. Each commit is read once; a refresh reads the new ones.
 
+    One frame has a row for each commit that was read, one a row for each of their file actions; all else is derived.
     Of a corrupt commit only its existence is known. A checkpoint after it, or after commits that are gone, bridges the
     gap: what differs between the last state before it and the checkpoint counts as changed at the checkpoint's version.
     """
@@ -32,8 +48,8 @@ class History:
     def __init__(self, log: TableLog) -> None:
         self._log = log
         self._lock = threading.RLock()
-        self._facts: dict[int, CommitFacts] = {}
-        self._events: list[pl.DataFrame] = []
+        self._rows = pl.DataFrame(schema=_ROWS)
+        self._events = pl.DataFrame(schema=EVENTS)
         self._through: set[int] = set()
         self._frames: dict[str, tuple[tuple[int, int], pl.DataFrame]] = {}
         self._bases: list[tuple[int | None, CheckpointFiles]] = []
@@ -43,75 +59,47 @@ class History:
 
     # -- reading
 
-    def _all(self) -> dict[int, CommitFacts]:
+    def _all(self) -> pl.DataFrame:
+        """_ROWS of all commits, oldest first, whose events are there then as well."""
         with self._lock:
             versions = self._log.versions()
             missing = [v for v in versions if v not in self._through] if len(self._through) < len(versions) else []
             if missing:
-                self._read(missing)
-            return self._facts
+                heads, own = self._parse(missing)
+                events = pl.concat([self._events, own.select(EVENTS.names())]).sort("version", maintain_order=True)
+                # only when it is whole: what fails before is tried again, and nothing counts twice
+                self._add(heads, _completed(own, events, _starts(versions), self._at_base))
+                self._events = events
+                self._through |= set(missing)
+            return self._rows
 
-    def _read(self, versions: Sequence[int]) -> None:
-        live: dict[Identity, KnownFile] = {}
-        found: list[CommitFacts] = []
-        events: dict[str, list[Any]] = {name: [] for name in EVENTS}
-        previous: int | None = None
-        for version, data in self._log.each_bytes(versions):
-            if previous is not None and version != previous + 1:
-                live = {}  # between lies what nobody knows: a checkpoint has to tell what was there
-            previous = version
-            facts, own = read_facts(version, data, self._log.storage.root, live)
-            found.append(facts)
-            collect(events, version, own)
-        frame = pl.DataFrame(events, schema=EVENTS)
-        self._complete([f for f in found if f.unknown])
-        # only now: what fails before is tried again, and nothing counts twice
-        self._events.append(frame)
-        self._facts |= {f.version: f for f in found}
-        self.definitions.add({f.version: f.definition for f in found})
-        self._through |= set(versions)
+    def _read_page(self, versions: Sequence[int]) -> None:
+        """Read the rows of some commits, and of the log before them what it takes to find what they removed."""
+        heads, own = self._parse(versions)
+        known = _completed(own, own, _starts(versions), lambda start, files: before(self._log, start, files))
+        self._add(heads, known)
 
-    def _complete(self, open_ends: Sequence[CommitFacts]) -> None:
-        """Tell commits that removed files not met what these files were: by earlier commits, or by the checkpoint that
-        their unbroken run of commits starts from."""
-        starts = self._starts() if open_ends else {}
-        groups: dict[CheckpointFiles | None, list[CommitFacts]] = {}
-        for facts in open_ends:
-            groups.setdefault(self._base_of(facts.version, starts[facts.version]), []).append(facts)
-        for base, group in groups.items():
-            wanted = {identity for facts in group for identity, _ in facts.unknown}
-            known = self._met(wanted, -1 if base is None else base.version)
-            if base is not None and (rest := wanted - known.keys()):
-                known |= in_checkpoint(self._log.checkpoint(base), rest)
-            for facts in group:
-                facts.complete(known)
+    def _parse(self, versions: Sequence[int]) -> tuple[CommitHeads, pl.DataFrame]:
+        """Commits to what they say, and to EVENTS with `data_change`."""
+        heads = CommitHeads()
+        commits = heads.parse(self._log.each_bytes(versions))
+        return heads, events_of(file_actions(commits, self._log.storage.root, [*ACTIONS, "data_change"]))
 
-    def _met(self, identities: set[Identity], above: int) -> dict[Identity, KnownFile]:
-        """The latest word of the commits read before, above a version, on these files."""
-        if not self._events:
-            return {}
-        events = pl.concat(self._events)
-        keys = pl.Series([key for key, _ in identities], dtype=pl.String)
-        near = events[events["key"].is_in(keys.implode()).arg_true()].filter(pl.col("version") > above)
-        columns = near.select("key", "deletion_vector", "added", "size", "records")
-        return {
-            (key, vector): (size, records) if added else (None, None)
-            for key, vector, added, size, records in columns.iter_rows()
-            if (key, vector) in identities
-        }
+    def _add(self, heads: CommitHeads, events: pl.DataFrame) -> None:
+        rows = heads.frame().join(totals(events), on="version", how="left", maintain_order="left")
+        nothing = pl.col("broken").is_null() & pl.col("data_change").is_null()  # a commit without file actions
+        rows = rows.with_columns(
+            pl.col("data_change").fill_null(value=False),
+            *(pl.when(nothing).then(0).otherwise(name).alias(name) for name in SUMS),
+        )
+        self._rows = pl.concat([self._rows, rows.select(_ROWS.names())]).unique("version", keep="last").sort("version")
+        self.definitions.add(heads.definitions)
 
-    def _starts(self) -> dict[int, int]:
-        """Of each version, the first one of its unbroken run of commits."""
-        starts: dict[int, int] = {}
-        for version in self._log.versions():
-            starts[version] = starts.get(version - 1, version)
-        return starts
-
-    def _base_of(self, version: int, start: int) -> CheckpointFiles | None:
-        """The oldest complete checkpoint that a run of commits goes on from, below this version."""
-        if start == 0:
-            return None
-        return next((c for c in self._log.checkpoints() if start - 1 <= c.version < version), None)
+    def _at_base(self, start: int, removals: pl.DataFrame) -> pl.DataFrame:
+        """KNOWN_FILES of the oldest complete checkpoint that a run of commits goes on from, for those removed later."""
+        base = next((c for c in self._log.checkpoints() if c.version >= start - 1), None) if start else None
+        later = removals.clear() if base is None else removals.filter(pl.col("version") > base.version)
+        return in_checkpoint(self._log.checkpoint(base), later) if base and later.height else _NOTHING
 
     # -- what happened
 
@@ -127,92 +115,62 @@ class History:
             if limit is not None and limit < len(versions):
                 versions = versions[len(versions) - max(limit, 0) :]
             if len(versions) < len(every) and len(self._through) < len(every):
-                self._read_page([v for v in versions if v not in self._facts])
-                return self._frame(versions)
-            self._all()
+                read = set(self._rows["version"])
+                self._read_page([v for v in versions if v not in read])
+                return self._frame(self._rows.filter(pl.col("version").is_in(versions)), whole=False)
+            rows = self._all()
             whole = self._cached("commits")
             if whole is None:
-                whole = self._cache("commits", self._frame(every))
+                whole = self._cache("commits", self._frame(rows, whole=True))
             return whole if len(versions) == whole.height else whole.filter(pl.col("version").is_in(versions))
 
-    def _read_page(self, versions: Sequence[int]) -> None:
-        live: dict[Identity, KnownFile] = {}
-        runs: list[list[CommitFacts]] = []
-        for version, data in self._log.each_bytes(versions):
-            if not runs or version != runs[-1][-1].version + 1:
-                live = {}
-                runs.append([])
-            runs[-1].append(read_facts(version, data, self._log.storage.root, live)[0])
-        for run in runs:
-            wanted = {identity for facts in run for identity, _ in facts.unknown}
-            known = before(self._log, run[0].version, wanted) if wanted else {}
-            for facts in run:
-                facts.complete(known)
-        found = [facts for run in runs for facts in run]
-        self._facts |= {f.version: f for f in found}
-        self.definitions.add({f.version: f.definition for f in found})
+    def _frame(self, rows: pl.DataFrame, *, whole: bool) -> pl.DataFrame:
+        """COMMITS of _ROWS, oldest first. `whole`: they are those of all commits."""
+        return (
+            rows.with_columns(
+                moments("timestamp").alias("recorded_timestamp"),
+                pl.col("version").is_in(self._schema_changes(rows)).alias("schema_changed"),
+                pl.col("version").alias("position"),
+                pl.when(pl.col("version") > 0).then(pl.col("version") - 1).alias("parent"),
+            )
+            .drop("timestamp")
+            .join(self._times(rows, whole=whole), on="version", how="left", maintain_order="left")
+            .select(COMMITS.names())
+            .reverse()
+        )
 
-    def _frame(self, versions: Sequence[int]) -> pl.DataFrame:
-        whole = len(versions) == len(self._log.versions())
-        facts = self._all() if whole else self._facts
-        rows = [facts[v] for v in reversed(versions)]
-        changed = self._schema_changes(versions)
-        recorded = {f.version: f.info.timestamp for f in rows} if whole else None
-        times = self._times(rows, recorded)
-        columns: dict[str, Any] = {
-            "version": [f.version for f in rows],
-            "recorded_timestamp": [f.info.timestamp for f in rows],
-            "schema_changed": [f.version in changed for f in rows],
-            "protocol_changed": [f.protocol is not None for f in rows],
-            "data_change": [f.data_change for f in rows],
-            **{name: list(map(attrgetter(f"info.{name}"), rows)) for name in _INFO},
-            **{name: list(map(_total(name), rows)) for name in _TOTALS},
-        }
-        frame = pl.DataFrame(columns, schema={n: COMMITS[n] for n in columns} | {"recorded_timestamp": pl.Int64()})
-        return frame.with_columns(
-            moments("recorded_timestamp"),
-            pl.col("version").alias("position"),
-            pl.when(pl.col("version") > 0).then(pl.col("version") - 1).alias("parent"),
-            *times.reverse().select("timestamp", "timestamp_source").get_columns(),
-        ).select(COMMITS.names())
-
-    def _times(self, rows: Iterable[CommitFacts], recorded: Mapping[int, int | None] | None) -> pl.DataFrame:
-        own = {f.version: f.info.in_commit_timestamp for f in rows}
+    def _times(self, rows: pl.DataFrame, *, whole: bool) -> pl.DataFrame:
+        own = dict(rows.select("version", "in_commit_timestamp").iter_rows())
         # where no commit carries its own time, it does not matter from which version on it would count
         start = self.definitions.in_commit_start() if any(t is not None for t in own.values()) else None
-        times = CommitTimes(self._log, start).frame(own, recorded)
-        return times if recorded is not None else times.filter(pl.col("version").is_in(list(own)))
+        recorded = dict(rows.select("version", "timestamp").iter_rows()) if whole else None
+        return CommitTimes(self._log, start).frame(own, recorded)
 
-    def _schema_changes(self, versions: Sequence[int]) -> set[int]:
-        """Those of these versions whose schema differs from the one before them that the log still records."""
-        changed = set()
-        older: str | None = None
-        known = False
-        previous: int | None = None
-        for version in versions:
-            facts = self._facts[version]
-            metadata = facts.metadata
-            if facts.broken is not None or (previous is not None and version != previous + 1):
-                known = False  # what is gone may have changed the schema: a checkpoint may have it
-            previous = version
-            if metadata is not None and metadata.schema_string is not None:
-                if not known:
-                    older, known = self.definitions.schema_before(version), True
-                if older != metadata.schema_string:
-                    changed.add(version)
-                older = metadata.schema_string
+    def _schema_changes(self, rows: pl.DataFrame) -> list[int]:
+        """The versions of _ROWS, oldest first, whose schema differs from the one before them that the log still
+        records."""
+        # what is gone or cannot be read may have changed the schema: a checkpoint may have it
+        gap = pl.col("broken").is_not_null() | (pl.col("version").diff() != 1).fill_null(value=True)
+        changed = []
+        older, last = None, None
+        schemas = rows.select("version", "schema", gap.cum_sum().alias("run")).filter(pl.col("schema").is_not_null())
+        for version, schema, run in schemas.iter_rows():
+            if run != last:
+                older, last = self.definitions.schema_before(version), run
+            if older != schema:
+                changed.append(version)
+            older = schema
         return changed
 
     def broken(self) -> dict[int, str]:
         """Commits that cannot be read, and why."""
-        return {v: f.broken for v, f in self._all().items() if f.broken is not None}
+        rows = self._all().select("version", "broken").filter(pl.col("broken").is_not_null())
+        return dict(rows.iter_rows())
 
     def times(self) -> pl.DataFrame:
         """TIMES of every commit still there; commits are read only where they carry their own time."""
         start = self.definitions.in_commit_start()
-        own: dict[int, int | None] = {}
-        if start is not None:
-            own = {v: f.info.in_commit_timestamp for v, f in self._all().items()}
+        own = {} if start is None else dict(self._all().select("version", "in_commit_timestamp").iter_rows())
         return CommitTimes(self._log, start).frame(own)
 
     # -- the life of files and schemas
@@ -229,8 +187,7 @@ class History:
             files = {c.version: c for c in self._log.checkpoints()}
             added = [None if i == 0 and not from_zero else version for i, version in enumerate(bases)]
             self._bases = [(first, files[version]) for first, version in zip(added, bases, strict=True)]
-            events = pl.concat([pl.DataFrame(schema=EVENTS), *self._events])
-            lives = lifetimes_of(*bridged(bases, events, from_zero=from_zero))
+            lives = lifetimes_of(*bridged(bases, self._events, from_zero=from_zero))
             # where a checkpoint cannot be read nothing is cached: it may be restored without a commit
             return lives if self.problems else self._cache("lifetimes", lives)
 
@@ -265,10 +222,24 @@ class History:
         return frame
 
 
-def _total(name: str) -> Callable[[CommitFacts], int | None]:
-    """The sum of that name; None of a corrupt commit, of which nothing is known."""
-    return lambda facts: None if facts.broken is not None else getattr(facts, name)
+_NOTHING = pl.DataFrame(schema=KNOWN_FILES)
 
 
-_TOTALS = ("files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed")
-_INFO = ("operation", "parameters", "metrics", "engine", "client_version", "user")
+def _starts(versions: Sequence[int]) -> pl.DataFrame:
+    """`version` and the first version of its unbroken run of commits, `start`."""
+    run = (pl.col("version").diff() != 1).fill_null(value=True).cum_sum()
+    frame = pl.DataFrame({"version": versions}, schema={"version": pl.Int64()})
+    return frame.with_columns(pl.col("version").first().over(run).alias("start"))
+
+
+def _completed(own: pl.DataFrame, events: pl.DataFrame, starts: pl.DataFrame, earlier: _Earlier) -> pl.DataFrame:
+    """The events `own`, and of what they remove `size_before` and `records_before`: as `events` say since the start of
+    the unbroken run of commits, else as `earlier` says, else null."""
+    removed = own.filter(~pl.col("added")).join(starts, on="version", how="left", maintain_order="left")
+    removals = states_before(removed, events)
+    parts = [own.filter("added"), removals.filter("met")]
+    for (start,), unmet in removals.filter(~pl.col("met")).group_by("start"):
+        own_columns = unmet.drop("size_before", "records_before")
+        files = earlier(start, unmet)
+        parts.append(own_columns.join(files, on=IDENTITY, how="left", nulls_equal=True))
+    return pl.concat(parts, how="diagonal")

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import polars as pl
 
-from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
-from lakeview.delta.log.file_lines import LogLine, log_lines, mentions, newest_actions
+from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.commits import mentions, parse_commit
+from lakeview.delta.log.file_actions import newest_actions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
@@ -75,9 +76,8 @@ class Replay:
         metadata: Metadata | None = None
         for version, data in self._log.each_piece(versions[::-1], newest_first=True):
             if mentions(data, "protocol", "metaData"):
-                lines = log_lines(data, version)[::-1]
-                protocol = protocol or next((line.protocol for line in lines if line.protocol is not None), None)
-                metadata = metadata or next((line.meta_data for line in lines if line.meta_data is not None), None)
+                older = parse_commit(data, version).definition
+                protocol, metadata = protocol or older[0], metadata or older[1]
                 if protocol is not None and metadata is not None:
                     break
         return protocol, metadata
@@ -208,19 +208,19 @@ class Replay:
 
     # -- transactions and domains
 
-    def _every(self, kind: str, base: list[_T], pick: Callable[[LogLine], _T | None]) -> list[_T]:
+    def _every(self, kind: str, base: list[_T], pick: Callable[[Action], _T | None]) -> list[_T]:
         found = list(base)
         with self._log.whole_lines():
             for version, data in self._log.each_piece(self.segment.commits):
                 if mentions(data, kind):
-                    found += [action for action in map(pick, log_lines(data, version)) if action is not None]
+                    found += [action for action in map(pick, parse_commit(data, version).actions) if action is not None]
         return found
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""
         with self._lock:
             base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
-            txns = self._every("txn", base, lambda line: line.txn)
+            txns = self._every("txn", base, lambda action: action.txn)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))
@@ -229,7 +229,7 @@ class Replay:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""
         with self._lock:
             base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
-            domains = self._every("domainMetadata", base, lambda line: line.domain_metadata)
+            domains = self._every("domainMetadata", base, lambda action: action.domain_metadata)
         rows = {d.domain: d for d in domains}
         return pl.DataFrame(
             [(d.domain, d.configuration) for d in rows.values() if not d.removed], schema=DOMAIN_METADATA, orient="row"

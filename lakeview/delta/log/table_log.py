@@ -13,8 +13,7 @@ from operator import itemgetter
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint, LastListing
 from lakeview.delta.log.commit_pieces import blocks, cut
-from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.log.file_lines import info_of, log_lines, mentions
+from lakeview.delta.log.commits import Commit, mentions, parse_commit
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import (
     CheckpointFiles,
@@ -78,7 +77,7 @@ class TableLog(LogListing):
 
     def commit(self, version: int) -> Commit:
         """One commit. VersionNotFoundError if its file is not there, CorruptTableError if it cannot be read."""
-        return parse_commit(self.commit_bytes(version), version, commit_name(version))
+        return parse_commit(self.commit_bytes(version), version)
 
     def commit_bytes(self, version: int) -> bytes:
         """The bytes of one commit file; errors as `commit`."""
@@ -195,14 +194,14 @@ class TableLog(LogListing):
 
     def commits(self, versions: Iterable[int]) -> list[Commit]:
         """Several commits in the order asked for; errors as `commit`."""
-        return [parse_commit(data, v, commit_name(v)) for v, data in self.each_bytes(list(versions))]
+        return [parse_commit(data, v) for v, data in self.each_bytes(list(versions))]
 
 
 def _first_info(pieces: Iterable[tuple[int, bytes]]) -> CommitInfo:
     """What the first commitInfo among the pieces of a commit contains; empty without one, or before a corrupt line."""
     try:
         for version, data in pieces:
-            if mentions(data, "commitInfo") and (info := info_of(log_lines(data, version))) != CommitInfo():
+            if mentions(data, "commitInfo") and (info := parse_commit(data, version).info) != CommitInfo():
                 return info
     except CorruptTableError:
         return CommitInfo()

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from lakeview.delta.data.partition_values import partition_columns
-from lakeview.delta.log.commits import Commit, file_actions, only
+from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Field
 

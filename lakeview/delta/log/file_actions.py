@@ -1,0 +1,167 @@
+"""The adds and removes of commits to FILE_ACTIONS, a column for each thing that is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor, RemoveFile
+from lakeview.delta.log.commits import Commit, parse_commit
+from lakeview.delta.log.paths import canonical, canonical_paths, decoded, decoded_paths
+from lakeview.delta.log.record_counts import records
+from lakeview.model.frames import all_differ
+
+PARTITION_VALUES = pl.Map(pl.String(), pl.String())
+
+VECTOR = pl.Struct(
+    {
+        "storage_type": pl.String(),
+        "path_or_inline_dv": pl.String(),
+        "offset": pl.Int64(),
+        "size_in_bytes": pl.Int64(),
+        "cardinality": pl.Int64(),
+    }
+)
+"""A deletion vector's descriptor as the log records it (today's protocol, Deletion Vectors)."""
+
+FILE_ACTIONS = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "added": pl.Boolean(),
+        "key": pl.String(),
+        "path": pl.String(),
+        "deletion_vector": pl.String(),
+        "size": pl.Int64(),
+        "modified": pl.Int64(),
+        "data_change": pl.Boolean(),
+        "partition_values": PARTITION_VALUES,
+        "stats": pl.String(),
+        "tags": pl.String(),
+        "deleted_records": pl.Int64(),
+        "base_row_id": pl.Int64(),
+        "default_row_commit_version": pl.Int64(),
+        "vector": VECTOR,
+    }
+)
+"""One row an add or remove, in the order recorded. `key` is the canonical path: with `deletion_vector` it identifies
+the file. `path` is decoded once. `modified`: an add's modificationTime, a remove's deletionTimestamp, in milliseconds.
+`deleted_records`: the deletion vector's cardinality, 0 without one. `vector`: its descriptor, null without one.
+`records` may be asked for beside them: physical rows by an add's statistics, null where they have none."""
+
+FileAction = AddFile | RemoveFile
+
+_BATCH = 8_192
+"""Actions that are decoded before a frame is made of them: what no column needs is free again."""
+
+_ALWAYS = ("key", "path", "deletion_vector", "deleted_records", "added")
+
+
+def file_actions(commits: Iterable[Commit], root: str, columns: Iterable[str] | None = None) -> pl.DataFrame:
+    """FILE_ACTIONS of these commits, in their order; columns as `each_frame` gives them."""
+    return pl.concat(each_frame(commits, root, columns), rechunk=False)
+
+
+def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | None = None) -> Iterator[pl.DataFrame]:
+    """FILE_ACTIONS of these commits, in their order, some thousand actions at a time; at least one frame.
+
+    All columns, or `key`, `path`, `deletion_vector`, `deleted_records`, `added` and those of `columns` that a commit
+    can tell; `records` may be asked for.
+    """
+    known = {**FILE_ACTIONS, "records": pl.Int64()}
+    wanted = FILE_ACTIONS.names() if columns is None else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in known]
+    versions: list[int] = []
+    actions: list[FileAction] = []
+    for commit in commits:
+        files = commit.files
+        actions += files
+        versions += [commit.version] * len(files)
+        if len(actions) >= _BATCH:
+            yield _frame(versions, actions, root, wanted)
+            versions, actions = [], []
+    yield _frame(versions, actions, root, wanted)
+
+
+def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iterable[str]) -> pl.DataFrame:
+    """The newest action of each file in (version, bytes) of commits, oldest first, in the order recorded.
+
+    Columns as `each_frame`; one that no commit can tell (`stats_parsed`) is left out. CorruptTableError says which
+    line of which commit cannot be read.
+    """
+    actions = file_actions((parse_commit(data, version) for version, data in pieces), root, columns)
+    if all_differ(actions["key"]):
+        return actions
+    return actions.unique(["key", "deletion_vector"], keep="last", maintain_order=True)
+
+
+def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:
+    paths = decoded_paths([a.path for a in actions])
+    found: list[pl.Series] = []
+    for name in columns:
+        match name:
+            case "version":
+                values: Sequence[Any] = versions
+            case "path":
+                values = paths
+            case "key":
+                values = canonical_paths(paths, root)
+            case "partition_values":
+                found.append(text_maps([a.partition_values for a in actions]).alias(name))
+                continue
+            case "records":
+                texts = [_stats(a) for a in actions]
+                found.append(records(pl.Series("stats", texts, dtype=pl.String()), None))
+                continue
+            case _:
+                value = _VALUES[name]
+                values = [value(a) for a in actions]
+        found.append(pl.Series(name, values, dtype=FILE_ACTIONS[name]))
+    return pl.DataFrame(found)
+
+
+def _stats(action: FileAction) -> str | None:
+    return action.stats if isinstance(action, AddFile) else None
+
+
+def _modified(action: FileAction) -> int | None:
+    return action.modification_time if isinstance(action, AddFile) else action.deletion_timestamp
+
+
+_VALUES: Mapping[str, Callable[[FileAction], Any]] = {
+    "added": lambda a: isinstance(a, AddFile),
+    "deletion_vector": lambda a: None if a.deletion_vector is None else a.deletion_vector.unique_id,
+    "modified": _modified,
+    "stats": _stats,
+    "tags": lambda a: None if a.tags is None else json.dumps(a.tags),
+    "deleted_records": lambda a: 0 if a.deletion_vector is None else a.deletion_vector.cardinality,
+    "vector": lambda a: vector_value(a.deletion_vector),
+    **{name: attrgetter(name) for name in ("size", "data_change", "base_row_id", "default_row_commit_version")},
+}
+
+
+def vector_value(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] | None:
+    """A value of VECTOR."""
+    return None if descriptor is None else {name: getattr(descriptor, name) for name in VECTOR.to_schema()}
+
+
+def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
+    """Dicts to a column of maps, by way of Arrow's buffers: polars alone takes sixty times as long over dicts."""
+    offsets = [0, *accumulate(0 if m is None else len(m) for m in maps)]
+    keys = pl.Series([k for m in maps if m for k in m], dtype=pl.String)
+    values = pl.Series([v for m in maps if m for v in m.values()], dtype=pl.String)
+    absent = pl.Series([m is None for m in maps], dtype=pl.Boolean)
+    found = pa.MapArray.from_arrays(
+        pl.Series(offsets, dtype=pl.Int32).to_arrow(), keys.to_arrow(), values.to_arrow(), mask=absent.to_arrow()
+    )
+    return pl.Series(found).cast(PARTITION_VALUES)
+
+
+def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
+    """Decode `path` once and add `key`, its canonical spelling."""
+    path = decoded(frame["path"])
+    return frame.with_columns(path, canonical(path, root).alias("key"))
