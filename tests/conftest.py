@@ -26,12 +26,15 @@ COSTS = ("golden", "app", "slow", "spark", "browser")
 
 TOGETHER = (
     (re.compile(r"mark\.together"), None),
-    (re.compile(r"mark\.browser"), None),
     (re.compile(r"mark\.spark|\bspark: "), "spark"),
     (re.compile(r"\bdemo_lake: "), "demo"),
 )
 """Words of a file whose tests stay on one worker, and with which others: None for those of the file alone. They share a
-session, a server or a lake that is costly to make."""
+session or a lake that is costly to make."""
+
+ALONE = re.compile(r"mark\.browser")
+"""Words of a file whose tests go to workers one by one whatever they share: they come last and take longest, and each
+worker has a server and a browser of its own."""
 
 
 FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}
@@ -88,7 +91,8 @@ class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist sa
         path = nodeid.partition("::")[0]
         if path not in self._groups:
             text = (self.config.rootpath / path).read_text(encoding="utf-8")
-            self._groups[path] = next((group or path for words, group in TOGETHER if words.search(text)), None)
+            groups = (group or path for words, group in TOGETHER if words.search(text))
+            self._groups[path] = None if ALONE.search(text) else next(groups, None)
         return self._groups[path] or nodeid
 
 

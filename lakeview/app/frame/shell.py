@@ -45,13 +45,12 @@ def run() -> None:
     }
     page = st.navigation(list(pages.values()), position="hidden")
     name = next(name for name, known in pages.items() if known.url_path == page.url_path)
-    bar = sidebar.Sidebar(pages)
     downloads.reset()
     widget_state.begin(name)
     errors.begin()
     with suppress(LakeviewError):  # where the page is drawn it is said
         selection.current()
-    bar.draw()
+    bar = sidebar.Sidebar(pages)
     if PAGES[name].of_table:
         _table_page(name, page, bar)
         return

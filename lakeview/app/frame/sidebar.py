@@ -16,29 +16,30 @@ from lakeview.app.pages import PAGES
 
 
 class Sidebar:
-    """A place for each page's link, laid out once a run; the links can be drawn there again with a newer selection:
-    each then changes where it is, and nothing moves."""
+    """The links, drawn once a run; they can be drawn again with a newer selection: each then changes where it is, and
+    nothing moves. Nothing empty is ever put where a link is: the sidebar would shrink for as long as a slow machine
+    takes to draw the links, and the browser would forget how far it was scrolled."""
 
     def __init__(self, pages: Mapping[str, st.Page]) -> None:
         self._pages = pages
-        self._drawn: Mapping[str, str] | None = None
-        self._places = {}
+        self._parameters = selection.link() or _offered()
+        self._links = {}
         with st.sidebar:
             for group, names in groupby(PAGES, key=lambda name: PAGES[name].group):
                 with st.container(gap="xsmall", key=f"nav-{group.lower() or 'first'}"):
                     if group:
                         st.markdown(f":small[{group}]")
                     for name in names:
-                        self._places[name] = st.empty()
+                        self._links[name] = st.page_link(pages[name], query_params=self._parameters)
 
     def draw(self) -> None:
-        """Makes every link one to what is selected, or to what a page opens where nothing is."""
+        """Makes every link one to what is selected now, or to what a page opens where nothing is."""
         parameters = selection.link() or _offered()
-        if parameters == self._drawn:
+        if parameters == self._parameters:
             return
-        for name, place in self._places.items():
-            place.page_link(self._pages[name], query_params=parameters)
-        self._drawn = parameters
+        for name, link in self._links.items():
+            link.page_link(self._pages[name], query_params=parameters)
+        self._parameters = parameters
 
 
 def _offered() -> dict[str, str]:
