@@ -90,7 +90,7 @@ def null_columns(rows: int, places: Places) -> Columns:
 
 
 def _scattered(columns: Columns, rows: pl.Series, values_by_place: Columns) -> Columns:
-    """The columns with what was values_by_place in these rows; a place that was not values_by_place stays as it is."""
+    """The columns with these values in these rows; a place without values stays as it is."""
     changed = {
         place: values if values.len() == columns[place].len() else columns[place].scatter(rows, values)
         for place, values in values_by_place.items()
@@ -164,7 +164,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _floats(values: Sequence[Any]) -> pl.Series:
-    """Numbers, and the quoted words NaN, Infinity and -Infinity. A number beyond the type's range is null_columns."""
+    """Numbers, and the quoted words NaN, Infinity and -Infinity. A number beyond the type's range is null."""
     words = [v if type(v) is str else None for v in values]
     texts = [_digits(v) for v in values]
     numbers = pl.Series(texts, dtype=pl.String).cast(pl.Float64, strict=False)
@@ -271,8 +271,8 @@ def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
             numbers = array(code, values)
         except (TypeError, OverflowError):
             return _values(values, kind)
-        values_by_place = pl.Series(pa.Array.from_buffers(arrow, len(numbers), [None, pa.py_buffer(numbers)]))
-        return values_by_place.set(values_by_place < 0, None) if kind is Kind.COUNT else values_by_place
+        found = pl.Series(pa.Array.from_buffers(arrow, len(numbers), [None, pa.py_buffer(numbers)]))
+        return found.set(found < 0, None) if kind is Kind.COUNT else found
     return pl.Series(values, dtype=pl.String) if kind is Kind.TEXT else _values(values, kind)
 
 

@@ -99,7 +99,7 @@ class Template:
         return Template(first, pieces, places)
 
     def read(self, pieces: pl.Series, rows: pl.Series) -> tuple[pl.Series, Columns]:
-        """Those of the rows (indices into `pieces`) that have this shape, and their values at its places places."""
+        """Those of the rows (indices into `pieces`) that have this shape, and their values at its places."""
         width = len(self._pieces) + 1
         chosen = pieces if rows.len() == pieces.len() else pieces.gather(rows)  # most often all
         fitting = chosen.list.len() == width
