@@ -16,7 +16,7 @@ from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile
 from lakeview.delta.log.commits import Commit, mentions, only, parse_commit
 from lakeview.delta.log.history import History
-from lakeview.delta.log.paths import canonical_paths, decode_path
+from lakeview.delta.log.paths import canonical, decoded
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Schema
@@ -153,7 +153,8 @@ class _PartitionValues:
 
     def paths(self, actions: Sequence[FileAction]) -> list[str]:
         """Canonical paths of actions."""
-        return list(canonical_paths([decode_path(a.path) for a in actions], self._table.storage.root))
+        paths = decoded(pl.Series([a.path for a in actions], dtype=pl.String()))
+        return canonical(paths, self._table.storage.root).to_list()
 
     def of(self, version: int, action: FileAction, path: str) -> PartitionText:
         """The partition values of a changed file of a version."""

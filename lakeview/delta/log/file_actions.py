@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor, RemoveFile
 from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.log.paths import canonical, canonical_paths, decoded, decoded_paths
+from lakeview.delta.log.paths import canonical, decoded
 from lakeview.delta.log.record_counts import records
 from lakeview.model.frames import all_differ
 
@@ -100,27 +100,23 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
 
 
 def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:
-    paths = decoded_paths([a.path for a in actions])
+    path = decoded(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
+    paths = {"path": path, "key": canonical(path, root).alias("key")}
     found: list[pl.Series] = []
     for name in columns:
         match name:
+            case "path" | "key":
+                found.append(paths[name])
             case "version":
-                values: Sequence[Any] = versions
-            case "path":
-                values = paths
-            case "key":
-                values = canonical_paths(paths, root)
+                found.append(pl.Series(name, versions, dtype=pl.Int64()))
             case "partition_values":
                 found.append(text_maps([a.partition_values for a in actions]).alias(name))
-                continue
             case "records":
                 texts = [_stats(a) for a in actions]
                 found.append(records(pl.Series("stats", texts, dtype=pl.String()), None))
-                continue
             case _:
                 value = _VALUES[name]
-                values = [value(a) for a in actions]
-        found.append(pl.Series(name, values, dtype=FILE_ACTIONS[name]))
+                found.append(pl.Series(name, [value(a) for a in actions], dtype=FILE_ACTIONS[name]))
     return pl.DataFrame(found)
 
 

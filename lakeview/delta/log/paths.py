@@ -114,30 +114,19 @@ def encode_path(path: str) -> str:
 
 def decoded(paths: pl.Series) -> pl.Series:
     """`decode_path` over a column; only values with a `%` are touched, and each folder is decoded once."""
-    odd = paths.str.contains("%", literal=True)
-    where = odd.arg_true()
+    where = paths.str.contains("%", literal=True).arg_true()
     if not where.len():
         return paths
-    return paths.clone().scatter(where, pl.Series(decoded_paths(paths.gather(where).to_list()), dtype=pl.String))
-
-
-def decoded_paths(paths: Sequence[str]) -> list[str]:
-    """`decode_path` of each; partitioned tables repeat few folders."""
-    if not any("%" in path for path in paths):
-        return list(paths)
     folders: dict[str, str | None] = {}
     found = []
-    for path in paths:
-        if "%" not in path:
-            found.append(path)
-            continue
-        folder, slash, name = path.rpartition("/")
+    for path in paths.gather(where):
+        folder, slash, name = path.rpartition("/")  # partitioned tables repeat few folders
         if folder not in folders:
             plain = decode_path(folder)
             folders[folder] = None if plain == folder and "%" in folder else plain  # None: decode the path as a whole
         known = folders[folder]
         found.append(decode_path(path) if known is None or "%" in name else known + slash + name)
-    return found
+    return paths.clone().scatter(where, pl.Series(found, dtype=pl.String))
 
 
 def canonical(paths: pl.Series, root: str) -> pl.Series:
@@ -150,22 +139,12 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
     where = odd.arg_true()
     if not where.len():
         return paths
-    return paths.clone().scatter(
-        where, pl.Series(canonical_paths(paths.gather(where).to_list(), root), dtype=pl.String)
-    )
-
-
-def canonical_paths(paths: Sequence[str], root: str) -> list[str]:
-    """`canonical` of each decoded path, in plain Python: a few are done before a frame is made."""
-    text = "\n" + "\n".join(paths)
-    if not any(odd in text for odd in _ODD_TEXT):
-        return list(paths)
     prefix = root.rstrip("/") + "/"
-    return [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths]
+    spelled = [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths.gather(where)]
+    return paths.clone().scatter(where, pl.Series(spelled, dtype=pl.String))
 
 
 _ODD = ["//", "/./", "/../", ":"]
-_ODD_TEXT = ("\n/", "\n.", "//", "/.", ":")
 _SPELLED_OTHERWISE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.\.?(?:/|$)|//")
 
 
