@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.delta.log import checkpoint_files
-from lakeview.delta.log.checkpoint_parquet import ParquetActions
+from lakeview.delta.log import checkpoint_files, checkpoint_parquet
+from lakeview.delta.log.checkpoint_footer import Footer
 from lakeview.delta.table import DeltaTable
 from lakeview.model.frames import (
     COMMITS,
@@ -366,5 +366,6 @@ def test_paths_of_a_checkpoint_are_decoded_whichever_batch_is_done_last(
 
     monkeypatch.setattr(checkpoint_files._Spelling, "look", looked)
     monkeypatch.setattr(checkpoint_files, "_end", ended)
-    monkeypatch.setattr(ParquetActions, "_batch_rows", lambda _self, _most: 1)
+    monkeypatch.setattr(Footer, "batch_rows", lambda _self, _most: 1)
+    monkeypatch.setattr(checkpoint_parquet, "_BATCH_ROWS", 1)
     assert lv.open_table(history.address).snapshot().files["path"].to_list() == ["plain", "a b"]

@@ -67,13 +67,15 @@ class _Selection:
         leaf_of = _ADD_LEAVES if is_add else _REMOVE_LEAVES
         self.spelling = _Spelling()
         self._whole_vectors = "vector" in columns
-        self._has_vectors = file.has_values(f"{kind}.deletionVector.storageType")
+        self._has_vectors = file.footer.has_values(f"{kind}.deletionVector.storageType")
         self._columns = {c: leaf_of[c] for c in ("path", *columns) if c in leaf_of}
         self._parsed = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
         self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
         self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
         self._dropped = _TEXTS.difference(self._columns.values(), self._parsed.values())
-        self.leaves = [leaf for leaf in self._leaves_needed() if leaf == "path" or file.has_values(f"{kind}.{leaf}")]
+        self.leaves = [
+            leaf for leaf in self._leaves_needed() if leaf == "path" or file.footer.has_values(f"{kind}.{leaf}")
+        ]
 
     def _leaves_needed(self) -> Iterable[str]:
         """Every leaf that a column needs, each once."""
@@ -149,9 +151,9 @@ def _end(array: pa.Array) -> int:
 
 def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
     """The leaves that hold row counts: `stats_parsed`, and the documents where it does not have one for every file."""
-    parsed = [_COUNT] if file.has_values(f"{kind}.{_COUNT}") else []
-    complete = file.covers(f"{kind}.{_COUNT}", f"{kind}.path")
-    return [*parsed, "stats"] if not complete and file.has_values(f"{kind}.stats") else parsed
+    parsed = [_COUNT] if file.footer.has_values(f"{kind}.{_COUNT}") else []
+    complete = file.footer.covers(f"{kind}.{_COUNT}", f"{kind}.path")
+    return [*parsed, "stats"] if not complete and file.footer.has_values(f"{kind}.stats") else parsed
 
 
 def _counted(statistics: Piece, stats: pl.Series) -> pl.Series:
@@ -171,8 +173,8 @@ class _Statistics:
 
     def __init__(self, file: ParquetActions, reader: StatisticsReader) -> None:
         self._reader = reader
-        self.parts = [leaf for leaf in reader.leaves if file.has_values(f"add.stats_parsed.{leaf}")]
-        complete = any("." in leaf for leaf in self.parts) and file.covers(f"add.{_COUNT}", "add.path")
+        self.parts = [leaf for leaf in reader.leaves if file.footer.has_values(f"add.stats_parsed.{leaf}")]
+        complete = any("." in leaf for leaf in self.parts) and file.footer.covers(f"add.{_COUNT}", "add.path")
         self.leaves = [*(["stats_parsed"] if self.parts else []), *([] if complete else ["stats"])]
 
     def column(self, arrays: Mapping[str, pa.Array]) -> pl.Series:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.log.checkpoint_errors import readable
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.delta.log.checkpoint_footer import Footer
 from lakeview.storage import Storage
 
 Piece: TypeAlias = pa.Array | pl.Series
@@ -28,7 +28,6 @@ _CONSUMERS = 2  # batches taken apart while the next is decoded: each holds tens
 _MANY_ROWS = 100_000
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
-_SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
 
 
 class ParquetActions:
@@ -43,21 +42,17 @@ class ParquetActions:
         self._path = path
         self.name = name
         self.parent = parent
-        self._footer: pq.FileMetaData | None = None
-        self._leaves: dict[str, int] = {}
-        self._fields: list[pa.Field] = []
-        self._places: set[str] = set()
-        self._size = 0
+        self._footer: Footer | None = None
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
         """The actions of each kind, where one of its keys is not null; nulls left out: absent and null are the same.
 
         `first`: one action of each kind is enough, and nothing is read after it.
         """
-        self._read_footer()
+        footer = self.footer
         with readable(self.name, self.parent):
-            self._require_structs(kinds)
-        keys = {kind: [key for key in of if f"{kind}.{key}" in self._leaves] for kind, of in kinds.items()}
+            footer.require_structs(kinds)
+        keys = {kind: [key for key in of if footer.has_leaf(f"{kind}.{key}")] for kind, of in kinds.items()}
         actions: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
         for batch in self._state_batches({kind: of for kind, of in keys.items() if of}):
             for kind, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -69,11 +64,11 @@ class ParquetActions:
     def _state_batches(self, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
         """The columns of these kinds of actions, of the row groups where one of their keys has values."""
         kinds = list(keys)
-        groups = self._groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
+        groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
         if kinds and groups:
             with self._open() as file:
                 # one thread: these are few rows
-                size = self._batch_rows(_BATCH_ROWS)
+                size = self.footer.batch_rows(_BATCH_ROWS)
                 batches = file.iter_batches(size, row_groups=groups, columns=kinds, use_threads=False)
                 yield from self._checked(batches, kinds, groups)
 
@@ -96,10 +91,10 @@ class ParquetActions:
     def _read(
         self, kind: str, names: Sequence[str], consume: Consumer, narrowed: Mapping[str, Sequence[str]]
     ) -> tuple[Arrays, int]:
-        self._read_footer()
-        self._require_structs([kind])
-        present = [w for w in names if self._has(kind, w)]
-        groups = self._groups(f"{kind}.path")
+        footer = self.footer
+        footer.require_structs([kind])
+        present = [w for w in names if footer.has(f"{kind}.{w}")]
+        groups = footer.groups(f"{kind}.path")
         if "path" not in present or not groups:
             return {}, 0
         parts = {w: [f"{w}.{part}" for part in narrowed.get(w, ())] or [w] for w in present}
@@ -119,7 +114,7 @@ class ParquetActions:
         take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
     ) -> list[tuple[int, Mapping[str, Piece]]]:
         """`_decoded` of these row groups, each half of a large file by a thread of its own."""
-        half = len(groups) // 2 if self._rows(groups) > _MANY_ROWS else 0
+        half = len(groups) // 2 if self.footer.rows(groups) > _MANY_ROWS else 0
         with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
             first = pool.submit(self._decoded, groups[:half], columns, size, pool, take) if half else None
             rest = self._decoded(groups[half:], columns, size, pool, take)
@@ -137,7 +132,7 @@ class ParquetActions:
         waiting = deque[tuple[int, Future[Mapping[str, Piece]]]]()
         pieces: list[tuple[int, Mapping[str, Piece]]] = []
         with self._open() as file:
-            batches = file.iter_batches(self._batch_rows(size), row_groups=groups, columns=columns)
+            batches = file.iter_batches(self.footer.batch_rows(size), row_groups=groups, columns=columns)
             for batch in _merged(self._checked(batches, columns, groups), size):
                 waiting.append((batch.num_rows, pool.submit(take, batch)))
                 if len(waiting) > _CONSUMERS:
@@ -149,46 +144,27 @@ class ParquetActions:
         self, batches: Iterable[pa.RecordBatch], columns: Sequence[str], groups: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
         """The batches, each valid; UnsupportedTableError once they decode to more than any honest file does."""
-        allowed, decoded = self._allowance(columns, groups), 0
+        allowed, decoded = self.footer.allowance(columns, groups), 0
         for batch in batches:
             decoded += batch.nbytes
             if decoded > allowed:
-                raise self._inflates(decoded)
+                raise self.footer.inflates(decoded)
             batch.validate(full=True)  # text that is no UTF-8 would make polars panic
             yield batch
 
-    def _groups(self, *leaves: str) -> list[int]:
-        """The row groups in which one of these leaves has values."""
-        groups = range(self._read_footer().num_row_groups)
-        return [g for g in groups if not all(self._no_values(g, leaf) for leaf in leaves)]
-
-    def _rows(self, groups: Sequence[int]) -> int:
-        return sum(self._read_footer().row_group(g).num_rows for g in groups)
-
-    def has_values(self, leaf: str) -> bool:
-        """Whether a leaf (`add.stats`), or a struct above leaves, is there and not known to be null throughout."""
-        footer = self._read_footer()
-        kind, _, rest = leaf.partition(".")
-        return self._has(kind, rest) and not all(self._no_values(g, leaf) for g in range(footer.num_row_groups))
-
-    def covers(self, leaf: str, other: str) -> bool:
-        """Whether a leaf is known to have a value wherever another one has."""
-        for group in range(self._read_footer().num_row_groups):
-            nulls, others = self._nulls(group, leaf), self._nulls(group, other)
-            if nulls is None or others is None or nulls > others:
-                return False
-        return True
-
     def check(self) -> None:
         """CorruptTableError if even the footer cannot be read."""
-        self._read_footer()
+        _ = self.footer
 
     # -- inside
 
-    def _read_footer(self) -> pq.FileMetaData:
+    @property
+    def footer(self) -> Footer:
+        """What the file's footer says, read once."""
         if self._footer is None:
-            with self._open() as file:
-                return file.metadata
+            with self._open():
+                pass
+        assert self._footer is not None
         return self._footer
 
     @contextmanager
@@ -199,71 +175,11 @@ class ParquetActions:
             _native(handle) as source,
         ):
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
-            file = pq.ParquetFile(source, metadata=self._footer, pre_buffer=self._storage.remote)
+            metadata = None if self._footer is None else self._footer.metadata
+            file = pq.ParquetFile(source, metadata=metadata, pre_buffer=self._storage.remote)
             if self._footer is None:
-                self._size = handle.seek(0, 2)
-                self._learn(file)
+                self._footer = Footer(file, self.name, handle.seek(0, 2))
             yield file
-
-    def _learn(self, file: pq.ParquetFile) -> None:
-        footer = file.metadata
-        # an action takes more than a byte, however well it is compressed: a footer that claims more is made to exhaust
-        if footer.num_rows > max(100_000, self._size):
-            raise CorruptTableError(
-                f"{self.name} claims {footer.num_rows:,} rows in {self._size:,} bytes",
-                fix="restore the file from a backup; do not open tables of writers you do not trust",
-                place=self.name,
-                kind="corrupt-checkpoint",
-            )
-        schema = footer.schema
-        self._fields = list(file.schema_arrow)
-        self._leaves = {schema.column(i).path: i for i in range(len(schema))}
-        self._places = {place for path in self._leaves for place in _above(path)}
-        self._footer = footer
-
-    def _has(self, kind: str, leaf: str) -> bool:
-        return f"{kind}.{leaf}" in self._places
-
-    def _nulls(self, group: int, leaf: str) -> int | None:
-        index = self._leaves.get(leaf)
-        if index is None or self._footer is None:
-            return None
-        statistics = self._footer.row_group(group).column(index).statistics
-        return statistics.null_count if statistics is not None and statistics.has_null_count else None
-
-    def _no_values(self, group: int, leaf: str) -> bool:
-        assert self._footer is not None
-        return bool(self._nulls(group, leaf) == self._footer.row_group(group).num_rows)
-
-    def _batch_rows(self, most: int) -> int:
-        """Few rows at a time of a small file: one whose dictionary inflates is stopped early."""
-        return max(64, min(most, self._size // 512))
-
-    def _allowance(self, leaves: Sequence[str], groups: Sequence[int]) -> int:
-        """How many bytes these leaves may decode to: far beyond what any honest file does."""
-        assert self._footer is not None
-        wanted = set(leaves)
-        read = [i for path, i in self._leaves.items() if not wanted.isdisjoint(_above(path))]
-        chunks = [self._footer.row_group(g) for g in groups]
-        declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in read)
-        rows = sum(group.num_rows for group in chunks)
-        return 16 * min(int(declared), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(read) * int(rows)
-
-    def _inflates(self, decoded: int) -> UnsupportedTableError:
-        return UnsupportedTableError(
-            f"{self.name} holds {self._size:,} bytes and inflates to more than {decoded:,}",
-            fix="do not open tables of writers you do not trust",
-            place=self.name,
-            kind="too-large",
-        )
-
-    def _require_structs(self, kinds: Iterable[str]) -> None:
-        for kind in kinds:
-            fields = [field for field in self._fields if field.name == kind]
-            if len(fields) > 1:
-                raise TypeError(f"it has two columns called {kind}")
-            if fields and not pa.types.is_struct(fields[0].type):
-                raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
 
 
 def _merged(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
@@ -289,12 +205,6 @@ def _joined(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
         for leaf, array in piece.items():
             arrays.setdefault(leaf, []).append(array)
     return arrays
-
-
-def _above(path: str) -> list[str]:
-    """A leaf's path and those of the structs above it. A name with a dot in it only makes more of them."""
-    parts = path.split(".")
-    return [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
 
 
 def _actions(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:

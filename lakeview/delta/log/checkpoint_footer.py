@@ -1,0 +1,112 @@
+"""The footer of a Parquet file of actions: which leaves it has, where they have values, and what it may decode to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+
+_SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
+_FIX = "do not open tables of writers you do not trust"
+
+
+class Footer:
+    """What the footer of one file of actions says. `name` for messages, `size`: the file's bytes.
+
+    CorruptTableError for a footer that claims more rows than any file of its size has.
+    """
+
+    def __init__(self, file: pq.ParquetFile, name: str, size: int) -> None:
+        self.metadata: pq.FileMetaData = file.metadata
+        self._name = name
+        self._size = size
+        # an action takes more than a byte, however well it is compressed: a footer that claims more is made to exhaust
+        if self.metadata.num_rows > max(100_000, size):
+            raise CorruptTableError(
+                f"{name} claims {self.metadata.num_rows:,} rows in {size:,} bytes",
+                fix=f"restore the file from a backup; {_FIX}",
+                place=name,
+                kind="corrupt-checkpoint",
+            )
+        schema = self.metadata.schema
+        self._fields: list[pa.Field] = list(file.schema_arrow)
+        self._leaves = {schema.column(i).path: i for i in range(len(schema))}
+        self._places = {place for path in self._leaves for place in _above(path)}
+
+    def has(self, place: str) -> bool:
+        """Whether there is a leaf, or a struct above leaves, of this path (`add.stats`)."""
+        return place in self._places
+
+    def has_leaf(self, leaf: str) -> bool:
+        """Whether there is a leaf of this path."""
+        return leaf in self._leaves
+
+    def groups(self, *leaves: str) -> list[int]:
+        """The row groups in which one of these leaves has values."""
+        groups = range(self.metadata.num_row_groups)
+        return [g for g in groups if not all(self._no_values(g, leaf) for leaf in leaves)]
+
+    def rows(self, groups: Sequence[int]) -> int:
+        """The rows of these row groups."""
+        return sum(self.metadata.row_group(g).num_rows for g in groups)
+
+    def has_values(self, place: str) -> bool:
+        """Whether a leaf, or a struct above leaves, is there and not known to be null throughout."""
+        return self.has(place) and bool(self.groups(place))
+
+    def covers(self, leaf: str, other: str) -> bool:
+        """Whether a leaf is known to have a value wherever another one has."""
+        for group in range(self.metadata.num_row_groups):
+            nulls, others = self._nulls(group, leaf), self._nulls(group, other)
+            if nulls is None or others is None or nulls > others:
+                return False
+        return True
+
+    def require_structs(self, kinds: Iterable[str]) -> None:
+        """TypeError for a kind of action that is no struct, or there twice."""
+        for kind in kinds:
+            fields = [field for field in self._fields if field.name == kind]
+            if len(fields) > 1:
+                raise TypeError(f"it has two columns called {kind}")
+            if fields and not pa.types.is_struct(fields[0].type):
+                raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
+
+    def batch_rows(self, most: int) -> int:
+        """Rows to decode at a time: few of a small file, so that one whose dictionary inflates is stopped early."""
+        return max(64, min(most, self._size // 512))
+
+    def allowance(self, leaves: Sequence[str], groups: Sequence[int]) -> int:
+        """How many bytes these leaves may decode to: far beyond what any honest file does."""
+        wanted = set(leaves)
+        read = [i for path, i in self._leaves.items() if not wanted.isdisjoint(_above(path))]
+        chunks = [self.metadata.row_group(g) for g in groups]
+        declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in read)
+        return 16 * min(int(declared), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(read) * self.rows(groups)
+
+    def inflates(self, decoded: int) -> UnsupportedTableError:
+        """The error for a file that decodes to more than its allowance."""
+        return UnsupportedTableError(
+            f"{self._name} holds {self._size:,} bytes and inflates to more than {decoded:,}",
+            fix=_FIX,
+            place=self._name,
+            kind="too-large",
+        )
+
+    def _nulls(self, group: int, leaf: str) -> int | None:
+        index = self._leaves.get(leaf)
+        if index is None:
+            return None
+        statistics = self.metadata.row_group(group).column(index).statistics
+        return statistics.null_count if statistics is not None and statistics.has_null_count else None
+
+    def _no_values(self, group: int, leaf: str) -> bool:
+        return bool(self._nulls(group, leaf) == self.metadata.row_group(group).num_rows)
+
+
+def _above(path: str) -> list[str]:
+    """A leaf's path and those of the structs above it. A name with a dot in it only makes more of them."""
+    parts = path.split(".")
+    return [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
