@@ -94,6 +94,15 @@ def test_provenance_is_shown_as_recorded(history: DeltaHistory, said: dict[str, 
     assert (row["schema_changed"], row["protocol_changed"]) == (True, True)
 
 
+def test_of_a_corrupt_commit_nothing_is_known_and_its_flags_are_false(history: DeltaHistory) -> None:
+    history.create().raw_commit(b'{"add":{"path"').commit(add("a", size=10, records=1))
+    newest, corrupt = lv.open_table(history.address).history().head(2).rows(named=True)
+    assert (newest["version"], newest["files_added"], newest["bytes_added"], newest["records_added"]) == (2, 1, 10, 1)
+    flags = [corrupt[name] for name in ("schema_changed", "protocol_changed", "data_change")]
+    assert flags == [False, False, False]
+    assert [corrupt[name] for name in ("operation", "files_added", "bytes_added", "records_added")] == [None] * 4
+
+
 def test_lifetimes_tell_each_stay(history: DeltaHistory) -> None:
     story(history).commit(add("./a", size=11, records=5)).commit(remove("a%20b")).commit(add("c", size=31, records=4))
     shown = lv.open_table(history.address).lifetimes().drop("deletion_vector")

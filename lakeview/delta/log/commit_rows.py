@@ -21,7 +21,7 @@ HEADS = pl.Schema(
 )
 """One row a commit: what its commitInfo says, times in milliseconds since 1970; `schema`: the schemaString
 of its last metaData action; `protocol_changed`: whether it has a protocol action. `broken`: why it cannot be read, then
-nothing else is known."""
+nothing else is known, and `protocol_changed` is false."""
 
 SUMS = tuple(f"{what}_{way}" for what in ("files", "bytes", "records") for way in ("added", "removed"))
 TOTALS = pl.Schema({"version": pl.Int64()} | dict.fromkeys(SUMS, pl.Int64()) | {"data_change": pl.Boolean()})
@@ -59,9 +59,11 @@ class CommitHeads:
             "protocol_changed": [protocol is not None for protocol, _ in pairs],
             "broken": [None] * len(pairs),
         }
-        broken = pl.DataFrame({"version": list(self._broken), "broken": list(self._broken.values())})
-        found = pl.DataFrame({name: (infos | read)[name] for name in HEADS}, schema=HEADS)
-        return pl.concat([found, broken.cast({"version": pl.Int64(), "broken": pl.String()})], how="diagonal")
+        broken = pl.DataFrame(
+            {"version": list(self._broken), "broken": list(self._broken.values()), "protocol_changed": False},
+            schema={"version": pl.Int64(), "broken": pl.String(), "protocol_changed": pl.Boolean()},
+        )
+        return pl.concat([pl.DataFrame({n: (infos | read)[n] for n in HEADS}, schema=HEADS), broken], how="diagonal")
 
 
 def totals(events: pl.DataFrame) -> pl.DataFrame:
