@@ -37,6 +37,8 @@ class LocalStorage(Storage):
                 fix="copy the file into the table, or open the table from the store that holds both",
             )  # fmt: skip
         real = os.path.realpath(full)
+        if real == full:  # no link on the way, so that none leads to the root it lies below either
+            return full
         roots = [self.root, *(normalise(r) for r in self.config.roots)]
         if not any(below(real, os.path.realpath(root)) for root in roots):
             raise AccessDeniedError(

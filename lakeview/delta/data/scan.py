@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -67,9 +68,10 @@ class Scan:
         if node is not None:
             known = _Columns(adds, self._partitions, self._leaves(node))
             adds = adds.filter(may_match(node, known.bounds, adds.height))
-        values = partition_columns(adds["partition_values"], self._partitions)
-        constants = pl.DataFrame({s.name: s for s in values})  # a list would rename a column without a name
-        rows = constants.to_dicts() if self._partitions else [{}] * adds.height
+        rows: list[dict[str, Any]] = [{}] * adds.height
+        if self._partitions:
+            values = partition_columns(adds["partition_values"], self._partitions)
+            rows = pl.DataFrame({s.name: s for s in values}).to_dicts()  # a list would rename a column without a name
         match: Match = (
             "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
         )
@@ -95,7 +97,7 @@ class Scan:
 
     def _adds(self, node: Node | None) -> pl.DataFrame:
         leaves = self._leaves(node)
-        columns = ["size", "partition_values", "vector"]
+        columns = ["size", "vector", *(["partition_values"] if self._partitions else [])]
         if self._tracked is not None:
             columns += ["base_row_id", "default_row_commit_version"]
         reader = LeafStatistics(leaves, string_prefix(self._replay.properties)) if leaves else None

@@ -128,17 +128,22 @@ class ParquetActions:
         pool: ThreadPoolExecutor,
         take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
     ) -> list[tuple[int, Mapping[str, Piece]]]:
-        """The rows of each batch of these row groups, and what `take` keeps of it: in threads, few of them waiting."""
+        """The rows of each batch of these row groups, and what `take` keeps of it: in threads, few of them waiting; of
+        the last batch, often the only one, in this thread."""
         waiting = deque[tuple[int, Future[Mapping[str, Piece]]]]()
         pieces: list[tuple[int, Mapping[str, Piece]]] = []
+        last: pa.RecordBatch | None = None
         with self._open() as file:
             batches = file.iter_batches(self.footer.batch_rows(size), row_groups=groups, columns=columns)
             for batch in _merged(self._checked(batches, columns, groups), size):
-                waiting.append((batch.num_rows, pool.submit(take, batch)))
+                if last is not None:
+                    waiting.append((last.num_rows, pool.submit(take, last)))
+                last = batch
                 if len(waiting) > _CONSUMERS:
                     rows, piece = waiting.popleft()
                     pieces.append((rows, piece.result()))
-        return pieces + [(rows, piece.result()) for rows, piece in waiting]
+        end = [] if last is None else [(last.num_rows, take(last))]
+        return [*pieces, *((rows, piece.result()) for rows, piece in waiting), *end]
 
     def _checked(
         self, batches: Iterable[pa.RecordBatch], columns: Sequence[str], groups: Sequence[int]

@@ -59,6 +59,7 @@ FileAction = AddFile | RemoveFile
 _BATCH = 8_192
 """Actions that are decoded before a frame is made of them: what no column needs is free again."""
 
+_TYPES = pl.Schema({**FILE_ACTIONS, "records": pl.Int64()})
 _ALWAYS = ("key", "path", "deletion_vector", "deleted_records", "added")
 
 
@@ -73,8 +74,9 @@ def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | No
     All columns, or `key`, `path`, `deletion_vector`, `deleted_records`, `added` and those of `columns` that a commit
     can tell; `records` may be asked for.
     """
-    known = {**FILE_ACTIONS, "records": pl.Int64()}
-    wanted = FILE_ACTIONS.names() if columns is None else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in known]
+    wanted = (
+        FILE_ACTIONS.names() if columns is None else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in _TYPES]
+    )
     versions: list[int] = []
     actions: list[FileAction] = []
     for commit in commits:
@@ -100,6 +102,8 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
 
 
 def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:
+    if not actions:
+        return pl.DataFrame(schema={name: _TYPES[name] for name in columns})
     path = decoded(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
     paths = {"path": path, "key": canonical(path, root).alias("key")}
     found: list[pl.Series] = []

@@ -162,6 +162,8 @@ class Replay:
             if statistics is not None and "statistics" not in old.columns:
                 old = old.with_columns(statistics.read(None, None, old.height))
         versions = range(start, self.version + 1)
+        if old is not None and not versions:
+            return old
         tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics)
         live = _where(tail, tail["added"]).drop("added")
         if old is None:
