@@ -1,4 +1,5 @@
-"""The row on top of every page: table, version, compare-to, format, freshness; refresh, link, code and download."""
+"""The row on top of every page beside the pickers: format and freshness; refresh, link, code and download; and what is
+said of newer versions."""
 
 from __future__ import annotations
 
@@ -6,92 +7,13 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, cache, code_samples, downloads, errors, selection, tables
+from lakeview.app import answers, cache, code_samples, downloads, errors, selection
 from lakeview.app.components import escape
+from lakeview.app.frame import pickers
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
 
-NO_COMPARISON = "none"
-_MAX_CHOICES = 300
 _NOTICED = "_noticed"
-
-
-def table_picker() -> None:
-    """Chooses another table: one that is offered, or an address typed in."""
-    labels = {offer.name: offer.label for offer in tables.offers()}
-    chosen = selection.remembered().table
-    if chosen is not None:
-        labels.setdefault(chosen, tables.label(chosen))
-    st.session_state["pick_table"] = chosen
-    st.selectbox(
-        "Table",
-        list(labels),
-        format_func=lambda name: labels.get(name, name),
-        key="pick_table",
-        placeholder="choose a table",
-        label_visibility="collapsed",
-        accept_new_options=True,
-        on_change=_pick_table,
-        width=190,
-    )
-
-
-def _pick_table() -> None:
-    chosen = st.session_state["pick_table"]
-    known = chosen is None or any(offer.name == chosen for offer in tables.offers())
-    selection.select(chosen if known else tables.typed(chosen))
-
-
-def version_pickers(now: OpenTable) -> None:
-    """Chooses the version shown and the one it is compared with; what is not listed can be typed. Where the table has
-    more than its default branch, the branch or tag before them."""
-    _ref_picker(now)
-    committed = _moments(now)
-    st.session_state["pick_version"] = str(now.version)
-    st.selectbox(
-        "Version",
-        _choices(committed, now.version),
-        format_func=lambda text: _version_label(text, now.latest, committed),
-        key="pick_version",
-        label_visibility="collapsed",
-        accept_new_options=True,
-        on_change=lambda: _pick("pick_version"),
-        width=166,
-    )
-    st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
-    st.selectbox(
-        "Compare with",
-        [NO_COMPARISON, *_choices(committed, now.base)],
-        format_func=lambda text: "no comparison" if text == NO_COMPARISON else f"vs {_label(text)}",
-        key="pick_base",
-        label_visibility="collapsed",
-        accept_new_options=True,
-        on_change=lambda: _pick("pick_base"),
-        width=146,
-    )
-
-
-def _ref_picker(now: OpenTable) -> None:
-    refs = now.refs
-    if refs.height < 2:  # the default branch alone is no choice
-        return
-    kinds = dict(refs.select("name", "kind").iter_rows())
-    default = refs["name"][0]
-    st.session_state["pick_ref"] = now.ref or default
-    st.selectbox(
-        "Branch or tag",
-        list(kinds),
-        format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
-        key="pick_ref",
-        label_visibility="collapsed",
-        help="The branch or tag whose history, newest version and file lifetimes are shown.",
-        on_change=lambda: _pick_ref(st.session_state["pick_ref"], default),
-        width=150,
-    )
-
-
-def _pick_ref(name: str, default: str) -> None:
-    selection.select_ref(None if name == default else name)
 
 
 def facts(now: OpenTable) -> None:
@@ -200,7 +122,7 @@ def _behind(now: OpenTable) -> str:
     beside = answers.place_off_the_line(now)
     if beside is not None:
         return escape(beside)
-    newest_first = _moments(now)
+    newest_first = pickers.commit_dates(now)
     number = list(newest_first).index(str(now.version)) if str(now.version) in newest_first else None
     return "not the latest" if number is None else f"{views.units.counted(number, 'version')} behind the latest"
 
@@ -238,43 +160,6 @@ def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
     """Version and number of tables last told of, by address and ref."""
     noticed: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
     return noticed
-
-
-def _moments(now: OpenTable) -> dict[str, str]:
-    try:
-        frame = now.versions.head(_MAX_CHOICES)
-    except LakeviewError:  # a log that cannot be listed has no choices; the page says why
-        return {}
-    return {
-        str(version): "" if moment is None else f"{moment:%Y-%m-%d}"
-        for version, moment in zip(frame["version"], frame["timestamp"], strict=True)
-    }
-
-
-def _choices(committed: dict[str, str], current: int | None) -> list[str]:
-    missing = [str(current)] if current is not None and str(current) not in committed else []
-    return missing + list(committed)
-
-
-def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
-    number = text.removeprefix("v")
-    note = "latest" if number == str(latest) else committed.get(number, "")
-    return f"{_label(text)} · {note}" if note else _label(text)
-
-
-def _label(text: str) -> str:
-    """A version as it is chosen or typed, for people."""
-    number = text.removeprefix("v")
-    return views.units.format_version(int(number)) if number.removeprefix("-").isdecimal() else text
-
-
-def _pick(key: str) -> None:
-    text = st.session_state[key]
-    now = selection.remembered()
-    if key == "pick_base":
-        selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text, ref=now.ref)
-    else:
-        selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
 
 
 def _view(now: OpenTable, page: str) -> code_samples.View:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from lakeview.app import downloads, errors, selection, session, widget_state
 from lakeview.app.components import dark, nothing, title
-from lakeview.app.frame import header, sidebar
+from lakeview.app.frame import header, pickers, sidebar
 from lakeview.app.frame.logo import icon_svg, logo_svg
 from lakeview.app.loads import loads
 from lakeview.app.pages import PAGES
@@ -78,9 +78,9 @@ def _table_page(name: str, page: st.Page, bar: sidebar.Sidebar) -> None:
         waiting.empty()
     bar.draw()  # a version that was not named is known now
     with row:
-        header.table_picker()
+        pickers.table_picker()
         if found is not None:
-            header.version_pickers(found)
+            pickers.version_pickers(found)
             header.facts(found)
             st.space("stretch")
             with st.container(horizontal=True, gap="small", width="content"):
