@@ -2,124 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import accumulate, islice
-from operator import attrgetter
-from typing import Any
 
 import msgspec
 import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.deletes.live_intervals import stays
-from lakeview.iceberg.manifests.entries import MANIFESTS, METRICS
+from lakeview.iceberg.manifests.actions import entry_actions
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
+from lakeview.iceberg.manifests.spans import Span, together
 from lakeview.iceberg.manifests.statistics import Leaf, shortest_cut, statistics_of
 from lakeview.iceberg.manifests.tree import Tree, one_ahead
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.refs import ancestors
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
-from lakeview.model.errors import CorruptTableError, LakeviewError, StoreUnavailableError, VersionNotFoundError
-from lakeview.model.frames import ACTIONS, LIFETIMES, SCHEMAS, VERSIONS, all_differ, formatted, moments
-from lakeview.model.snapshot import milliseconds
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.versions import in_order, version_frame
+from lakeview.model.errors import CorruptTableError, LakeviewError, StoreUnavailableError
+from lakeview.model.frames import ACTIONS, LIFETIMES, all_differ
 from lakeview.storage import Storage
 
 _OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")
-_ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
 _PATHS_AT_ONCE = 2_000_000
 """Looked up together among the names of a folder, which are made a table to look up for each part."""
-
-_Version = tuple[int, int, bool | None, str | None]
-"""A row of VERSIONS, its time in milliseconds."""
-
-
-def in_order(metadata: Metadata) -> list[SnapshotEntry]:
-    """All snapshots, oldest first: by sequence number, which version 1 has not, then by time, then as recorded."""
-    return sorted(metadata.snapshots.values(), key=attrgetter("sequence_number", "timestamp_ms"))
-
-
-def listed_versions(metadata: Metadata) -> pl.DataFrame:
-    """VERSIONS, newest first, without a look whether they can be read."""
-    return _versions([(s.snapshot_id, s.timestamp_ms, None, None) for s in reversed(in_order(metadata))])
-
-
-def _versions(rows: Sequence[_Version]) -> pl.DataFrame:
-    plain = pl.Schema({**VERSIONS, "timestamp": pl.Int64()})
-    return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(VERSIONS)
-
-
-def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
-    """SCHEMAS: each snapshot up to `head` written with another schema than the one before it, oldest first."""
-    rows: list[tuple[int, int, str]] = []
-    last: int | None = None
-    for snapshot in reversed(ancestors(metadata, head)):
-        recorded = metadata.schema_of(snapshot)
-        if recorded.schema_id != last:
-            rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, recorded.text))
-            last = recorded.schema_id
-    if not rows:
-        current = metadata.schemas[metadata.current_schema_id]
-        rows.append((NO_SNAPSHOT, metadata.last_updated_ms or 0, current.text))
-    frame = pl.DataFrame(
-        rows, schema={"version": pl.Int64(), "timestamp": pl.Int64(), "schema": pl.String()}, orient="row"
-    )
-    return frame.with_columns(moments("timestamp")).cast(SCHEMAS)
-
-
-def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
-    """The snapshot that was current at a moment, by the snapshot log; without one, by the main branch.
-
-    "Last in list order": entries may tie, and run backwards after a rollback or with clocks that disagree.
-    VersionNotFoundError before the first entry, and where the snapshot has expired since.
-    """
-    wanted = milliseconds(at)
-    log = [(e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log]
-    if not log:
-        log = [(s.timestamp_ms, s.snapshot_id) for s in reversed(ancestors(metadata, metadata.current_snapshot_id))]
-    earlier = [snapshot_id for when, snapshot_id in log if when <= wanted]
-    if not earlier:
-        raise VersionNotFoundError(
-            f"{address} has no snapshot at {at.isoformat(sep=' ')}: its log begins later",
-            fix="ask for a later moment, or for a snapshot by its id",
-        )
-    if earlier[-1] not in metadata.snapshots:
-        raise VersionNotFoundError(
-            f"the snapshot {earlier[-1]}, current at {at.isoformat(sep=' ')}, has expired",
-            fix="ask for a later moment: the table's versions show what is there",
-        )
-    return earlier[-1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """A manifest's row of MANIFESTS, and from which to which place on a line of snapshots it was listed."""
-
-    row: Mapping[str, Any]
-    first: int
-    last: int
-
-    @property
-    def entries(self) -> int:
-        """About how many entries it has."""
-        counts = [self.row[f"{kind}_files_count"] for kind in ("added", "existing", "deleted")]
-        return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
-
-
-def _together(spans: Iterable[_Span], most: int | None = None) -> Iterator[list[_Span]]:
-    """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
-    chunk: list[_Span] = []
-    size = 0
-    for manifest in spans:
-        if chunk and size + manifest.entries > (most or _ENTRIES_AT_ONCE):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(manifest)
-        size += manifest.entries
-    if chunk:
-        yield chunk
 
 
 class TreeHistory:
@@ -155,15 +64,15 @@ class TreeHistory:
             if reason := next(filter(None, map(faults.get, each)), None):
                 reasons[number] = reason
         ids = [(s.snapshot_id, s.timestamp_ms) for s in newest_first]
-        return _versions([(number, time, number not in reasons, reasons.get(number)) for number, time in ids])
+        return version_frame([(number, time, number not in reasons, reasons.get(number)) for number, time in ids])
 
     def _manifests_by_snapshot(
         self, snapshots: Sequence[SnapshotEntry]
-    ) -> tuple[dict[int, list[str]], dict[str, _Span], dict[int, str]]:
+    ) -> tuple[dict[int, list[str]], dict[str, Span], dict[int, str]]:
         """The manifests' paths of each snapshot, each manifest by its path, and why other snapshots cannot be read."""
         reasons: dict[int, str] = {}
         paths: dict[int, list[str]] = {}
-        spans: dict[str, _Span] = {}
+        spans: dict[str, Span] = {}
         self._tree.prepare(snapshots)
         for snapshot in snapshots:
             try:
@@ -173,18 +82,18 @@ class TreeHistory:
                 continue
             paths[snapshot.snapshot_id] = manifests["manifest_path"].to_list()
             new = ~manifests["manifest_path"].is_in(list(spans))
-            spans |= {row["manifest_path"]: _Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
+            spans |= {row["manifest_path"]: Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
         return paths, spans, reasons
 
-    def _preload(self, spans: Sequence[_Span]) -> None:
+    def _preload(self, spans: Sequence[Span]) -> None:
         """Reads the first of these manifests into the cache; their errors are raised by those that examine them."""
-        for part in islice(_together(spans, _PATHS_AT_ONCE), 1):
+        for part in islice(together(spans, _PATHS_AT_ONCE), 1):
             with suppress(LakeviewError):
                 self._tree.entries(self._rows(part))
 
-    def _examine(self, spans: Sequence[_Span], names: pl.Series, faults: dict[str, str | None]) -> None:
+    def _examine(self, spans: Sequence[Span], names: pl.Series, faults: dict[str, str | None]) -> None:
         """Adds to `faults` why the files of each of these manifests cannot be read, None where they can."""
-        for part in _together(spans, _PATHS_AT_ONCE):
+        for part in together(spans, _PATHS_AT_ONCE):
             try:
                 entries, counts = self._tree.counted_entries(self._rows(part))
             except LakeviewError as error:
@@ -203,7 +112,7 @@ class TreeHistory:
                     fault = f"the file {path} is not in the store"
                 faults[str(span.row["manifest_path"])] = fault
 
-    def _rows(self, spans: Sequence[_Span]) -> pl.DataFrame:
+    def _rows(self, spans: Sequence[Span]) -> pl.DataFrame:
         return pl.DataFrame([span.row for span in spans], schema=MANIFESTS)
 
     def _absent(self, paths: pl.Series, names: pl.Series) -> pl.Series:
@@ -262,14 +171,14 @@ class TreeHistory:
         return lives if leaves is None else _with_statistics(lives, pl.concat(statistics, rechunk=False))
 
     def _data_entries(
-        self, manifests: Sequence[_Span], leaves: Sequence[Leaf] | None, *, deletes: bool
+        self, manifests: Sequence[Span], leaves: Sequence[Leaf] | None, *, deletes: bool
     ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
         """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
         metrics = [field.id for _, field in leaves or () if field.id is not None]
         cut = shortest_cut(self._metadata.properties)
         frames: list[pl.DataFrame] = []
         statistics: list[pl.DataFrame] = []
-        for entries in one_ahead(self._spanned(part, metrics) for part in _together(manifests)):
+        for entries in one_ahead(self._spanned(part, metrics) for part in together(manifests)):
             live = entries if deletes else entries.select(_OF_LIVES)
             live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:
@@ -278,7 +187,7 @@ class TreeHistory:
             frames.append(live)
         return frames, statistics
 
-    def _stays(self, files: pl.DataFrame, spans: Sequence[_Span]) -> pl.DataFrame:
+    def _stays(self, files: pl.DataFrame, spans: Sequence[Span]) -> pl.DataFrame:
         """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`
         and `records`, as the delete manifests tell."""
         whole_life = files.with_columns(
@@ -287,7 +196,7 @@ class TreeHistory:
         if not spans:
             return whole_life
         try:
-            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in _together(spans)]
+            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in together(spans)]
         except StoreUnavailableError:
             raise
         except LakeviewError:  # deletes that cannot be read may name any row
@@ -300,7 +209,7 @@ class TreeHistory:
         told = stays(files, deletes, everywhere)
         return told.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
 
-    def _spans(self, line: Sequence[SnapshotEntry]) -> list[_Span]:
+    def _spans(self, line: Sequence[SnapshotEntry]) -> list[Span]:
         """Every manifest of these snapshots, oldest first."""
         self._tree.prepare(line)
         found: list[pl.DataFrame] = []
@@ -320,9 +229,9 @@ class TreeHistory:
         every = pl.concat(found).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
         spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
         rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
-        return [_Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
+        return [Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
 
-    def _spanned(self, spans: Sequence[_Span], metrics: Collection[int]) -> pl.DataFrame:
+    def _spanned(self, spans: Sequence[Span], metrics: Collection[int]) -> pl.DataFrame:
         """ENTRIES of these manifests with `first` and `last`."""
         entries, counts = self._tree.counted_entries(self._rows(spans), metrics)
         places = {"first": [span.first for span in spans], "last": [span.last for span in spans]}
@@ -337,7 +246,7 @@ class TreeHistory:
         entries = self._tree.entries(own).filter(
             (pl.col("snapshot_id") == snapshot.snapshot_id) & (pl.col("status") != 0)
         )
-        return pl.concat([itself, _actions(entries)])
+        return pl.concat([itself, entry_actions(entries)])
 
 
 def _repeated(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:
@@ -346,34 +255,6 @@ def _repeated(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl
         {**columns, "count": counts}, schema={**dict.fromkeys(columns, pl.Int64()), "count": pl.Int64()}
     )
     return frame.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count").explode())
-
-
-_KINDS = {
-    (1, 0): "add data file", (1, 1): "add position deletes", (1, 2): "add equality deletes",
-    (2, 0): "remove data file", (2, 1): "remove position deletes", (2, 2): "remove equality deletes",
-}  # fmt: skip
-# metrics are there or not, as they happen to be held
-_LEFT_OUT = {"status", "content", "path", *METRICS, "key_metadata", "snapshot_id"}
-
-
-def _actions(entries: pl.DataFrame) -> pl.DataFrame:
-    """ACTIONS of ENTRIES."""
-    # most columns say nothing in most tables: of a million files they would take most of the time
-    names = [c for c in entries.columns if c not in _LEFT_OUT and entries[c].null_count() < entries.height]
-    encode = msgspec.json.Encoder(enc_hook=str).encode
-    texts = [
-        encode({name: value for name, value in zip(names, row, strict=True) if value is not None}).decode()
-        for row in (entries.select(names).iter_rows() if names else [()] * entries.height)
-    ]
-    kinds = {f"{status} {content}": kind for (status, content), kind in _KINDS.items()}
-    kind = (
-        formatted("{} {}", "status", "content")
-        .replace_strict(kinds, default="entry", return_dtype=pl.String)
-        .fill_null("entry")
-    )
-    return entries.select(kind.alias("kind"), "path", pl.Series("action", texts, dtype=pl.String)).select(
-        ACTIONS.names()
-    )
 
 
 def _each_once(files: pl.DataFrame, own: pl.Expr) -> pl.DataFrame:

@@ -8,14 +8,15 @@ from itertools import pairwise
 import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, applying
-from lakeview.iceberg.history import in_order
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.statistics import file_bounds
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
+from lakeview.iceberg.metadata.versions import in_order
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.schema import leaf_name

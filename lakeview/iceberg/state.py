@@ -9,7 +9,8 @@ from lakeview.iceberg.manifests.partitions import partition_columns
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.locate import MetadataFile, Place, read_metadata
 from lakeview.iceberg.metadata.locations import Locations
-from lakeview.iceberg.metadata.table_metadata import Metadata, MetadataLogEntry, parse_metadata
+from lakeview.iceberg.metadata.snapshots import MetadataLogEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
 from lakeview.storage import Storage
 
 

@@ -10,18 +10,18 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from lakeview.iceberg import history
 from lakeview.iceberg.lint import check
 from lakeview.iceberg.manifests.files import IcebergFiles
 from lakeview.iceberg.manifests.frames import manifest_files
 from lakeview.iceberg.manifests.statistics import asked_leaves, shortest_cut, statistics_frame
-from lakeview.iceberg.metadata import refs
+from lakeview.iceberg.metadata import refs, versions
 from lakeview.iceberg.metadata.commits import commits
 from lakeview.iceberg.metadata.locate import MetadataFile, Place, Pointer, locate
 from lakeview.iceberg.metadata.metadata_log import format_versions
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.specs import partition_specs, sort_orders
 from lakeview.iceberg.metadata.statistics_files import statistics_files
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.time_travel import described, entry_of, snapshot_and_schema
 from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
@@ -142,12 +142,12 @@ class IcebergTable(TableBody):
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone. With `look=False`
         `readable` is null, and neither a folder nor a manifest is looked at."""
         state = self._state
-        return state.history.versions() if look else history.listed_versions(state.metadata)
+        return state.history.versions() if look else versions.listed_versions(state.metadata)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the main branch, oldest first."""
         metadata = self._state.metadata
-        return history.schemas(metadata, metadata.current_snapshot_id)
+        return versions.schemas(metadata, metadata.current_snapshot_id)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
@@ -187,7 +187,7 @@ class IcebergTable(TableBody):
     def ref_schemas(self, ref: str) -> pl.DataFrame:
         """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
         metadata = self._state.metadata
-        return history.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
+        return versions.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""
@@ -333,7 +333,7 @@ class IcebergTable(TableBody):
         """Of any two snapshots, on any branches; the columns are those of the one that was made later."""
         state = self._state
         ends = [self._snapshot_and_schema(state, base), self._snapshot_and_schema(state, version)]
-        order = {entry.snapshot_id: place for place, entry in enumerate(history.in_order(state.metadata))}
+        order = {entry.snapshot_id: place for place, entry in enumerate(versions.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
         tasks = self._tasks_of(state)
         sides = [(NO_SNAPSHOT if entry is None else entry.snapshot_id, tasks(entry, schema)) for entry, _ in ends]

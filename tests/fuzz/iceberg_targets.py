@@ -17,8 +17,10 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.iceberg.deletes.positions import VectorPlace
-from lakeview.iceberg.manifests.avro import open_container, read_frame, read_records
-from lakeview.iceberg.manifests.entries import open_manifest, read_manifest_list, read_manifests
+from lakeview.iceberg.manifests.avro import read_frame, read_records
+from lakeview.iceberg.manifests.avro_container import open_container
+from lakeview.iceberg.manifests.entries import open_manifest, read_manifests
+from lakeview.iceberg.manifests.manifest_lists import read_manifest_list
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.single_values import NotAValueError, decoded_bounds, single_value
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata

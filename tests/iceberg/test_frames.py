@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.iceberg.manifests.entries import MANIFESTS as LISTED
 from lakeview.iceberg.manifests.frames import manifest_files
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS as LISTED
 from lakeview.iceberg.manifests.partitions import partition_columns
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from lakeview.model.errors import VersionNotFoundError

@@ -17,9 +17,11 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from lakeview.iceberg.manifests import avro
-from lakeview.iceberg.manifests.avro import inflate, open_container, read_frame, read_joined, read_records
-from lakeview.iceberg.manifests.entries import open_manifest, read_manifest_list, read_manifests
+from lakeview.iceberg.manifests import avro_container
+from lakeview.iceberg.manifests.avro import read_frame, read_joined, read_records
+from lakeview.iceberg.manifests.avro_container import inflate, open_container
+from lakeview.iceberg.manifests.entries import open_manifest, read_manifests
+from lakeview.iceberg.manifests.manifest_lists import read_manifest_list
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from tests.builders.iceberg import LIST_SCHEMA, IcebergHistory
@@ -44,7 +46,7 @@ def container(
     *blocks: tuple[int, bytes], schema: Any = SIMPLE, codec: str = "null", marker: bytes = b"s" * 16
 ) -> bytes:
     """An Avro file of these blocks: how many records each claims, and its bytes as they lie in the file."""
-    parts = [avro.MAGIC, zigzag(2)]
+    parts = [avro_container.MAGIC, zigzag(2)]
     for key, value in (("avro.schema", json.dumps(schema)), ("avro.codec", codec)):
         parts += [zigzag(len(key)), key.encode(), zigzag(len(value)), value.encode()]
     parts += [zigzag(0), b"s" * 16]
@@ -187,7 +189,7 @@ BROKEN: dict[str, bytes] = {
     "a schema nested too deep": container((1, b"\0"), schema=nested(200)),
     "a schema that is no record": container((1, RECORD), schema="string"),
     "a type that is not there": container((1, b"\0"), schema={**CYCLE, "fields": [{"name": "x", "type": "nowhere"}]}),
-    "a header of absurd length": avro.MAGIC + zigzag(2**62),
+    "a header of absurd length": avro_container.MAGIC + zigzag(2**62),
 }  # fmt: skip
 
 

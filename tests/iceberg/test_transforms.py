@@ -15,8 +15,9 @@ from pyiceberg.transforms import BucketTransform, DayTransform, MonthTransform, 
 from pyiceberg.types import BinaryType, DateType, LongType, StringType
 from pyiceberg.types import DecimalType as PyDecimal
 
-from lakeview.iceberg.manifests.partitions import PartitionColumn, readable, source_bounds
-from lakeview.iceberg.metadata.table_metadata import PartitionField
+from lakeview.iceberg.manifests.partition_bounds import source_bounds
+from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
+from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.transforms import _hashed_bytes, murmur3, parse_transform
 from lakeview.model.schema import DataType, DecimalType, Field, PrimitiveType, polars_type
 

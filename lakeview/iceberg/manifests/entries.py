@@ -1,16 +1,18 @@
-"""Manifest lists and manifests to frames, every column by its field id (iceberg spec, Manifest Lists and Manifests)."""
+"""Manifests to frames of their entries, every column by its field id (iceberg spec, Manifests)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.manifests.avro import Container, corrupt, open_container, read_frame, read_joined
+from lakeview.iceberg.manifests.avro import read_frame, read_joined
+from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_container
+from lakeview.iceberg.manifests.fields import SPELLED, column, require
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
@@ -19,37 +21,7 @@ from lakeview.model.frames import sizes
 _I32, _I64 = pl.Int32(), pl.Int64()
 _COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
 _BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
-_SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
 
-MANIFESTS = pl.Schema(
-    {
-        "manifest_path": pl.String(),
-        "manifest_length": _I64,
-        "partition_spec_id": _I32,
-        "content": _I32,
-        "sequence_number": _I64,
-        "min_sequence_number": _I64,
-        "added_snapshot_id": _I64,
-        "added_files_count": _I64,
-        "existing_files_count": _I64,
-        "deleted_files_count": _I64,
-        "added_rows_count": _I64,
-        "existing_rows_count": _I64,
-        "deleted_rows_count": _I64,
-        "partitions": _SUMMARIES,
-        "key_metadata": pl.Binary(),
-        "first_row_id": _I64,
-    }
-)
-"""One row a manifest of a snapshot. `content`: 0 data, 1 deletes; counts are null where the writer left them out;
-`partitions`: for each field of the spec whether nulls (f509) and NaN (f518) occur, and its bounds (f510, f511)."""
-
-_LIST_IDS = {
-    "manifest_path": 500, "manifest_length": 501, "partition_spec_id": 502, "content": 517, "sequence_number": 515,
-    "min_sequence_number": 516, "added_snapshot_id": 503, "added_files_count": 504, "existing_files_count": 505,
-    "deleted_files_count": 506, "added_rows_count": 512, "existing_rows_count": 513, "deleted_rows_count": 514,
-    "partitions": 507, "key_metadata": 519, "first_row_id": 520,
-}  # fmt: skip
 
 ENTRIES = pl.Schema(
     {
@@ -92,69 +64,9 @@ _FILE_IDS = {
 _ENTRY_FIELDS = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
 _METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}
 
-# for files whose fields carry no ids; writers have spelled some of them in two ways
-_SPELLED = {
-    "added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506,
-    "contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511,
-    "data_file": 2, "file_path": 100, "file_format": 101, "partition": 102, "record_count": 103,
-    "file_size_in_bytes": 104, "content_size_in_bytes": 145,
-}  # fmt: skip
-_LIST_NAMES = {**_LIST_IDS, **_SPELLED}
 _ENTRY_NAMES = {
-    k: v for k, v in {**_FILE_IDS, **_ENTRY_IDS, **_SPELLED}.items() if k not in ("path", "size", "content_size")
+    k: v for k, v in {**_FILE_IDS, **_ENTRY_IDS, **SPELLED}.items() if k not in ("path", "size", "content_size")
 }
-
-
-_NOTHING = {name: pl.Series(name, dtype=dtype) for name, dtype in (MANIFESTS | ENTRIES).items()}
-"""Empty columns, to be made as many nulls as it takes: small manifests are mostly these."""
-
-
-def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
-    """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
-    return _list_frame(read_frame(open_container(data, path, _LIST_NAMES), path), path)
-
-
-def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame | None]:
-    """MANIFESTS of each of these files (bytes, path), None for a broken one.
-
-    Lists of one schema are decoded together: of thousands each is then next to nothing.
-    """
-    with suppress(LakeviewError):
-        containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
-        joined = read_joined(containers, "f500") if len({id(c.schema) for c in containers}) == 1 else None
-        if joined is not None:
-            every = _list_frame(joined, lists[0][1])
-            ends = accumulate(c.records for c in containers)
-            return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
-
-    def read(data: bytes, path: str) -> pl.DataFrame | None:
-        with suppress(LakeviewError):
-            return read_manifest_list(data, path)
-        return None
-
-    return [read(data, path) for data, path in lists]
-
-
-def _list_frame(rows: pl.DataFrame, path: str) -> pl.DataFrame:
-    _require(rows, ("f500",), path)
-    frame = pl.DataFrame([_column(rows, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()])
-    frame = frame.with_columns(
-        pl.col("content").fill_null(0),
-        pl.col("sequence_number").fill_null(0),
-        pl.col("min_sequence_number").fill_null(0),
-        pl.col("partition_spec_id").fill_null(0),
-    )
-    if frame["manifest_path"].has_nulls():
-        raise corrupt(path, "a manifest has no path")
-    return frame
-
-
-def inline_manifests(paths: list[str]) -> pl.DataFrame:
-    """MANIFESTS of a version 1 snapshot that lists its manifests in the metadata: nothing but paths is known."""
-    columns: dict[str, Any] = {name: [None] * len(paths) for name in MANIFESTS}
-    zeros = [0] * len(paths)
-    columns |= {"manifest_path": paths, "content": zeros, "sequence_number": zeros, "min_sequence_number": zeros}
-    return pl.DataFrame(columns, schema=MANIFESTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,17 +125,17 @@ def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], m
 
 
 def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int]) -> pl.DataFrame:
-    _require(rows, ("f0",), path)
+    require(rows, ("f0",), path)
     if "f2" in rows.columns:  # a record that may be null does not give its fields away
         if not isinstance(rows["f2"].dtype, pl.Struct):
             raise corrupt(path, "its entries name no files")
         rows = pl.concat([rows.drop("f2"), rows["f2"].struct.unnest()], how="horizontal")
-    _require(rows, ("f100",), path)
+    require(rows, ("f100",), path)
     ids = {**_ENTRY_IDS, **_FILE_IDS}
     frame = pl.DataFrame(
         [
             _of_columns(
-                _column(rows, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
+                column(rows, f"f{ids[name]}" if metrics or name not in METRICS else "", name, dtype, path), metrics
             )
             for name, dtype in ENTRIES.items()
         ]
@@ -308,35 +220,3 @@ def _given_by_manifests(group: Sequence[Manifest]) -> pl.DataFrame:
     )  # fmt: skip
     held = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
     return held.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())
-
-
-def _require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
-    if missing := [c for c in columns if c not in frame.columns]:
-        raise corrupt(path, f"it lacks the field {missing[0].removeprefix('f')}, which every such file has")
-
-
-def _column(frame: pl.DataFrame, recorded: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
-    """A column by its id in the declared type; nulls where the file does not have it."""
-    if recorded not in frame.columns:
-        return _NOTHING.get(name, pl.Series(name, dtype=dtype)).clear(frame.height)
-    series = frame[recorded].alias(name)
-    if series.dtype == dtype:
-        return series
-    try:
-        return _shaped(series, dtype)
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        raise corrupt(path, f"its field {recorded.removeprefix('f')} is {series.dtype}, not {dtype}") from error
-
-
-def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """A series in a declared type; fields of structs that it lacks are null."""
-    if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct) and isinstance(series.dtype, pl.List):
-        inner = series.dtype.inner
-        if isinstance(inner, pl.Struct):
-            held = {f.name for f in inner.fields}
-            parts = [
-                (pl.element().struct.field(f.name) if f.name in held else pl.lit(None)).cast(f.dtype).alias(f.name)
-                for f in dtype.inner.fields
-            ]
-            return series.list.eval(pl.struct(parts))
-    return series.cast(dtype)

@@ -12,8 +12,9 @@ from lakeview.iceberg.deletes.index import FILE_PATH_ID, aimless, is_vector, pai
 from lakeview.iceberg.manifests.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.manifests.tree import Tree, live, one_ahead
 from lakeview.iceberg.metadata.column_rules import column_rules
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
-from lakeview.iceberg.metadata.table_metadata import Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model import limits
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS, moments

@@ -12,21 +12,17 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.manifests.entries import (
-    ENTRIES,
+from lakeview.iceberg.manifests.entries import ENTRIES, METRICS, Manifest, open_manifest, read_manifests
+from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, copied, frames_of
+from lakeview.iceberg.manifests.manifest_lists import (
     MANIFESTS,
-    METRICS,
-    Manifest,
     inline_manifests,
-    open_manifest,
     read_manifest_list,
     read_manifest_lists,
-    read_manifests,
 )
-from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, copied, frames_of
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.locations import Locations
-from lakeview.iceberg.metadata.table_metadata import SnapshotEntry
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.model.addresses import is_local
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import all_differ

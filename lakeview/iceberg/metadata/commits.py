@@ -7,10 +7,11 @@ from functools import cache
 
 import polars as pl
 
-from lakeview.iceberg.history import in_order
 from lakeview.iceberg.metadata.refs import ancestors, names_by_snapshot
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.summaries import counts, summaries_frame
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.versions import in_order
 from lakeview.model.frames import COMMITS, moments
 
 OWN_COMMITS = pl.Schema({**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())})

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, MetadataLogEntry
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, MetadataLogEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.errors import LakeviewError
 from lakeview.model.frames import FORMAT_VERSIONS, moments
 

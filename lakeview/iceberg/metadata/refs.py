@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry, SnapshotReference
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry, SnapshotReference
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import REFS, SNAPSHOT_LOG, moments
 

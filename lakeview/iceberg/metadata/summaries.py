@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.iceberg.metadata.table_metadata import SnapshotEntry
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 
 _METRICS = ("added-", "deleted-", "removed-", "total-", "changed-", "manifests-", "entries-", "replace-")
 _DELETES = ("-delete-files", "-position-deletes", "-equality-deletes")

@@ -6,83 +6,27 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeGuard
+from typing import Any
 
 import msgspec
 
-from lakeview.iceberg.metadata.transforms import Transform, parse_transform
+from lakeview.iceberg.metadata.errors import corrupt, invalid
+from lakeview.iceberg.metadata.partition_fields import PartitionSpec, is_id, parse_spec
+from lakeview.iceberg.metadata.snapshots import (
+    NO_SNAPSHOT,
+    Int,
+    Long,
+    MetadataLogEntry,
+    SnapshotEntry,
+    SnapshotLogEntry,
+    SnapshotReference,
+)
 from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.model import limits
-from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import LakeviewError, UnsupportedTableError
 from lakeview.model.schema import Schema
 
-Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""64 bits: JSON has larger numbers, and some writers use them; such a table is corrupt."""
-Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-
 NEWEST_VERSION = 3
-NO_SNAPSHOT = -1
-"""How a table without a snapshot is numbered; metadata spells it -1, null, or not at all."""
-
-
-class SnapshotEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
-    """One snapshot as recorded. Times in milliseconds since 1970; version 1 may list its manifests inline."""
-
-    snapshot_id: Long
-    timestamp_ms: Long
-    parent_snapshot_id: Long | None = None
-    sequence_number: Long = 0
-    manifest_list: str | None = None
-    manifests: list[str] | None = None
-    recorded_summary: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="summary")
-    schema_id: Int | None = None
-    first_row_id: Long | None = None
-    added_rows: Long | None = None
-    key_id: str | None = None
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """What its writer told of it, decoded when asked; nothing where that is no object."""
-        try:
-            found = msgspec.json.decode(self.recorded_summary)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def operation(self) -> str | None:
-        """append, replace, overwrite, delete, or what else the writer said; None without a summary."""
-        found = self.summary.get("operation")
-        return found if isinstance(found, str) else None
-
-    @property
-    def parent(self) -> int | None:
-        """The snapshot before this one on its branch."""
-        return None if self.parent_snapshot_id in (None, NO_SNAPSHOT) else self.parent_snapshot_id
-
-
-class SnapshotReference(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
-    """A branch or a tag, with its retention."""
-
-    snapshot_id: Long
-    type: str = "branch"
-    min_snapshots_to_keep: Int | None = None
-    max_snapshot_age_ms: Long | None = None
-    max_ref_age_ms: Long | None = None
-
-
-class SnapshotLogEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
-    """When a snapshot became the current one."""
-
-    timestamp_ms: Long
-    snapshot_id: Long
-
-
-class MetadataLogEntry(msgspec.Struct, frozen=True, gc=False, rename="kebab"):
-    """A metadata file that was current before."""
-
-    timestamp_ms: Long
-    metadata_file: str
 
 
 class _Recorded(msgspec.Struct, frozen=True, rename="kebab"):
@@ -122,29 +66,6 @@ class RecordedSchema:
     schema: Schema
     identifier_field_ids: tuple[int, ...]
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionField:
-    """One part of a partition tuple: a transform of a column, addressed in manifests by `field_id`."""
-
-    field_id: int
-    name: str
-    transform: Transform
-    source_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionSpec:
-    """How files of this spec are partitioned."""
-
-    spec_id: int
-    fields: tuple[PartitionField, ...]
-
-    @property
-    def is_unpartitioned(self) -> bool:
-        """Whether the tuple says nothing: no fields, or only void ones. Such a delete file is global."""
-        return all(f.transform.name == "void" for f in self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +133,7 @@ def _inflated(data: bytes, path: str) -> bytes:
     try:
         text = inflator.decompress(data, limits.METADATA_BYTES)
     except zlib.error as error:
-        raise _corrupt(path, f"its gzip stream is broken: {error}") from error
+        raise corrupt(path, f"its gzip stream is broken: {error}") from error
     if inflator.unconsumed_tail:
         raise UnsupportedTableError(
             f"{path} inflates to more than {limits.METADATA_BYTES:,} bytes",
@@ -221,7 +142,7 @@ def _inflated(data: bytes, path: str) -> bytes:
             kind="too-large",
         )
     if not inflator.eof:
-        raise _corrupt(path, "its gzip stream is cut off")
+        raise corrupt(path, "its gzip stream is cut off")
     return text
 
 
@@ -230,9 +151,9 @@ def _decoded(text: bytes, path: str) -> _Recorded:
         return msgspec.json.decode(text, type=_Recorded)
     except msgspec.ValidationError as error:
         _refuse_version(text, path)
-        raise _invalid(path, str(error)) from error
+        raise invalid(path, str(error)) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _corrupt(path, str(error) or type(error).__name__) from error
+        raise corrupt(path, str(error) or type(error).__name__) from error
 
 
 def _refuse_version(text: bytes, path: str) -> None:
@@ -267,7 +188,7 @@ def _properties(document: _Recorded) -> dict[str, str]:
 def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
     current = NO_SNAPSHOT if document.current_snapshot_id is None else document.current_snapshot_id
     if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
-        raise _invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
+        raise invalid(path, f"current-snapshot-id is {current}, which is not among its {len(snapshots)} snapshots")
     return current
 
 
@@ -275,7 +196,7 @@ def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
     version = document.format_version
     _check_version(version, path)
     if version < 1:
-        raise _invalid(path, f"the format version is {version}")
+        raise invalid(path, f"the format version is {version}")
     schemas, current_schema_id = _schemas(document, path, max_depth)
     specs, default_spec_id = _specs(document, path)
     snapshots = {s.snapshot_id: s for s in document.snapshots or ()}
@@ -295,7 +216,7 @@ def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
         current_schema_id=current_schema_id,
         specs=specs,
         default_spec_id=default_spec_id,
-        sort_orders=tuple(o for o in document.sort_orders or () if _is_id(o.get("order-id"))),
+        sort_orders=tuple(o for o in document.sort_orders or () if is_id(o.get("order-id"))),
         default_sort_order_id=document.default_sort_order_id,
         properties=_properties(document),
         current_snapshot_id=current,
@@ -314,7 +235,7 @@ def _schemas(document: _Recorded, path: str, max_depth: int) -> tuple[dict[int, 
     texts = document.schemas
     if not texts:
         if document.format_version > 1 or not _present(document.schema):
-            raise _invalid(path, "it has no schemas")
+            raise invalid(path, "it has no schemas")
         texts = [document.schema]
     schemas = {}
     for raw in texts:
@@ -324,10 +245,10 @@ def _schemas(document: _Recorded, path: str, max_depth: int) -> tuple[dict[int, 
     if current is None:
         # "schema" is required in version 1 and says which one is current where there is no id (Table Metadata Fields)
         if document.format_version > 1 or not _present(document.schema):
-            raise _invalid(path, "it has no current-schema-id")
+            raise invalid(path, "it has no current-schema-id")
         current = _recorded_schema(bytes(document.schema), path, max_depth).schema_id
     if current not in schemas:
-        raise _invalid(path, f"current-schema-id is {current}, which is none of its schemas")
+        raise invalid(path, f"current-schema-id is {current}, which is none of its schemas")
     return schemas, current
 
 
@@ -339,12 +260,12 @@ def _recorded_schema(raw: bytes, path: str, max_depth: int) -> RecordedSchema:
     try:
         document, text = msgspec.json.decode(raw), raw.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _invalid(path, f"a schema cannot be read: {error}") from error
+        raise invalid(path, f"a schema cannot be read: {error}") from error
     if not isinstance(document, dict):
-        raise _invalid(path, "a schema is no object")
+        raise invalid(path, "a schema is no object")
     schema_id, identifiers = document.get("schema-id", 0), document.get("identifier-field-ids") or []
-    if not _is_id(schema_id) or not isinstance(identifiers, list):
-        raise _invalid(path, f"a schema has the id {schema_id!r}")
+    if not is_id(schema_id) or not isinstance(identifiers, list):
+        raise invalid(path, f"a schema has the id {schema_id!r}")
     ids = tuple(i for i in identifiers if isinstance(i, int))
     return RecordedSchema(schema_id, parse_schema(document, max_depth), ids, text)
 
@@ -353,58 +274,14 @@ def _specs(document: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], in
     documents = document.partition_specs
     if documents is None or (not documents and document.format_version == 1):
         if document.format_version > 1 or document.partition_spec is None:
-            raise _invalid(path, "it has no partition-specs")
+            raise invalid(path, "it has no partition-specs")
         documents = [{"spec-id": 0, "fields": document.partition_spec}]
-    specs = {s.spec_id: s for s in (_spec(d, path) for d in documents)}
+    specs = {s.spec_id: s for s in (parse_spec(d, path) for d in documents)}
     default = document.default_spec_id
     if default is None:
         if document.format_version > 1:
-            raise _invalid(path, "it has no default-spec-id")
+            raise invalid(path, "it has no default-spec-id")
         default = max(specs, default=0)
     if default not in specs:
-        raise _invalid(path, f"default-spec-id is {default}, which is none of its partition specs")
+        raise invalid(path, f"default-spec-id is {default}, which is none of its partition specs")
     return specs, default
-
-
-def _spec(document: Mapping[str, Any], path: str) -> PartitionSpec:
-    spec_id, fields = document.get("spec-id"), document.get("fields")
-    if not _is_id(spec_id) or not isinstance(fields, list):
-        raise _invalid(path, f"a partition spec has the id {spec_id!r} and {type(fields).__name__} for fields")
-    return PartitionSpec(spec_id, parse_partition_fields(fields, path))
-
-
-def parse_partition_fields(fields: list[Any], path: str) -> tuple[PartitionField, ...]:
-    """The fields of a spec; version 1 leaves their ids out, which then count from 1000."""
-    found = []
-    for position, document in enumerate(fields):
-        if not isinstance(document, dict):
-            raise _invalid(path, f"{document!r} is no partition field")
-        field_id, name = document.get("field-id", 1000 + position), document.get("name")
-        sources = document.get("source-ids", [document.get("source-id")])
-        whole = _is_id(field_id) and isinstance(sources, list) and sources and all(map(_is_id, sources))
-        if not whole or not isinstance(name, str) or not isinstance(document.get("transform"), str):
-            raise _invalid(path, f"a partition field cannot be understood: {document!r}")
-        found.append(PartitionField(field_id, name, parse_transform(document["transform"]), tuple(sources)))
-    return tuple(found)
-
-
-def _is_id(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
-
-
-def _invalid(path: str, what: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"{path} is no valid table metadata: {what}",
-        fix="open an older metadata file of the table, or have its writer repair it",
-        place=path,
-        kind="invalid-metadata",
-    )
-
-
-def _corrupt(path: str, what: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"{path} cannot be read as JSON: {what}",
-        fix="restore the file, or open an older metadata file of the table",
-        place=path,
-        kind="corrupt-file",
-    )

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lakeview.iceberg import history
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata import refs
-from lakeview.iceberg.metadata.table_metadata import NO_SNAPSHOT, Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import moment
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import TableMetadata, TableProtocol
+from lakeview.model.snapshot import TableMetadata, TableProtocol, milliseconds
 from lakeview.model.table import check_point
+
+
+def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
+    """The snapshot that was current at a moment, by the snapshot log; without one, by the main branch.
+
+    "Last in list order": entries may tie, and run backwards after a rollback or with clocks that disagree.
+    VersionNotFoundError before the first entry, and where the snapshot has expired since.
+    """
+    wanted = milliseconds(at)
+    log = [(e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log]
+    if not log:
+        log = [
+            (s.timestamp_ms, s.snapshot_id) for s in reversed(refs.ancestors(metadata, metadata.current_snapshot_id))
+        ]
+    earlier = [snapshot_id for when, snapshot_id in log if when <= wanted]
+    if not earlier:
+        raise VersionNotFoundError(
+            f"{address} has no snapshot at {at.isoformat(sep=' ')}: its log begins later",
+            fix="ask for a later moment, or for a snapshot by its id",
+        )
+    if earlier[-1] not in metadata.snapshots:
+        raise VersionNotFoundError(
+            f"the snapshot {earlier[-1]}, current at {at.isoformat(sep=' ')}, has expired",
+            fix="ask for a later moment: the table's versions show what is there",
+        )
+    return earlier[-1]
 
 
 def entry_of(metadata: Metadata, address: str, version: int) -> SnapshotEntry:
@@ -40,7 +66,7 @@ def snapshot_and_schema(
         entry = entry_of(metadata, address, found.snapshot_id)
         return entry, metadata.schema if found.type == "branch" else metadata.schema_of(entry).schema
     if at is not None:
-        version = history.at_moment(metadata, at, address)
+        version = at_moment(metadata, at, address)
     if version is None:
         return metadata.snapshots.get(metadata.current_snapshot_id), metadata.schema
     if version == NO_SNAPSHOT == metadata.current_snapshot_id:

@@ -16,7 +16,8 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.iceberg.metadata.refs import ancestors
-from lakeview.iceberg.metadata.table_metadata import Metadata, SnapshotEntry
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN, moment

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from lakeview.iceberg.manifests.avro import open_container, read_frame
+from lakeview.iceberg.manifests.avro import read_frame
+from lakeview.iceberg.manifests.avro_container import open_container
 from lakeview.iceberg.scan.projection import Projection, has_ids, with_mapping
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Field, PrimitiveType

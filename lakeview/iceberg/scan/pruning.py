@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from lakeview.iceberg.manifests.metrics import Metrics
-from lakeview.iceberg.manifests.partitions import PartitionColumn, source_bounds
+from lakeview.iceberg.manifests.partition_bounds import source_bounds
+from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.manifests.statistics import counted, file_bounds
 from lakeview.iceberg.metadata.single_values import decoded_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata

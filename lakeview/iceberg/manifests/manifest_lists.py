@@ -1,0 +1,99 @@
+"""Manifest lists to frames, every column by its field id (iceberg spec, Manifest Lists)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import accumulate
+from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.manifests.avro import read_frame, read_joined
+from lakeview.iceberg.manifests.avro_container import corrupt, open_container
+from lakeview.iceberg.manifests.fields import SPELLED, column, require
+from lakeview.model.errors import LakeviewError
+
+_I32, _I64 = pl.Int32(), pl.Int64()
+
+_SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
+
+MANIFESTS = pl.Schema(
+    {
+        "manifest_path": pl.String(),
+        "manifest_length": _I64,
+        "partition_spec_id": _I32,
+        "content": _I32,
+        "sequence_number": _I64,
+        "min_sequence_number": _I64,
+        "added_snapshot_id": _I64,
+        "added_files_count": _I64,
+        "existing_files_count": _I64,
+        "deleted_files_count": _I64,
+        "added_rows_count": _I64,
+        "existing_rows_count": _I64,
+        "deleted_rows_count": _I64,
+        "partitions": _SUMMARIES,
+        "key_metadata": pl.Binary(),
+        "first_row_id": _I64,
+    }
+)
+"""One row a manifest of a snapshot. `content`: 0 data, 1 deletes; counts are null where the writer left them out;
+`partitions`: for each field of the spec whether nulls (f509) and NaN (f518) occur, and its bounds (f510, f511)."""
+
+_LIST_IDS = {
+    "manifest_path": 500, "manifest_length": 501, "partition_spec_id": 502, "content": 517, "sequence_number": 515,
+    "min_sequence_number": 516, "added_snapshot_id": 503, "added_files_count": 504, "existing_files_count": 505,
+    "deleted_files_count": 506, "added_rows_count": 512, "existing_rows_count": 513, "deleted_rows_count": 514,
+    "partitions": 507, "key_metadata": 519, "first_row_id": 520,
+}  # fmt: skip
+
+_LIST_NAMES = {**_LIST_IDS, **SPELLED}
+
+
+def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
+    """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
+    return _list_frame(read_frame(open_container(data, path, _LIST_NAMES), path), path)
+
+
+def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame | None]:
+    """MANIFESTS of each of these files (bytes, path), None for a broken one.
+
+    Lists of one schema are decoded together: of thousands each is then next to nothing.
+    """
+    with suppress(LakeviewError):
+        containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
+        joined = read_joined(containers, "f500") if len({id(c.schema) for c in containers}) == 1 else None
+        if joined is not None:
+            every = _list_frame(joined, lists[0][1])
+            ends = accumulate(c.records for c in containers)
+            return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
+
+    def read(data: bytes, path: str) -> pl.DataFrame | None:
+        with suppress(LakeviewError):
+            return read_manifest_list(data, path)
+        return None
+
+    return [read(data, path) for data, path in lists]
+
+
+def _list_frame(rows: pl.DataFrame, path: str) -> pl.DataFrame:
+    require(rows, ("f500",), path)
+    frame = pl.DataFrame([column(rows, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()])
+    frame = frame.with_columns(
+        pl.col("content").fill_null(0),
+        pl.col("sequence_number").fill_null(0),
+        pl.col("min_sequence_number").fill_null(0),
+        pl.col("partition_spec_id").fill_null(0),
+    )
+    if frame["manifest_path"].has_nulls():
+        raise corrupt(path, "a manifest has no path")
+    return frame
+
+
+def inline_manifests(paths: list[str]) -> pl.DataFrame:
+    """MANIFESTS of a version 1 snapshot that lists its manifests in the metadata: nothing but paths is known."""
+    columns: dict[str, Any] = {name: [None] * len(paths) for name in MANIFESTS}
+    zeros = [0] * len(paths)
+    columns |= {"manifest_path": paths, "content": zeros, "sequence_number": zeros, "min_sequence_number": zeros}
+    return pl.DataFrame(columns, schema=MANIFESTS)
