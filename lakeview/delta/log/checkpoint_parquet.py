@@ -34,13 +34,15 @@ _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
 class ParquetActions:
     """One file of actions. Nothing is read before it is asked for; the footer is read once.
 
-    `path` below the table's root; `name` for messages, and `parent`: the checkpoint whose sidecar this is.
+    `path` below the table's root, and its `size` as `Storage.open` takes it; `name` for messages, and `parent`: the
+    checkpoint whose sidecar this is.
     CorruptTableError for what cannot be read.
     """
 
-    def __init__(self, storage: Storage, path: str, name: str, parent: str | None = None) -> None:
+    def __init__(self, storage: Storage, path: str, size: int, name: str, parent: str | None = None) -> None:
         self._storage = storage
         self._path = path
+        self._recorded_size = size
         self.name = name
         self.parent = parent
         self._footer: pq.FileMetaData | None = None
@@ -196,7 +198,7 @@ class ParquetActions:
     def _open(self) -> Iterator[pq.ParquetFile]:
         with (
             readable(self.name, self.parent),
-            self._storage.open(self._path) as handle,
+            self._storage.open(self._path, self._recorded_size) as handle,
             _native(handle) as source,
         ):
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
