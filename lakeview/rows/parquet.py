@@ -43,7 +43,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
 def _parquet_batches(task: FileTask, storage: Storage, live: LiveRows, batch_rows: int) -> Iterator[pa.RecordBatch]:
     target = task.schema.relaxed().to_arrow()
     # INT96 through nanoseconds would wrap years before 1677 and after 2262
-    with storage.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+    with storage.open(task.path, task.size) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
         live.check(file.metadata.num_rows)
         columns = _Columns(task, file.schema_arrow, target)
         for batch in live.batches(file, columns.read, batch_rows):

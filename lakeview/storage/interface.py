@@ -105,8 +105,12 @@ class Storage(ABC):
         """Whether a file lies below the root, in the first FIRST_FOLDERS folders: what lies there may have no end."""
 
     @abstractmethod
-    def open(self, path: str) -> IO[bytes]:
-        """A seekable binary file. FileNotFoundError if it is not there."""
+    def open(self, path: str, size: int = 0) -> IO[bytes]:
+        """A seekable binary file. FileNotFoundError if it is not there.
+
+        `size`: its bytes as a log or a listing records them, 0 where unknown. S3 is not asked for a size that is right;
+        a wrong one costs requests, and the file is read as the store has it.
+        """
 
     def local_path(self, path: str) -> str | None:  # noqa: ARG002 (for stores of this machine)
         """Where a file lies on this machine, for libraries that open it themselves; counted as opened.
@@ -192,7 +196,7 @@ def refuse_oversized(path: str, size: int, config: Config) -> None:
     """UnsupportedTableError for a log file above the operator's limit: it would be read into memory whole."""
     if size > config.max_log_file_bytes:
         raise UnsupportedTableError(
-            f"{path} holds {size:,} bytes, more than the limit of {config.max_log_file_bytes:,}",
+            f"{path} holds at least {size:,} bytes, more than the limit of {config.max_log_file_bytes:,}",
             fix="raise LAKEVIEW_MAX_LOG_FILE_BYTES if this table is to be trusted",
             place=path,
             kind="too-large",

@@ -139,7 +139,7 @@ class LocalStorage(Storage):
         self.count("list")
         return any(files for _, _, files in islice(os.walk(self.resolve("")), FIRST_FOLDERS))
 
-    def open(self, path: str) -> IO[bytes]:
+    def open(self, path: str, size: int = 0) -> IO[bytes]:  # noqa: ARG002 (the file system knows it)
         with Translated(path):
             return open(self.local_path(path), "rb")
 

@@ -23,6 +23,9 @@ _ATTEMPTS = 3
 _S3 = ("s3", "s3a")
 """Schemes of s3fs, whose stores create a file only if it is absent: S3 answers 412 to a write with If-None-Match."""
 
+_TAIL = 256 << 10
+"""Bytes of the end of a file that come with its opening: small files whole, of larger ones the Parquet footer."""
+
 _UNTRANSLATED = (("botocore.exceptions", "BotoCoreError"), ("aiohttp", "ClientError"))
 """What libraries below fsspec raise that is no OSError: module, and the class at the root of its errors."""
 _WITHOUT_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError")
@@ -40,8 +43,6 @@ class FsspecStorage(Storage):
 
         super().__init__(root, config)
         self._scheme = root.partition("://")[0]
-        # s3fs asks for the size of every file first, to read large ones in parts at once: two requests for one file
-        self._whole = {"max_concurrency": 1} if self._scheme in _S3 else {}
         if self.remote and not root.partition("://")[2]:
             raise InvalidRequestError(
                 f"{root} names a store and no place in it", fix=f"name the place too, such as {root}bucket/table"
@@ -118,15 +119,31 @@ class FsspecStorage(Storage):
         path = self._path("")
         return self._call("", lambda: any(files for _, _, files in islice(self._fs.walk(path), FIRST_FOLDERS)))
 
-    def open(self, path: str) -> IO[bytes]:
+    def open(self, path: str, size: int = 0) -> IO[bytes]:
         self.count("open")
         if self._scheme == "memory":  # its own open() hands every caller the same object, position included
             return io.BytesIO(self._call(path, lambda: self._fs.cat_file(self._path(path))))
-        return cast(IO[bytes], _RemoteFile(path, self._call(path, lambda: self._fs.open(self._path(path), "rb"))))
+        full = self._path(path)
+        if size > 0 and self._scheme in _S3:
+            from fsspec.spec import AbstractBufferedFile
+
+            # the end of the file is read first anyway, and one byte more shows whether the size is right
+            start = max(0, size - _TAIL)
+            tail = self._call(path, lambda: self._range(full, start, size + 1 - start))
+            if len(tail) == size - start:
+                # s3fs's own file asks for what the store says of it at its first read, even where its size is known
+                file = AbstractBufferedFile(self._fs, full, block_size=self._fs.default_block_size, size=size)
+                return cast(IO[bytes], _RemoteFile(path, file, start, tail))
+        return cast(IO[bytes], _RemoteFile(path, self._call(path, lambda: self._fs.open(full, "rb"))))
 
     def read(self, path: str) -> bytes:
         self.count("read")
-        data: bytes = self._call(path, lambda: self._fs.cat_file(self._path(path), **self._whole))
+        full = self._path(path)
+        if self._scheme in _S3:
+            # s3fs asks for the size of a whole file first, and not of a range; one byte above the limit is refused
+            data = self._call(path, lambda: self._range(full, 0, self.config.max_log_file_bytes + 1))
+        else:
+            data = self._call(path, lambda: self._fs.cat_file(full))
         refuse_oversized(path, len(data), self.config)
         return data
 
@@ -189,12 +206,17 @@ class FsspecStorage(Storage):
 
 
 class _RemoteFile(io.RawIOBase):
-    """An open file of a remote store, whose failures in the midst of reading are ours as well."""
+    """An open file of a remote store, whose failures in the midst of reading are ours as well.
 
-    def __init__(self, path: str, file: IO[bytes]) -> None:
+    `tail`: the bytes from `tail_start` to the file's end, where they are known.
+    """
+
+    def __init__(self, path: str, file: IO[bytes], tail_start: int = 0, tail: bytes = b"") -> None:
         super().__init__()
         self._path = path
         self._file = file
+        self._tail_start = tail_start
+        self._tail = tail
 
     def readable(self) -> bool:
         return True
@@ -203,7 +225,13 @@ class _RemoteFile(io.RawIOBase):
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:
-        return _translated(self._path, lambda: self._file.read(-1 if size is None else size))
+        length = -1 if size is None else size
+        offset = self._file.tell() - self._tail_start
+        if self._tail and offset >= 0:
+            data = self._tail[offset:] if length < 0 else self._tail[offset : offset + length]
+            self._file.seek(len(data), io.SEEK_CUR)
+            return data
+        return _translated(self._path, lambda: self._file.read(length))
 
     def readall(self) -> bytes:
         return self.read()

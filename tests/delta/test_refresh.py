@@ -31,9 +31,9 @@ class Watched(FarStorage):
         self.seen.append(path)
         return super().read(path)
 
-    def open(self, path: str):  # type: ignore[no-untyped-def]  # as the store's own
+    def open(self, path: str, size: int = 0):  # type: ignore[no-untyped-def]  # as the store's own
         self.seen.append(path)
-        return super().open(path)
+        return super().open(path, size)
 
 
 def told(history: DeltaHistory, last: int = 12, checkpoint: int = 10) -> DeltaHistory:

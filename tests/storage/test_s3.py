@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError
+from lakeview.model.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError, UnsupportedTableError
 from lakeview.rows.parquet import read_task
 from lakeview.storage import FsspecStorage, Storage, open_storage
 from lakeview.storage.interface import READ_AHEAD
@@ -51,6 +53,11 @@ def store(bucket: Bucket) -> Storage:
 def calls(store: Storage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The requests that the store sends, by the names that S3 has for them."""
     assert isinstance(store, FsspecStorage)
+    return watch(store, monkeypatch)
+
+
+def watch(store: FsspecStorage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The requests that a store sends from now on."""
     sent: list[str] = []
     send = store._fs._call_s3
 
@@ -265,3 +272,55 @@ def test_options_of_the_call_win_over_what_a_catalog_hands_out(bucket: Bucket, t
     with rest_catalog(state) as uri:
         found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=bucket.options)
         assert found.snapshot().num_files == 2
+
+
+SIZES = {"the right size": 0, "too small": -1, "a part of it": -700_000, "too large": 1, "absurd": 2**62}
+
+
+@pytest.mark.parametrize("wrong_by", SIZES.values(), ids=SIZES)
+def test_a_file_of_a_recorded_size_is_read_as_the_store_has_it(store: Storage, calls: list[str], wrong_by: int) -> None:
+    data = b"".join(b"%07d," % number for number in range(100_000))
+    store.put("f", data)
+    calls.clear()
+    with store.open("f", len(data) + wrong_by) as file:
+        assert (file.seek(0, 2), file.seek(-5, 2), file.read()) == (len(data), len(data) - 5, data[-5:])
+        assert file.read(1) == b""
+        file.seek(500_000)
+        assert (file.read(100_000), file.tell()) == (data[500_000:600_000], 600_000)
+        file.seek(0)
+        assert file.read() == data
+    if not wrong_by:
+        assert set(calls) == {"get_object"}
+
+
+def test_a_file_above_the_limit_is_refused_and_not_read_to_its_end(bucket: Bucket) -> None:
+    store = open_storage(f"s3://{bucket.name}/t", options=bucket.options, config=Config(max_log_file_bytes=10))
+    store.put("f", b"a" * 10)
+    store.put("larger", b"a" * 1_000)
+    store.put("empty", b"")
+    assert (store.read("f"), store.read("empty")) == (b"a" * 10, b"")
+    with pytest.raises(UnsupportedTableError, match="larger holds at least 11 bytes, more than the limit of 10"):
+        store.read("larger")
+
+
+def test_a_table_is_opened_listed_and_scanned_without_asking_for_sizes(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = lv.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for number in range(12):  # the tenth writes a checkpoint
+        written.append(pa.table({"id": [number]}))
+    found = lv.open_table(bucket.copy(tmp_path / "t", "t"), storage_options=bucket.options)
+    assert isinstance(found, DeltaTable)
+    assert isinstance(found.storage, FsspecStorage)
+    calls = watch(found.storage, monkeypatch)
+
+    def requests(action: Callable[[], object]) -> dict[str, int]:
+        calls.clear()
+        action()
+        return dict(Counter(calls))
+
+    # commits 10 to 12; the checkpoint for its footer, for protocol and metadata, and for columns of its files
+    assert requests(lambda: found.snapshot().files) == {"get_object": 3 + 3}
+    assert requests(found.history) == {"list_objects_v2": 1, "get_object": 10}  # the commits before
+    # the files, and the checkpoint once more for their deletion vectors
+    assert requests(lambda: found.scan().collect()) == {"get_object": 12 + 1}

@@ -377,7 +377,7 @@ def test_options_are_never_shown(flaky: FsspecStorage) -> None:
 def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x" * 100)
     store = LocalStorage(str(tmp_path), Config(max_log_file_bytes=99))
-    with pytest.raises(UnsupportedTableError, match="f holds 100 bytes, more than the limit of 99"):
+    with pytest.raises(UnsupportedTableError, match="f holds at least 100 bytes, more than the limit of 99"):
         store.read("f")
 
 

@@ -33,13 +33,15 @@ _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 class ParquetActions:
     """One file of actions. Nothing is read before it is asked for; the footer is read once.
 
-    `path` below the table's root; `name` for messages, and `parent`: the checkpoint whose sidecar this is.
+    `path` below the table's root, and its `size` as `Storage.open` takes it; `name` for messages, and `parent`: the
+    checkpoint whose sidecar this is.
     CorruptTableError for what cannot be read.
     """
 
-    def __init__(self, storage: Storage, path: str, name: str, parent: str | None = None) -> None:
+    def __init__(self, storage: Storage, path: str, size: int, name: str, parent: str | None = None) -> None:
         self._storage = storage
         self._path = path
+        self._recorded_size = size
         self.name = name
         self.parent = parent
         self._footer: Footer | None = None
@@ -176,7 +178,7 @@ class ParquetActions:
     def _open(self) -> Iterator[pq.ParquetFile]:
         with (
             readable(self.name, self.parent),
-            self._storage.open(self._path) as handle,
+            self._storage.open(self._path, self._recorded_size) as handle,
             _native(handle) as source,
         ):
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once

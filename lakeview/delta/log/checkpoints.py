@@ -6,7 +6,7 @@ the classic name as well. So sidecars are looked for in every single-file checkp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
@@ -66,13 +66,13 @@ class Checkpoint:
         self._last = LastListing() if last is None else last
         self.files = files
         self.version = files.version
-        self._tops: list[ActionsFile] = [self._top(name) for name in files.names]
+        self._tops: list[ActionsFile] = list(map(self._top, files.names, files.sizes))
 
-    def _top(self, name: str) -> ActionsFile:
+    def _top(self, name: str, size: int) -> ActionsFile:
         path = f"{LOG_FOLDER}/{name}"
         if name.endswith(".json"):
             return JsonActions(self._storage, path, name, self.version)
-        return ParquetActions(self._storage, path, name)
+        return ParquetActions(self._storage, path, size, name)
 
     def protocol_and_metadata(self) -> tuple[Protocol | None, Metadata | None]:
         """The protocol and metaData actions; None for one that is not there. Read once."""
@@ -137,29 +137,35 @@ class Checkpoint:
         The sidecars are named, not opened.
         """
         try:
-            for top in self._tops:
-                top.check()
+            self._each(lambda top: top.check(), self._tops)
             _ = self.sidecars
         except UNREADABLE as error:
             return error.message
         return None
 
-    @cached_property
+    @property
     def sidecars(self) -> tuple[str, ...]:
         """The paths of the files beside that hold the file actions (today's protocol, Sidecar Files), decoded, each
         once, in the order recorded; those in `_sidecars` by their names."""
-        found: dict[str, None] = {}
-        for top in self._tops:
-            for action in top.structs({"sidecar": ["path"]})["sidecar"]:
-                found[self._sidecar_path(action["path"], top.name)] = None
-        if found and len(self._tops) > 1:
+        return tuple(self._sidecar_sizes)
+
+    @cached_property
+    def _sidecar_sizes(self) -> dict[str, int]:
+        """Each path of `sidecars`, and the bytes that are recorded of it, 0 where none are."""
+        sizes: dict[str, int] = {}
+        actions = self._each(lambda top: top.structs({"sidecar": ["path"]})["sidecar"], self._tops)
+        for top, sidecars in zip(self._tops, actions, strict=True):
+            for action in sidecars:
+                size = action.get("sizeInBytes")
+                sizes[self._sidecar_path(action["path"], top.name)] = size if isinstance(size, int) else 0
+        if sizes and len(self._tops) > 1:
             raise CorruptTableError(
                 f"checkpoint {self.version} is in {len(self._tops)} parts and names sidecars: one excludes the other",
                 fix="if every commit is still there, deleting the checkpoint is enough",
                 place=self._tops[0].name,
                 kind="corrupt-checkpoint",
             )
-        return tuple(found)
+        return sizes
 
     def _sidecar_path(self, recorded: Any, top: str) -> str:
         path = decode_path(recorded) if isinstance(recorded, str) else ""
@@ -175,7 +181,7 @@ class Checkpoint:
         return path
 
     def _files(self, kind: str, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        files: list[ActionsFile] = [*self._tops, *(self._sidecar(path) for path in self.sidecars)]
+        files: list[ActionsFile] = [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]
         root = self._storage.root
 
         def read(file: ActionsFile) -> pl.DataFrame:
@@ -184,19 +190,22 @@ class Checkpoint:
             with readable(file.name, file.parent):
                 return file_actions_of(file, kind, columns, root, statistics)
 
-        if self._storage.remote and len(files) > 2:
-            with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-checkpoint") as pool:
-                frames = list(pool.map(read, files))
-        else:
-            frames = [read(file) for file in files]
+        frames = self._each(read, files)
         full = [frame for frame in frames if frame.height]
         if len(full) == 1:
             return full[0]
         return pl.concat(full or frames[:1] or [_nothing(columns)], how="diagonal_relaxed", rechunk=False)
 
-    def _sidecar(self, path: str) -> ActionsFile:
+    def _each(self, read: Callable[[ActionsFile], _T], files: Sequence[ActionsFile]) -> list[_T]:
+        """What is read of each file, in their order; from a remote store of several at once."""
+        if not self._storage.remote or len(files) < 2:
+            return list(map(read, files))
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-checkpoint") as pool:
+            return list(pool.map(read, files))
+
+    def _sidecar(self, path: str, size: int) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
-        return ParquetActions(self._storage, place, path.rpartition("/")[2], self._tops[0].name)
+        return ParquetActions(self._storage, place, size, path.rpartition("/")[2], self._tops[0].name)
 
 
 def _extended(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:

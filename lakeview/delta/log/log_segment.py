@@ -15,10 +15,11 @@ from lakeview.model.errors import CorruptTableError, NotATableError, VersionNotF
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFiles:
-    """A complete checkpoint: its version and the names of its files, in order."""
+    """A complete checkpoint: its version, and the names of its files and their bytes, in order."""
 
     version: int
     names: tuple[str, ...]
+    sizes: tuple[int, ...]
     is_v2: bool = False
 
 
@@ -58,20 +59,21 @@ def checkpoints_of(files: Iterable[LogFile]) -> list[CheckpointFiles]:
 
     "readers must only use a complete checkpoint, wherein all fragments are present" (delta protocol, Checkpoints)
     """
-    sets: dict[tuple[int, int, str], list[tuple[int, str]]] = {}
+    sets: dict[tuple[int, int, str], list[tuple[int, str, int]]] = {}
     for file in files:
         rank = _PREFERENCE.get(file.kind)
         if rank is None:
             continue
         if file.part is None or file.parts is None:
-            sets[file.version, rank, file.name] = [(0, file.name)]
+            sets[file.version, rank, file.name] = [(0, file.name, file.size)]
         elif 1 <= file.part <= file.parts:
-            sets.setdefault((file.version, rank, f"{file.parts:010d}"), []).append((file.part, file.name))
-    return [
-        CheckpointFiles(version, tuple(name for _, name in sorted(names)), is_v2=rank == _PREFERENCE["v2"])
-        for (version, rank, group), names in sorted(sets.items())
-        if rank != _PREFERENCE["part"] or len(names) == int(group)  # ordinals are distinct: they are part of the name
-    ]
+            sets.setdefault((file.version, rank, f"{file.parts:010d}"), []).append((file.part, file.name, file.size))
+    complete: list[CheckpointFiles] = []
+    for (version, rank, group), parts in sorted(sets.items()):
+        if rank != _PREFERENCE["part"] or len(parts) == int(group):  # ordinals are distinct: they are part of the name
+            _, names, sizes = zip(*sorted(parts), strict=True)
+            complete.append(CheckpointFiles(version, names, sizes, is_v2=rank == _PREFERENCE["v2"]))
+    return complete
 
 
 _PREFERENCE = {"part": 0, "checkpoint": 1, "v2": 2}

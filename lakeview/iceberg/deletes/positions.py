@@ -6,7 +6,6 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import IO
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -27,7 +26,6 @@ _POSITIONS = Schema(
     (Field("path", PrimitiveType("string"), id=FILE_PATH_ID), Field("pos", PrimitiveType("long"), id=POS_ID))
 )
 _KEPT_BYTES = 128 << 20
-_PIECE = 16 << 20
 _ENVELOPE = 12
 """Length before, checksum behind a deletion vector, and the magic number, in bytes."""
 
@@ -49,9 +47,7 @@ class VectorPlace:
         if not 0 <= self.offset < limits.FILE_POSITION or self.size < _ENVELOPE:
             raise corrupt_vector(self.path, f"its manifest places {self.size:,} bytes at {self.offset:,}")
         try:
-            with storage.open(self.path) as file:
-                file.seek(self.offset)
-                blob = _read(file, self.size)
+            blob = storage.read_range(self.path, self.offset, self.size)
         except FileNotFoundError as error:
             raise DataFileMissingError(
                 f"deletion vector file {self.path} is not in the store",
@@ -72,15 +68,6 @@ class VectorPlace:
                 self.path, f"it deletes {len(found):,} rows, and its manifest says {self.cardinality:,}"
             )
         return found
-
-
-def _read(file: IO[bytes], size: int) -> bytes:
-    """So many bytes, or as many as there are: room is made for what comes, not for what is claimed."""
-    parts: list[bytes] = []
-    while size > 0 and (part := file.read(min(size, _PIECE))):
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,7 @@ def _join(folder: str, name: str) -> str:
 
 def _hint(storage: Storage, path: str) -> str:
     try:
-        with storage.open(path) as file:
-            return file.read(4096).decode(errors="replace").strip()
+        return storage.read_range(path, 0, 4096).decode(errors="replace").strip()
     except (FileNotFoundError, LakeviewError):  # a hint is only a hint
         return ""
 

@@ -105,7 +105,10 @@ class IcebergSource:
 
     def _parquet(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         target = task.schema.relaxed().to_arrow()
-        with storage.open(task.path) as handle, pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file:
+        with (
+            storage.open(task.path, task.size) as handle,
+            pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file,
+        ):
             held = file.schema_arrow
             projection = self._projection(list(held), task)
             names = [held.names[i] for i in projection.read]
@@ -120,7 +123,7 @@ class IcebergSource:
 
     def _orc(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
         target = task.schema.relaxed().to_arrow()
-        with storage.open(task.path) as handle:
+        with storage.open(task.path, task.size) as handle:
             file = orc.ORCFile(handle)
             held = file.schema
             projection = self._projection(list(held), task)
