@@ -22,7 +22,7 @@ STREAMLITS_OWN = (
 # how the control around a stop looks while it has the focus is kept, to be compared with how it looks without; what
 # changes slowly is brought to its end first
 _STOP = """async group => {
-    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await new Promise(done => requestAnimationFrame(done));
     const at = document.activeElement;
     if (!at || at === document.body) return "out";
     if (window.stops.at(-1)?.at === at) return "inside";  // a table: its cells, one after the other
