@@ -13,6 +13,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.table import IcebergTable
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CommitConflictError, StoreUnavailableError, UnsupportedTableError
 from lakeview.rows.parquet import read_task
@@ -222,12 +223,19 @@ def test_a_delta_table_is_created_once(bucket: Bucket) -> None:
         lv.create_table(address, schema, storage_options=bucket.options)
 
 
-def test_an_iceberg_table_is_read_with_its_rows(bucket: Bucket, tmp_path: Path) -> None:
+def test_an_iceberg_table_is_read_with_its_rows(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     history = table(tmp_path / "orders", rows=3)
     address = bucket.copy(history.root, "orders")
     found = lv.open_table(address, storage_options=bucket.options)
     assert (found.address, found.format) == (address, "iceberg")
+    assert isinstance(found, IcebergTable)
+    assert isinstance(found.storage, FsspecStorage)
+    calls = watch(found.storage, monkeypatch)
     assert sorted(found.scan().collect()["id"].to_list()) == [0, 1, 2]
+    # the manifest list, three manifests and three data files, whose sizes are recorded
+    assert dict(Counter(calls)) == {"get_object": 1 + 3 + 3}
     assert found.versions()["readable"].all()
     store = open_storage(address, options=bucket.options)
     rows = [b["id"].to_pylist() for task in found.tasks() for b in read_task(task, store)]
