@@ -23,7 +23,7 @@ import deltalake
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
 import lakeview as lv
