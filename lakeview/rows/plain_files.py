@@ -31,6 +31,9 @@ _MOST_BYTES = 128 << 20
 _LARGEST = 1 << 30
 """Bytes of the largest file that is collected whole: larger ones are read batch by batch."""
 
+_AHEAD_BYTES = 8 << 20
+"""Bytes of the largest file of a remote store that is read whole, ahead of its turn."""
+
 _FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What a scan by polars fails with. Whatever it was, reading file by file gives the rows or the error of ours."""
 
@@ -115,9 +118,15 @@ class _PlainReader:
             yield from self.one_by_one(f.task for f in alike) if frame is None else (frame,)
 
     def one_by_one(self, tasks: Iterable[FileTask]) -> Iterator[pl.DataFrame]:
-        """The rows of files, each read by itself."""
-        for task in tasks:
-            yield from self._query.frames(read_task(task.select(self._query.schema.names), self._storage))
+        """The rows of files, each read by itself; small Parquet files of a remote store ahead, several at once."""
+
+        def read(task: FileTask) -> Iterable[pl.DataFrame]:
+            frames = self._query.frames(read_task(task.select(self._query.schema.names), self._storage))
+            ahead = self._storage.remote and task.source is None and task.size <= _AHEAD_BYTES
+            return list(frames) if ahead else frames
+
+        for frames in self._storage.each_ahead(read, tasks):
+            yield from frames
 
     def _collected(self, files: Sequence[_File], layout: Layout) -> pl.DataFrame | None:
         """The rows of files of one layout, None if polars does not read them all."""

@@ -14,10 +14,10 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import IO, TypeAlias
+from typing import IO, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -32,6 +32,8 @@ LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MI
 Entry: TypeAlias = tuple[str, int, int | None]
 """One file: name, bytes, milliseconds since 1970 (None where the store does not tell)."""
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 FIRST_FOLDERS = 20
 
@@ -71,16 +73,23 @@ class Storage(ABC):
 
         Closing the iterator cancels what was not begun.
         """
+        yield from self.each_ahead(self.read, paths)
+
+    def each_ahead(self, call: Callable[[_T], _R], items: Iterable[_T]) -> Generator[_R, None, None]:
+        """What a call gives of each item, in the order given. Of a remote store, READ_AHEAD calls are made at once.
+
+        Closing the iterator cancels what was not begun.
+        """
         if not self.remote:
-            yield from map(self.read, paths)
+            yield from map(call, items)
             return
-        left = iter(paths)
+        left = iter(items)
         with ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="lakeview-read") as pool:
-            pending = deque(pool.submit(self.read, path) for path in islice(left, READ_AHEAD))
+            pending = deque(pool.submit(call, item) for item in islice(left, READ_AHEAD))
             try:
                 while pending:
                     yield pending.popleft().result()
-                    pending.extend(pool.submit(self.read, path) for path in islice(left, 1))
+                    pending.extend(pool.submit(call, item) for item in islice(left, 1))
             finally:
                 pool.shutdown(cancel_futures=True)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError
 from lakeview.model.table import Table
@@ -25,6 +27,7 @@ from tests.builders.actions import add, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import field as mapped_field
 from tests.builders.mapped import held, mapped
+from tests.builders.stores import FarStorage
 
 POINT = pa.struct({"a": pa.int64(), "label": pa.string()})
 MOMENTS = [datetime(1500, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)]
@@ -93,6 +96,18 @@ def plain(history: DeltaHistory) -> DeltaHistory:
         ids = [number, None, number + 1] if number == 1 else [number, number + 2, number + 4]
         history.commit(history.data(f"{number}.parquet", {"id": ids, "name": [f"n{number}"] * 3}))
     return history
+
+
+def test_files_of_a_remote_store_are_read_at_once_and_given_in_their_order(plain: DeltaHistory) -> None:
+    together = threading.Barrier(3, timeout=30)
+
+    class Waits(FarStorage):
+        def open(self, path: str, size: int = 0) -> IO[bytes]:
+            together.wait()  # until all three are asked for
+            return super().open(path, size)
+
+    table = DeltaTable(Waits(plain.address, Config(polars_parquet=False)))
+    assert table.scan().collect().rows() == by_pyarrow(plain).scan().collect().rows()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
