@@ -25,8 +25,8 @@ FEW_RULES = 4
 MAX_RULE_VALUES = 4_000_000
 """Files times constraints that are examined; of any table the first FEW_RULES constraints."""
 MAX_LOAD_COLUMNS = 200
-MAX_LOAD_VALUES = 20_000_000
-"""Files times columns whose loads are compared; of a larger table those of its first columns."""
+MAX_LOAD_VALUES = 4_000_000
+"""Files times columns whose loads are compared: about two seconds; of a larger table those of its first columns."""
 
 SCHEMA_CHANGES = pl.Schema(
     {"version": pl.Int64(), "timestamp": pl.Datetime("ms", "UTC"), **views.schema.diff.SCHEMA_DIFF}
@@ -78,9 +78,33 @@ class Inspection:
     # -- what happened
 
     def timeline(self) -> pl.DataFrame:
-        """TIMELINE, oldest first: exact from file lifetimes; summed from commits where the files cannot be followed."""
+        """TIMELINE, oldest first: exact from file lifetimes; summed from commits where the files cannot be followed.
+
+        Its suspicious loads are those of `anomalies`."""
         latest, ref = self.frames.latest, self.frames.ref
-        return self.frames.cached("timeline", self._timeline, latest, ref)
+
+        def compute() -> pl.DataFrame:
+            return views.quality.anomalies.with_anomalies(self._commit_timeline(), self.anomalies())
+
+        return self.frames.cached("timeline", compute, latest, ref)
+
+    def anomalies(self) -> pl.DataFrame:
+        """ANOMALIES: loads up to the latest version that are not as expected; by their rows alone where statistics
+        cannot be read."""
+        latest, ref = self.frames.latest, self.frames.ref
+
+        def compute() -> pl.DataFrame:
+            try:
+                changes = self.quality()
+            except LakeviewError:  # of an unsupported or broken table
+                changes = views.quality.anomalies.NO_CHANGES
+            return views.quality.anomalies.anomalies(self._commit_timeline(), changes)
+
+        return self.frames.cached("anomalies", compute, latest, ref)
+
+    def _commit_timeline(self) -> pl.DataFrame:
+        """TIMELINE whose suspicious loads are found by rows and removals alone."""
+        return self.frames.cached("commit timeline", self._timeline, self.frames.latest, self.frames.ref)
 
     def _timeline(self) -> pl.DataFrame:
         commits, asides = self.frames.history, self.off_branch_commits()
@@ -216,21 +240,14 @@ class Inspection:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""
         newest = self.newest  # lifetimes come in its types, whichever version is shown
         leaves = [leaf_name(path) for path, _ in newest.schema.leaves() if path[0] not in newest.partition_columns]
-        fitting = max(1, MAX_LOAD_VALUES // max(1, self._files_ever()))
+        files = views.quality.column_loads.files_ever(self.frames.history, newest.num_files)
+        fitting = max(1, MAX_LOAD_VALUES // max(1, self.frames.lifetimes.height if files is None else files))
         return tuple(leaves[: min(MAX_LOAD_COLUMNS, fitting)]), len(leaves)
 
     @property
     def newest(self) -> Snapshot:
         """The newest version of the line of versions that is shown."""
         return Inspection(self.frames).snapshot
-
-    def _files_ever(self) -> int:
-        """About how many files the table ever had: as its commits record; counted only where they do not."""
-        added = self.frames.history["files_added"]
-        if added.has_nulls():
-            return self.frames.lifetimes.height
-        recorded, live = int(added.sum()), self.newest.num_files
-        return recorded if recorded >= live else recorded + live
 
     def quality(self) -> pl.DataFrame:
         """SUDDEN: each load and column compared with the loads before it: rows, null share, range, and what is an
@@ -240,7 +257,7 @@ class Inspection:
 
     def _quality(self) -> pl.DataFrame:
         lifetimes = self.frames.column_lifetimes(self.load_columns()[0])
-        loads = views.quality.column_loads.column_loads(lifetimes, self.timeline())
+        loads = views.quality.column_loads.column_loads(lifetimes, self._commit_timeline())
         return views.quality.column_loads.sudden_changes(loads)
 
     def column_states(self) -> pl.DataFrame:
@@ -306,7 +323,7 @@ class Inspection:
     def findings(self) -> list[Finding]:
         """The findings about this version, worst first."""
         present = self.present_findings()  # an error of the version itself is raised before one of its past
-        return views.health.findings.worst_first([*self.past_findings(), *present])
+        return views.health.findings.worst_first([*present, *self.past_findings()])
 
     def past_findings(self) -> list[Finding]:
         """Those of `findings` that need the readability of every version."""
@@ -337,6 +354,7 @@ class Inspection:
             log=self.frames.of_log("log files"),
             rules=self.constraints(),
             arrivals=self.arrivals() if snapshot.partition_columns else None,
+            loads=self.quality(),
         )
         return views.health.findings.findings(evidence, self.frames.clock())
 
@@ -355,15 +373,14 @@ class Inspection:
             )
             if not views.lake.has_few_statistics(snapshot):
                 return evidence
-            return replace(evidence, statistics=self.frames.statistics(self.version), rules=self.constraints())
+            statistics = self.frames.statistics(self.version)
+            return replace(evidence, statistics=statistics, rules=self.constraints(), loads=self.quality())
         except LakeviewError:  # the newest version can be read, but not the whole log
             return Evidence(snapshot, versions=evidence.versions, commits=evidence.commits)
 
     def quality_findings(self) -> list[Finding]:
         """Violated constraints, loads that are anomalies, and whether new data is on time."""
-        violated = views.health.findings.rule_findings(self.constraints())
-        loads = views.quality.anomalies.quality_findings(self.quality(), self.timeline())
-        return [*violated, *loads, *views.quality.anomalies.freshness(self.present_findings())]
+        return views.quality.anomalies.quality_findings(self.present_findings())
 
     def branch_commits(self) -> pl.DataFrame:
         """COMMITS of the line of versions that is shown, newest first."""

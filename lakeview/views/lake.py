@@ -13,7 +13,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import file_facts
-from lakeview.views.health.findings import Evidence, findings, verdict
+from lakeview.views.health.findings import OPEN, Evidence, findings, verdict
 from lakeview.views.timeline.readability import cadence
 from lakeview.views.units import counted
 
@@ -142,7 +142,7 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
 
 def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
     broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
-    worst = next((f for f in findings if f.severity in (Severity.BROKEN, Severity.ATTENTION)), None)
+    worst = next((f for f in findings if f.severity in OPEN), None)
     return replace(
         entry,
         state=LakeState.BROKEN if broken else LakeState.ATTENTION if attention else LakeState.FINE,

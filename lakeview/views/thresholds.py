@@ -46,8 +46,9 @@ REVERTED_SHARE = 0.9
 REVERTED_ROUTINE = 0.2
 """Where more loads than this share are reverted, loads are replaced as a rule, and it says nothing of one."""
 
-LAG_DAYS = 1.0
-"""Newest events are late by this many days at least: time zones and cut-off times move them by less."""
+LAG_DAYS, LAG_GAPS = 1.0, 0.5
+"""Newest events are late by this many days and median gaps between loads at least: time zones, cut-off times and the
+lengths of months move them by less."""
 
 GAP_DAYS = 5 / 24
 """A gap between loads is an anomaly from this length on: a job that runs again after hours is no news."""
@@ -85,6 +86,9 @@ TARGET_LOW, TARGET_HIGH = 64 * MIB, 256 * MIB
 
 FILES_TIMES, FILES_EXCESS = 3, 20
 """Files are too many from this many times the needed ones on, with this many to be saved: fewer cost nothing."""
+
+SMALL_TABLE_BYTES = TARGET_LOW
+"""Below this size the layout of files and partitions is a note: one task reads the whole table in a second."""
 
 SKEW_TIMES = 10.0
 """A partition is skewed from this many times the median bytes or files on: one task then runs ten times as long."""

@@ -6,23 +6,22 @@ import streamlit as st
 
 from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
-from lakeview.app.loads import loads as loads_of
 from lakeview.app.quality import constraints, panels
 from lakeview.app.widget_state import linked
 
 now = session.current()
 
 with errors.messages(here="quality"):
-    loads = loads_of(now)
-    if loads.changes.is_empty():
+    loads = now.look.quality()
+    if loads.is_empty():
         with card():
             nothing("No statistics of any load.", "Nothing was loaded, or its log files are gone.", "timeline")
     else:
-        findings = panels.findings(now, loads)
+        findings = now.look.quality_findings()
         with card(key="alerts"):
             panels.alerts(findings)
-        downloads.offer("loads by column", loads.changes)
-        column = panels.picked_column(loads, findings, panels.TRENDS_NOTE)
+        downloads.offer("loads by column", loads)
+        column = panels.picked_column(now, loads, findings, panels.TRENDS_NOTE)
         each, table, partitions = st.tabs(
             panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
         )
@@ -35,7 +34,7 @@ with errors.messages(here="quality"):
                     panels.load_table(loads, column)
         if table.open:
             with table:
-                states = panels.states(now)
+                states = now.look.column_states()
                 downloads.offer("every version by column", states)
                 panels.state_panels(column, states)
                 with card(f"{column} at every version", panels.STATES_NOTE):

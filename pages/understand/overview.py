@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeview import charts, views
 from lakeview.app import commits, downloads, errors, session
-from lakeview.app.components import card, dark, finding_lines, grid, link, nothing, stack
+from lakeview.app.components import card, dark, grid, link, nothing, stack
 from lakeview.app.overview import panels
 from lakeview.model.errors import LakeviewError
 
@@ -16,8 +16,8 @@ failed: list[LakeviewError] = []
 
 with errors.messages(here="overview", caught=failed):
     findings = now.look.findings()
-    with card(views.health.findings.verdict(findings), "from the log alone", key="verdict"):
-        finding_lines(findings, here="overview")
+    with card(key="verdict"):
+        panels.verdict(findings, timeline)
     panels.tiles(now, timeline)
 
 with card(views.overview.span_title(timeline), views.overview.span_note(timeline), key="past"):

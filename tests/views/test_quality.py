@@ -12,6 +12,8 @@ import pytest
 from lakeview import views
 from lakeview.model.findings import Severity
 from lakeview.model.frames import COMMITS, LIFETIMES
+from lakeview.model.schema import Schema
+from lakeview.model.snapshot import Snapshot, TableMetadata
 
 START = datetime(2026, 1, 1, 4, tzinfo=UTC)
 STATISTIC: dict[str, pl.DataType] = {
@@ -50,9 +52,10 @@ def told(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
 def claims(loads: Sequence[dict[str, Any]]) -> list[tuple[Severity, str]]:
     lifetimes, timeline = told(loads)
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
-    return [
-        (finding.severity, finding.claim) for finding in views.quality.anomalies.quality_findings(changes, timeline)
-    ]
+    found = views.quality.anomalies.anomalies(timeline, changes)
+    assert found.schema == views.quality.anomalies.ANOMALIES
+    bad = views.quality.anomalies.anomaly_findings(found, START)
+    return [(f.severity, f.claim) for f in bad or views.quality.anomalies.normal_finding(changes)]
 
 
 USUAL: list[dict[str, Any]] = [{"nulls": 10 + i % 5, "max": 100 + i % 7} for i in range(12)]
@@ -64,11 +67,11 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
     [
         pytest.param(USUAL, [(PASS, "No anomalous loads")], id="a table whose loads are alike"),
         pytest.param(
-            [*USUAL, {"nulls": 900}], [(ATTENTION, "v12: x is null in 90.0 %, expected 1.1 %")], id="nearly all is null"
+            [*USUAL, {"nulls": 900}], [(ATTENTION, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")], id="nearly all is null"
         ),
         pytest.param(
             [{"nulls": 900}, *USUAL],
-            [(ATTENTION, "v0: x is null in 90.0 %, expected 1.1 %")],
+            [(ATTENTION, "v0: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
             id="the first load is odd",
         ),
         pytest.param(
@@ -83,12 +86,12 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
         ),
         pytest.param(
             [*USUAL, {"nulls": 500}, {"nulls": 500}, {"nulls": 505}],
-            [(ATTENTION, "v12: x is null in 50.0 %, expected 1.1 %")],
+            [(ATTENTION, "v12: x is null in 50.0 % of 1,000 rows, expected 1.1 %")],
             id="a change that stays is told once, where it began",
         ),
         pytest.param(
             [*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL],
-            [(NOTE, "v12: x is null in 90.0 %, expected 1.1 %")],
+            [(NOTE, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
             id="a bad load that was repaired",
         ),
         pytest.param(
@@ -107,9 +110,38 @@ def test_what_is_not_normal_is_named(loads: list[dict[str, Any]], expected: list
 def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     lifetimes, timeline = told([*USUAL, {"nulls": 900}, {"takes_back": 12}, *USUAL])
     changes = views.quality.column_loads.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
-    (finding,) = views.quality.anomalies.quality_findings(changes, timeline)
-    assert finding.evidence == "by feed, 2026-01-13 04:00 UTC; repaired by v13"
-    assert finding.place == "v12"
+    now = START + timedelta(days=14)
+    found = views.quality.anomalies.anomalies(timeline, changes)
+    (repaired,) = views.quality.anomalies.anomaly_findings(found, now)
+    assert repaired.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC; repaired by v13, feed, 1 day later"
+    assert repaired.place == "v12"
+    then = views.quality.anomalies.anomalies(timeline, changes, version=12)  # nobody had repaired it yet
+    (still_open,) = views.quality.anomalies.anomaly_findings(then, now)
+    assert (still_open.severity, still_open.commit) == (ATTENTION, 12)
+    assert still_open.evidence == "feed, 2 days ago, 2026-01-13 04:00 UTC"
+    assert views.quality.anomalies.anomalies(timeline, changes, version=11).is_empty()
+    marked = views.quality.anomalies.with_anomalies(timeline, found)
+    assert marked.schema == timeline.schema
+    assert marked.filter("suspicious").select("version", "label", "note").rows() == [
+        (12, "bad load", "x is null in 90.0 % of 1,000 rows, expected 1.1 %; repaired by v13 after 24 h")
+    ]
+
+
+def test_the_loads_that_a_table_ends_with_are_restored_to_the_version_before_them() -> None:
+    def command(loads: Sequence[dict[str, Any]]) -> str | None:
+        lifetimes, timeline = told(loads)
+        changes = views.quality.column_loads.sudden_changes(
+            views.quality.column_loads.column_loads(lifetimes, timeline)
+        )
+        found = views.quality.anomalies.anomalies(timeline, changes)
+        snapshot = Snapshot(TableMetadata("/t", "delta", len(loads) - 1, None, Schema(())))
+        return views.retention.remedies.restore_command(snapshot, timeline, found)
+
+    restore = "RESTORE TABLE delta.`/t` TO VERSION AS OF {}"
+    assert command([*USUAL, {"nulls": 900}]) == restore.format(11)
+    assert command([*USUAL, {"nulls": 400}, {"nulls": 900}]) == restore.format(11)
+    assert command([*USUAL, {"nulls": 900}, *USUAL[:1]]) is None  # it would take a good load back as well
+    assert command(USUAL) is None
 
 
 def test_a_load_without_statistics_is_unknown_and_never_zero() -> None:

@@ -101,7 +101,7 @@ def test_a_load_far_above_the_usual_stands_out() -> None:
     last = views.timeline.commits.timeline(story.frame(), story.lifetimes()).row(-1, named=True)
     assert last["suspicious"]
     assert last["note"] == "3.5 times the expected 1000 rows"
-    assert last["label"] == "unusual load"
+    assert last["label"] == "bad load"
 
 
 def test_a_week_of_rows_after_a_week_is_no_surprise() -> None:
@@ -122,14 +122,14 @@ def test_a_load_taken_back_is_a_bad_load() -> None:
     story = usual_loads(Story()).append(3500).after(days=3).delete(8)
     bad = views.timeline.commits.timeline(story.frame(), story.lifetimes()).row(8, named=True)
     assert (bad["suspicious"], bad["taken_back_by"], bad["label"]) == (True, 9, "bad load")
-    assert bad["note"] == "3.5 times the expected 1000 rows; taken back by v9 after 3 days"
+    assert bad["note"] == "3.5 times the expected 1000 rows; repaired by v9 after 3 days"
 
 
 def test_a_load_of_usual_size_taken_back_alone_stands_out_too() -> None:
     story = usual_loads(Story()).append(1000).after(hours=3).overwrite(8, records=990)
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())
     assert line.filter("suspicious")["version"].to_list() == [8]
-    assert line["note"][8] == "taken back by v9 after 4 h"
+    assert line["note"][8] == "repaired by v9 after 4 h"
 
 
 def test_a_table_that_is_refreshed_as_a_whole_takes_nothing_back() -> None:
@@ -171,7 +171,7 @@ def test_events_name_schema_changes_by_what_changed() -> None:
         35: "bad load",
         44: "carrier \N{RIGHTWARDS ARROW} airline",
         50: "OPTIMIZE",
-        55: "unusual load",
+        55: "bad load",
     }
     assert events.schema == views.timeline.events.EVENTS
 

@@ -12,7 +12,6 @@ from lakeview.app import downloads, errors, selection, session, widget_state
 from lakeview.app.components import dark, nothing, title
 from lakeview.app.frame import header, pickers, sidebar
 from lakeview.app.frame.logo import icon_svg, logo_svg
-from lakeview.app.loads import loads
 from lakeview.app.pages import PAGES
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
@@ -23,7 +22,7 @@ SIDEBAR_WIDTH = 212
 _FIRST: Mapping[str, Callable[[OpenTable], object]] = {
     **dict.fromkeys(("overview", "timeline", "health"), lambda now: now.look.readability()),
     **dict.fromkeys(("schema", "pruning", "data"), lambda now: now.look.columns()),
-    "quality": loads,
+    "quality": lambda now: now.look.quality(),
 }
 """What takes longest on a page and is read first, because other parts of the page then need no read of their own.
 Statistics contain row counts, which the header needs: those of a million files are not read twice. To see which

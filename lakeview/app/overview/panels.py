@@ -1,16 +1,21 @@
-"""The overview's parts: six figures with their past, the schema at a glance, protocol and properties."""
+"""The overview's parts: the verdict, six figures with their past, the schema at a glance, protocol and properties."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
+import streamlit as st
 
 from lakeview import views
-from lakeview.app import answers, columns
-from lakeview.app.components import facts, frame, grid, tile
+from lakeview.app import answers, columns, selection
+from lakeview.app.components import escape, facts, finding_lines, frame, grid, link, tile
 from lakeview.app.file_layout import file_layout
 from lakeview.app.session import OpenTable
+from lakeview.model.findings import Finding, Severity
 
 _MAX_PROPERTIES = 40
+MOST_FINDINGS = 3
 
 
 def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
@@ -104,6 +109,28 @@ def _log_tile(now: OpenTable) -> None:
         trend=views.overview.samples(views.retention.cost.log_course(log), "bytes"),
         attention=_has_finding(now, "log-size") or _has_finding(now, "checkpoint-age"),
     )
+
+
+def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
+    """The worst finding first, with links to its rows, its commit and its remedy; then what it all comes to, two more
+    findings, and how many are left."""
+    worst = next(iter(findings), None)
+    first = findings[:1] if worst is not None and worst.severity in views.health.findings.OPEN else []
+    for finding in first:
+        finding_lines([finding], here="overview")
+        with st.container(horizontal=True, gap="medium"):
+            if finding.commit is not None:
+                before = views.timeline.commits.version_before(timeline, finding.commit)
+                link("data", "Its rows", selection.link(version=finding.commit))
+                if before is not None:
+                    link("compare", "What it changed", selection.link(version=finding.commit, base=before))
+            link("health", "Remedy")
+    st.markdown(f":small[:gray[{escape(views.health.findings.verdict(findings))} · from the log alone]]")
+    others = findings[len(first) :]
+    finding_lines(others, limit=MOST_FINDINGS - len(first), here="overview")
+    rest = [f for f in others[MOST_FINDINGS - len(first) :] if f.severity is not Severity.PASS]
+    if rest:
+        link("health", f"{views.units.counted(len(rest), 'more finding')}")
 
 
 def schema_note(now: OpenTable) -> str:

@@ -6,17 +6,15 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns
+from lakeview.app import columns
 from lakeview.app.components import MAX_ROWS, card, dark, finding_lines, fold, frame, nothing, stack
-from lakeview.app.loads import MOST_COLUMNS, Loads, leaf_columns
-from lakeview.app.memo import cached
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
-MOST_CELLS = 4_800
+MOST_CELLS, MOST_COLUMNS = 4_800, 40
 ALERTS_SHOWN = 7
 
 TRENDS_NOTE = (
@@ -25,24 +23,6 @@ TRENDS_NOTE = (
 HEATMAP_NOTE = "deeper is more; ✕ anomaly, ≤ a bound, ≈ some files only; blank where the column did not exist"
 STATES_NOTE = "the whole table at every version, from statistics alone; ≤ and ≥ are bounds, nothing where unknown"
 PARTITIONS_NOTE = "the version shown; ▲ far from the other partitions"
-
-
-def states(now: OpenTable) -> pl.DataFrame:
-    """COLUMN_STATES of every version."""
-    return _states(now.address, now.latest, now.ref, leaf_columns(now)[1])
-
-
-@cached(8)
-def _states(address: str, latest: int, ref: str | None, names: tuple[str, ...]) -> pl.DataFrame:
-    lifetimes = cache.column_lifetimes(address, latest, ref, names)
-    return views.quality.column_states.column_states(lifetimes, answers.timeline_of(address, latest, ref))
-
-
-def findings(now: OpenTable, loads: Loads) -> list[Finding]:
-    """The table's own rules that are violated, anomalous loads, and whether new data is on time."""
-    rules = views.health.findings.rule_findings(now.look.constraints())
-    own = views.quality.anomalies.quality_findings(loads.changes, now.look.timeline())
-    return [*rules, *own, *views.quality.anomalies.freshness(now.look.present_findings())]
 
 
 def alerts(findings: list[Finding]) -> None:
@@ -56,11 +36,11 @@ def alerts(findings: list[Finding]) -> None:
                 finding_lines(findings[ALERTS_SHOWN:], limit=100, here="quality")
 
 
-def picked_column(loads: Loads, findings: list[Finding], note: str) -> str:
+def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], note: str) -> str:
     """The column chosen, recorded in the URL; at first the one that an alert is about."""
-    names = loads.changes["column"].unique(maintain_order=True).to_list()
+    names = loads["column"].unique(maintain_order=True).to_list()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Trends for the whole history** &ensp; :small[:gray[{note}{_partial(loads)}]]", width="stretch")
+        st.markdown(f"**Trends for the whole history** &ensp; :small[:gray[{note}{_partial(now)}]]", width="stretch")
         default = next((i for f in findings for i, name in enumerate(names) if f" {name} " in f"{f.claim} "), 0)
         chosen = st.selectbox(
             "Column",
@@ -72,33 +52,31 @@ def picked_column(loads: Loads, findings: list[Finding], note: str) -> str:
     return str(chosen or names[0])
 
 
-def _partial(loads: Loads) -> str:
-    if loads.columns == loads.all_columns:
-        return ""
-    return f" · the first {loads.columns:,} of {loads.all_columns:,} columns"
+def _partial(now: OpenTable) -> str:
+    names, every = now.look.load_columns()
+    return "" if len(names) == every else f" · the first {len(names):,} of {every:,} columns"
 
 
-def load_trends(now: OpenTable, loads: Loads, column: str) -> None:
+def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     """Four panels: nulls, rows, the maximum, and the delay of the events (or the time between loads)."""
     timeline = now.look.timeline()
-    changes = loads.changes
     grid = st.grid("auto", min_column_width=400)
     with grid, card(stretch=True):
-        _panel(views.quality.trends.null_trend(changes, column), f"{column}, null share, %", "share", "nulls")
+        _panel(views.quality.trends.null_trend(loads, column), f"{column}, null share, %", "share", "nulls")
     with grid, card(stretch=True):
         _panel(views.quality.trends.rows_trend(timeline), "Rows per load", "count", "rows")
     with grid, card(stretch=True):
-        ranged = views.quality.trends.range_trend(changes, column)
+        ranged = views.quality.trends.range_trend(loads, column)
         if ranged.is_empty():
             nothing(f"{column} is not numeric.", "Only its null share is compared.")
         else:
             _panel(ranged, f"{column}, maximum", "number", "most")
     with grid, card(stretch=True):
-        event = views.quality.trends.event_column(changes)
+        event = views.quality.trends.event_column(loads)
         if event is None:
             _panel(views.quality.trends.gap_trend(timeline), "Since the load before", "days", "gaps")
         else:
-            _lag_panel(views.quality.trends.lag_trend(changes, event), event)
+            _lag_panel(views.quality.trends.lag_trend(loads, event), event)
 
 
 def _lag_panel(lags: pl.DataFrame, event: str) -> None:
@@ -122,19 +100,21 @@ def _panel(trend: pl.DataFrame, title: str, kind: charts.quality.TrendKind, key:
         nothing(f"{title}: unknown.", "No load has it in its statistics.")
 
 
-def heatmap(loads: Loads) -> None:
+def heatmap(loads: pl.DataFrame) -> None:
     """Null share by column and load: at most MOST_CELLS of them."""
-    rows = min(MOST_COLUMNS, max(1, loads.changes["column"].n_unique()))
-    shares = views.quality.column_loads.null_shares_by_load(loads.changes, MOST_CELLS // rows)
+    odd_first = loads.select("column", odd=pl.col("sudden")).sort("odd", descending=True, maintain_order=True)
+    names = odd_first["column"].unique(maintain_order=True).head(MOST_COLUMNS)
+    few = loads.filter(pl.col("column").is_in(names.implode()))
+    shares = views.quality.column_loads.null_shares_by_load(few, MOST_CELLS // max(1, names.len()))
     if shares["null_share"].is_null().all():
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
         stack(charts.columns.null_heatmap(shares, dark=dark()), key="load-nulls")
 
 
-def load_table(loads: Loads, column: str) -> None:
+def load_table(loads: pl.DataFrame, column: str) -> None:
     """The twin of the charts: one row a load of the column, newest first."""
-    rows = views.quality.column_loads.newest_first(loads.changes, column)
+    rows = views.quality.column_loads.newest_first(loads, column)
     if rows.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} loads; the download has all]]")
     frame(

@@ -176,7 +176,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         "rows": views.units.format_count(snapshot.num_records),
         "bytes": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
-        "verdict": views.health.findings.verdict(found),
+        "verdict": views.health.findings.headline(found),
     }
 
 

@@ -13,14 +13,15 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.history import (
     arrival_findings,
     cadence_findings,
-    load_findings,
     sequence_arrivals,
     version_findings,
 )
 from lakeview.views.health.kinds import UNREADABLE, finding
 from lakeview.views.health.layout import file_findings, partition_findings, statistics_findings
 from lakeview.views.health.maintenance import history_findings, log_findings
+from lakeview.views.quality.anomalies import NO_CHANGES, anomalies, anomaly_findings, normal_finding
 from lakeview.views.quality.verdicts import ConstraintVerdicts, Verdict
+from lakeview.views.retention.remedies import restore_command
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.commits import timeline
 from lakeview.views.timeline.readability import ON_TIME
@@ -29,6 +30,9 @@ from lakeview.views.units import counted
 MOST_RULES_NAMED = 3
 
 ORDER = (Severity.BROKEN, Severity.ATTENTION, Severity.NOTE, Severity.PASS)
+
+OPEN = (Severity.BROKEN, Severity.ATTENTION)
+"""The severities of findings that somebody has to do something about."""
 
 NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things", "six things")
 
@@ -54,7 +58,9 @@ FINDINGS = pl.Schema(
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The input of `findings`: a Snapshot, and where they were read VERSIONS, COMMITS, STATISTICS, LIFETIMES, what a
-    cleanup finds, LOG_FILES, the proofs of constraints and PARTITION_ARRIVALS. What is None is not judged."""
+    cleanup finds, LOG_FILES, the proofs of constraints, PARTITION_ARRIVALS and SUDDEN.
+
+    What is None is not judged; without SUDDEN loads are judged by their rows alone."""
 
     snapshot: Snapshot
     versions: pl.DataFrame | None = None
@@ -65,21 +71,31 @@ class Evidence:
     log: pl.DataFrame | None = None
     rules: ConstraintVerdicts | None = None
     arrivals: pl.DataFrame | None = None
+    loads: pl.DataFrame | None = None
 
 
 def findings(evidence: Evidence, now: datetime) -> list[Finding]:
     """Every finding, worst first. PARTITION_ARRIVALS are computed from lifetimes and commits unless they are given."""
-    snapshot, commits = evidence.snapshot, evidence.commits
-    every = past_findings(evidence, now)
+    snapshot = evidence.snapshot
+    every = [] if evidence.rules is None else rule_findings(evidence.rules)
+    every += _commit_findings(evidence, now)
     every += [*file_findings(snapshot), *statistics_findings(snapshot, evidence.statistics)]
     every += [*partition_findings(snapshot), *log_findings(snapshot, evidence.log)]
-    if evidence.rules is not None:
-        every += rule_findings(evidence.rules)
-    if commits is not None:
-        arrivals = sequence_arrivals(snapshot, evidence.lifetimes, commits, evidence.arrivals)
-        every += [*cadence_findings(commits, now), *arrival_findings(arrivals)]
-        every += load_findings(timeline(commits, evidence.lifetimes, arrivals=arrivals))
-    return worst_first(every)
+    return worst_first([*every, *past_findings(evidence, now)])
+
+
+def _commit_findings(evidence: Evidence, now: datetime) -> list[Finding]:
+    """Findings about loads: anomalies, whether new data is on time, and late partitions."""
+    commits, snapshot = evidence.commits, evidence.snapshot
+    if commits is None:
+        return []
+    arrivals = sequence_arrivals(snapshot, evidence.lifetimes, commits, evidence.arrivals)
+    line = timeline(commits, evidence.lifetimes, arrivals=arrivals)
+    changes = NO_CHANGES if evidence.loads is None else evidence.loads
+    bad = anomalies(line, changes, snapshot.version)
+    every = anomaly_findings(bad, now, restore_command(snapshot, line, bad))
+    every += [] if every else normal_finding(changes)
+    return [*every, *cadence_findings(commits, now), *arrival_findings(arrivals)]
 
 
 def past_findings(evidence: Evidence, now: datetime) -> list[Finding]:
@@ -123,6 +139,12 @@ def verdict(findings: Sequence[Finding]) -> str:
     if parts:
         return f"{state}, but {' and '.join(parts)}"
     return f"{state}, and nothing needs attention"
+
+
+def headline(findings: Sequence[Finding]) -> str:
+    """The worst finding's claim, or that nothing needs attention: what is said of a table first."""
+    worst = next(iter(worst_first(findings)), None)
+    return worst.claim if worst is not None and worst.severity in OPEN else verdict(findings)
 
 
 def rule_findings(verdicts: ConstraintVerdicts) -> list[Finding]:

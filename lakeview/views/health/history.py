@@ -11,7 +11,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.health.kinds import UNREADABLE, finding
 from lakeview.views.partitions.sizes import partition_arrivals, partition_sizes
 from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readability, readability_runs, runs_text
-from lakeview.views.units import counted, format_age, format_count, format_moment, format_version
+from lakeview.views.units import counted, format_age, format_moment, format_version
 
 _NO_REASON = "the log does not record why"
 
@@ -35,7 +35,8 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
     ]
     if (broken := runs_text(runs, "broken")) is not None:
         reason = _last_reason(others, "broken", _NO_REASON)
-        found.append(finding("versions-unreadable", Severity.BROKEN, f"{broken} cannot be read", reason, broken))
+        claim = f"History has a hole: {broken} cannot be read"
+        found.append(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken))
     if (gone := runs_text(runs, "gone")) is not None:
         reason = _last_reason(others, "gone", "older than the retained log")
         found.append(finding("versions-gone", Severity.NOTE, f"{gone} can no longer be read", reason, gone))
@@ -58,29 +59,6 @@ def cadence_findings(commits: pl.DataFrame, now: datetime) -> list[Finding]:
     if rhythm.late:
         return [finding(LATE, Severity.ATTENTION, "No new data for longer than expected", evidence)]
     return [finding(ON_TIME, Severity.PASS, "The last commit is on time", evidence)]
-
-
-def load_findings(timeline: pl.DataFrame) -> list[Finding]:
-    """Findings about loads of TIMELINE: the latest anomaly, and in one finding those that were reverted."""
-    anomalies = timeline.filter("suspicious")
-    found = []
-    for row in anomalies.filter(pl.col("taken_back_by").is_null()).tail(1).iter_rows(named=True):
-        version = format_version(row["version"])
-        claim = f"{version} loaded far more rows than expected"
-        evidence = f"{format_count(row['records_added'])} rows, {row['note']}; {format_moment(row['timestamp'])} UTC"
-        found.append(finding("load-too-large", Severity.ATTENTION, claim, evidence, version, commit=row["version"]))
-    back = anomalies.filter(pl.col("taken_back_by").is_not_null())
-    if back.height:
-        largest = back.sort("records_added", descending=True, nulls_last=True).row(0, named=True)
-        versions = ", ".join(format_version(v) for v in back["version"].head(3))
-        more = f" and {back.height - 3:,} more" if back.height > 3 else ""
-        claim = f"{versions} was a bad load, since repaired"
-        if back.height > 1:
-            claim = f"{back.height:,} loads were bad and are repaired: {versions}{more}"
-        first = format_version(largest["version"])
-        evidence = f"{first}: {format_count(largest['records_added'])} rows, {largest['note']}"
-        found.append(finding("bad-loads-repaired", Severity.NOTE, claim, evidence, first, commit=largest["version"]))
-    return found
 
 
 def sequence_arrivals(

@@ -75,10 +75,15 @@ _KINDS: Final = {
         "check whether the writer still runs",
     ),
     ON_TIME: _Kind("timeline", f"{limits.LATE_TIMES:g} times the expected gap, and longer than 95 % of the gaps"),
-    "load-too-large": _Kind(
-        "timeline", f"{limits.LOAD_TIMES:g} times the expected rows", "compare it with the version before"
+    "load-anomaly": _Kind(
+        "timeline",
+        f"nulls {percent(limits.NULL_JUMP)} above the baseline; values {limits.RANGE_WIDTHS:g} times the expected "
+        f"range away; {limits.LOAD_TIMES:g} times the expected rows",
+        "ask its writer, load it again; until then read or restore the version before",
+        "queries of the latest version contain these rows",
     ),
-    "bad-loads-repaired": _Kind("timeline"),
+    "load-anomaly-repaired": _Kind("timeline"),
+    "loads-as-expected": _Kind("quality"),
     "constraint-violated": _Kind(
         "quality",
         "every row satisfies the table's constraints, by its statistics",

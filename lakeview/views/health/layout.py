@@ -20,6 +20,7 @@ from lakeview.views.thresholds import (
     FILES_TIMES,
     SKEW_TIMES,
     SMALL_FILE_BYTES,
+    SMALL_TABLE_BYTES,
     TARGET_HIGH,
 )
 from lakeview.views.units import counted, format_bytes, format_count, format_percent
@@ -57,7 +58,13 @@ def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
     skew = partition_skew(partition_sizes(snapshot))
     if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
         evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
-    return [finding("small-files", Severity.ATTENTION, claim, evidence, command=command("compact", snapshot))]
+    return [finding("small-files", _weight(snapshot), claim, evidence, command=command("compact", snapshot))]
+
+
+def _weight(snapshot: Snapshot) -> Severity:
+    """How much the layout matters: a note for a table that is read in a moment however it lies."""
+    size = snapshot.size_bytes
+    return Severity.NOTE if size is not None and size < SMALL_TABLE_BYTES else Severity.ATTENTION
 
 
 def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
@@ -104,7 +111,7 @@ def statistics_findings(snapshot: Snapshot, statistics: pl.DataFrame | None) -> 
     skipping = "only partition values can skip them" if snapshot.partition_columns else "no filter can skip them"
     claim = f"{silent.height:,} of {files.height:,} files {what}"
     evidence = f"{format_percent(share)} of the bytes; {skipping}, and {unknown} unknown"
-    return [finding("files-without-statistics", Severity.ATTENTION, claim, evidence)]
+    return [finding("files-without-statistics", _weight(snapshot), claim, evidence)]
 
 
 def partition_findings(snapshot: Snapshot) -> list[Finding]:
@@ -115,11 +122,11 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
     if skew.files_ratio is not None and skew.files_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.most_files} has {skew.files_ratio:,.0f} times the files of its siblings"
         evidence = f"{counted(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
-        found.append(finding("partition-file-skew", Severity.ATTENTION, claim, evidence, skew.most_files))
+        found.append(finding("partition-file-skew", _weight(snapshot), claim, evidence, skew.most_files))
     if skew.bytes_ratio is not None and skew.bytes_ratio >= SKEW_TIMES and skew.partitions > 2:
         claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
         evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
-        found.append(finding("partition-byte-skew", Severity.ATTENTION, claim, evidence, skew.largest))
+        found.append(finding("partition-byte-skew", _weight(snapshot), claim, evidence, skew.largest))
     missing = missing_partitions(snapshot)
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""

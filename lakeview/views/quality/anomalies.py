@@ -1,77 +1,134 @@
-"""Trends of loads to findings: which loads were not normal, in what, by whom, and whether they were repaired."""
+"""Trends of loads to anomalies and findings: what was not as expected in which load, by whom, and who repaired it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.health.kinds import finding
+from lakeview.views.quality.column_loads import SUDDEN
 from lakeview.views.quality.trends import event_column, lag_trend, rows_trend
-from lakeview.views.thresholds import NULL_JUMP, RANGE_WIDTHS, percent
+from lakeview.views.timeline.commits import up_to
+from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
 from lakeview.views.timeline.readability import LATE, ON_TIME
-from lakeview.views.units import counted, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import counted, format_age, format_count, format_moment, format_percent, format_version
 
+NO_CHANGES = pl.DataFrame(schema=SUDDEN)
 _MOST_COLUMNS_NAMED = 3
+_OF_DATA = frozenset(
+    (
+        "constraint-violated",
+        "load-anomaly",
+        "load-anomaly-repaired",
+        "loads-as-expected",
+        "partition-late",
+        LATE,
+        ON_TIME,
+    )
+)
 
 
-def quality_findings(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[Finding]:
-    """One finding a load that is not normal, from SUDDEN and TIMELINE: open ones before repaired ones, newest first.
+ANOMALIES = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "writer": pl.String(),
+        "reasons": pl.List(pl.String()),
+        "repaired_by": pl.Int64(),
+        "repaired_at": UTC_MILLIS,
+        "repairer": pl.String(),
+    }
+)
+"""One row a load that is an anomaly, open ones before repaired ones, newest first. `reasons` in words, the first says
+most; `repaired_by`: the version that removed the load again, with its timestamp and writer, null while it is open."""
 
-    Without any, one that says so; none where no load tells enough to be judged.
-    """
-    anomalies = {**_sudden(changes), **_taken_back(changes, timeline)}
-    for version, parts in [*_volumes(timeline), *_lags(changes)]:
-        anomalies.setdefault(version, []).extend(parts)
-    back = dict(timeline.select("version", "taken_back_by").iter_rows())
-    who = {row["version"]: row for row in timeline.select("version", "timestamp", "writer").iter_rows(named=True)}
-    order = {version: place for place, version in enumerate(timeline["version"])}
-    found = [
-        _finding(
-            version,
-            parts,
-            who[version]["timestamp"],
-            who[version]["writer"],
-            back.get(version),
-        )
-        for version, parts in anomalies.items()
-        if version in who
-    ]
-    places = {format_version(version): place for version, place in order.items()}
-    found.sort(key=lambda f: (f.severity is not Severity.ATTENTION, -places.get(f.place or "", 0)))
-    if found or changes.drop_nulls("usual").is_empty():
-        return found
+
+def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None = None) -> pl.DataFrame:
+    """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
+    reasons = {**_sudden(changes), **_taken_back(changes, timeline)}
+    for load, more in [*_volumes(timeline), *_lags(changes, timeline)]:
+        reasons.setdefault(load, []).extend(more)
+    unexplained = timeline.filter(
+        pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
+    )
+    for row in unexplained.iter_rows(named=True):
+        reasons.setdefault(row["version"], [f"{format_count(row['records_added'])} rows, {row['note']}"])
+    seen = timeline if version is None else up_to(timeline, version)
+    commits = seen.select("version", "timestamp", "writer").with_row_index("order")
+    repairs = commits.select(
+        repaired_by="version", repaired_at="timestamp", repairer="writer", repaired=pl.lit(value=True)
+    )
+    found = pl.DataFrame(
+        list(reasons.items()), schema={"version": pl.Int64(), "reasons": pl.List(pl.String())}, orient="row"
+    )
+    return (
+        found.join(commits, on="version")
+        .join(seen.select("version", repaired_by="taken_back_by"), on="version")
+        .join(repairs, on="repaired_by", how="left")
+        .with_columns(repaired_by=pl.when("repaired").then("repaired_by"))
+        .sort(pl.col("repaired_by").is_not_null(), pl.col("order").cast(pl.Int64).neg())
+        .select(ANOMALIES.names())
+        .cast(ANOMALIES)
+    )
+
+
+def with_anomalies(timeline: pl.DataFrame, anomalies: pl.DataFrame) -> pl.DataFrame:
+    """TIMELINE with the loads of ANOMALIES as its suspicious ones, and their reasons and repair as `note`."""
+    marks = anomalies.select("version", reason=pl.col("reasons").list.join("; "))
+    marked = timeline.join(marks, on="version", how="left", maintain_order="left")
+    repair = pl.when(pl.col("reason").is_null() | pl.col("taken_back_by").is_not_null()).then("note")
+    return marked.with_columns(
+        suspicious=pl.col("suspicious") | pl.col("reason").is_not_null(),
+        note=pl.concat_str("reason", repair, separator="; ", ignore_nulls=True).replace("", None),
+        label=pl.when(pl.col("reason").is_not_null()).then(pl.lit(BAD_LOAD)).otherwise("label"),
+    ).select(timeline.columns)
+
+
+def anomaly_findings(anomalies: pl.DataFrame, now: datetime, command: str | None = None) -> list[Finding]:
+    """One finding a load of ANOMALIES, in their order; `command` takes the newest open one back."""
+    commands = [command, *[None] * anomalies.height]
+    return [_finding(row, now, run) for row, run in zip(anomalies.iter_rows(named=True), commands, strict=False)]
+
+
+def normal_finding(changes: pl.DataFrame) -> list[Finding]:
+    """A finding that no load is an anomaly; none where no load of SUDDEN could be judged."""
+    if changes.drop_nulls("usual").is_empty():
+        return []
     loads = counted(changes["version"].n_unique(), "load")
-    return [
-        Finding(
-            "loads-as-expected",
-            Severity.PASS,
-            "No anomalous loads",
-            f"{loads}, {counted(changes['column'].n_unique(), 'column')}",
-        )
+    evidence = f"{loads}, {counted(changes['column'].n_unique(), 'column')}"
+    return [finding("loads-as-expected", Severity.PASS, "No anomalous loads", evidence)]
+
+
+def quality_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Of the findings about a table those about its data: constraints, loads, and whether data is on time."""
+    return [each for each in findings if each.id in _OF_DATA]
+
+
+def _finding(anomaly: Mapping[str, Any], now: datetime, command: str | None) -> Finding:
+    version, back = anomaly["version"], anomaly["repaired_by"]
+    first, *more = anomaly["reasons"]
+    moment = anomaly["timestamp"]
+    parts = [
+        anomaly["writer"],
+        None if moment is None else f"{format_age(now - moment)} ago, {format_moment(moment)} UTC",
     ]
-
-
-def freshness(findings: Sequence[Finding]) -> list[Finding]:
-    """Of the findings about a table those that say whether new data is on time."""
-    return [finding for finding in findings if finding.id in (LATE, ON_TIME)]
-
-
-def _finding(version: int, parts: list[str], moment: datetime | None, writer: str | None, back: int | None) -> Finding:
-    first, *more = parts
-    when = format_moment(moment)
-    by = f"by {writer}, " if writer else ""
-    rest = f"; {'; '.join(more)}" if more else ""
-    repaired = "" if back is None else f"; repaired by {format_version(back)}"
-    return Finding(
+    details = [", ".join(filter(None, parts)), *more]
+    if back is not None:
+        after = anomaly["repaired_at"] - moment if anomaly["repaired_at"] and moment else None
+        by = [format_version(back), anomaly["repairer"], None if after is None else f"{format_age(after)} later"]
+        details.append(f"repaired by {', '.join(filter(None, by))}")
+    return finding(
         "load-anomaly" if back is None else "load-anomaly-repaired",
         Severity.ATTENTION if back is None else Severity.NOTE,
         f"{format_version(version)}: {first}",
-        f"{by}{when} UTC{rest}{repaired}",
-        f"nulls {percent(NULL_JUMP)} above the baseline; values {RANGE_WIDTHS:g} times the expected range away",
+        "; ".join(filter(None, details)),
         format_version(version),
-        page="timeline",
+        command=command,
         commit=version,
     )
 
@@ -87,16 +144,16 @@ def _sudden(changes: pl.DataFrame) -> dict[int, list[str]]:
 
 
 def _taken_back(changes: pl.DataFrame, timeline: pl.DataFrame) -> dict[int, list[str]]:
-    """Loads that were taken back: what was sudden in them, else what was unusual, else only that they were."""
+    """Loads that were removed again: what was sudden in them, else what was unusual, else only that they were."""
     sudden = _sudden(changes)
     anomalies = {}
     bad = timeline.filter(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
     unusual = dict(_by_version(changes.filter("unusual")))
-    for version in bad["version"]:
+    for version, records in bad.select("version", "records_added").iter_rows():
         words = sudden.get(version, [])
         if not words and version in unusual:
             words = [_nulls(unusual[version])]
-        anomalies[version] = words or ["a load that was taken back"]
+        anomalies[version] = words or [f"{format_count(records)} rows, removed again"]
     return anomalies
 
 
@@ -107,8 +164,10 @@ def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
 def _nulls(rows: pl.DataFrame) -> str:
     rows = rows.sort(pl.col("null_share") - pl.col("usual"), descending=True, maintain_order=True)
     first = rows.row(0, named=True)
+    of = "" if first["records"] is None else f" of {counted(first['records'], 'row')}"
     text = (
-        f"{first['column']} is null in {format_percent(first['null_share'])}, expected {format_percent(first['usual'])}"
+        f"{first['column']} is null in {format_percent(first['null_share'])}{of}, "
+        f"expected {format_percent(first['usual'])}"
     )
     others = rows["column"].to_list()[1:]
     return f"{text}; also {_column_list(others)}" if others else text
@@ -147,13 +206,15 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, list[str]]]:
     ]
 
 
-def _lags(changes: pl.DataFrame) -> list[tuple[int, list[str]]]:
-    """Loads whose newest event lies far longer back than that of the loads around."""
+def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, list[str]]]:
+    """Loads whose newest event lies far longer back than that of the loads around; not those of a late partition."""
     column = event_column(changes)
     if column is None:
         return []
     rows = lag_trend(changes, column)
-    late = rows.filter("outside").with_columns(more=pl.col("value") - pl.col("band_high"))
+    explained = timeline.filter(pl.col("label").str.starts_with(LATE_PARTITION))
+    late = rows.filter("outside").join(explained, on="version", how="anti", maintain_order="left")
+    late = late.with_columns(more=pl.col("value") - pl.col("band_high"))
     return [
         (version, [f"{column} is {counted(round(more), 'day')} later than expected"])
         for version, more in late.drop_nulls("more").select("version", "more").iter_rows()

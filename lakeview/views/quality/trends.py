@@ -13,6 +13,7 @@ from lakeview.views.thresholds import (
     HISTORICAL_DAYS_MAX,
     HISTORICAL_LOADS,
     LAG_DAYS,
+    LAG_GAPS,
     LOAD_TIMES,
     RANGE_WIDTHS,
 )
@@ -109,7 +110,9 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
     rows = changes.filter((pl.col("column") == column) & (pl.col("lane") == "append"))
     rows = rows.with_columns(value=lag, mark=mark, stays=pl.col("taken_back_by").is_null())
-    return _finished(_banded(_far_out(rows, LAG_DAYS)), "far")
+    between = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
+    least = pl.max_horizontal(pl.lit(LAG_DAYS), LAG_GAPS * between.median())
+    return _finished(_banded(_far_out(rows, least)), "far")
 
 
 def usual_of_history(lags: pl.DataFrame) -> float | None:
@@ -137,7 +140,7 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     return _finished(_banded(_far_out(rows, GAP_DAYS)), "far")
 
 
-def _far_out(rows: pl.DataFrame, least: float) -> pl.DataFrame:
+def _far_out(rows: pl.DataFrame, least: float | pl.Expr) -> pl.DataFrame:
     """`far`: above the greatest of the loads around by many times what lies between those, and by `least` days."""
     kept = pl.when("stays").then("value")
     most = around(kept, "max")

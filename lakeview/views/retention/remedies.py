@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
 from lakeview.views.retention.policy import RetentionPolicy
 from lakeview.views.thresholds import SAFE_RETENTION
+from lakeview.views.timeline.commits import up_to, version_before
 from lakeview.views.units import format_age
 
 
@@ -37,6 +40,18 @@ def keep_longer_command(snapshot: Snapshot, keep: timedelta) -> str | None:
     """The command that sets the table's retention to `keep`."""
     days = max(-(-keep // timedelta(days=1)), 1)
     return command("keep_longer", snapshot, days=str(days), milliseconds=str(keep // timedelta(milliseconds=1)))
+
+
+def restore_command(snapshot: Snapshot, timeline: pl.DataFrame, anomalies: pl.DataFrame) -> str | None:
+    """The command that restores the version before the open ANOMALIES that TIMELINE ends with; None without any."""
+    bad = set(anomalies.filter(pl.col("repaired_by").is_null())["version"])
+    line = up_to(timeline, snapshot.version).filter((pl.col("lane") != "aside") & pl.col("data_change"))["version"]
+    good = line.filter(~line.is_in(bad))
+    if line.is_empty() or good.is_empty() or line[-1] not in bad:
+        return None
+    first_bad = line[(line.index_of(good[-1]) or 0) + 1]
+    before = version_before(timeline, first_bad)
+    return None if before is None else command("restore", snapshot, version=str(before))
 
 
 def command(purpose: str, snapshot: Snapshot, **values: str) -> str | None:

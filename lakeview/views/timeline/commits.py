@@ -10,7 +10,7 @@ import json
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS, formatted
-from lakeview.views.timeline.loads import mark_loads
+from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
 
 TIMELINE = pl.Schema(
@@ -152,7 +152,7 @@ def _late_loads(arrivals: pl.DataFrame | None) -> pl.DataFrame:
         arrivals.filter("late")
         .group_by(pl.col("first_version").alias("version"))
         .agg(
-            late=formatted("late {}", pl.col("partition_text").first()),
+            late=formatted(f"{LATE_PARTITION}{{}}", pl.col("partition_text").first()),
             late_note=formatted("{} arrived {}", pl.col("partition_text").first(), pl.col("note").first()),
         )
     )
@@ -204,10 +204,8 @@ def _states(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
 def _label() -> pl.Expr:
     """A few words for the chart, for commits worth naming; null for the others."""
     return (
-        pl.when(pl.col("suspicious") & pl.col("taken_back_by").is_not_null())
-        .then(pl.lit("bad load"))
-        .when("suspicious")
-        .then(pl.lit("unusual load"))
+        pl.when("suspicious")
+        .then(pl.lit(BAD_LOAD))
         .when(pl.col("late").is_not_null())
         .then("late")
         .when(pl.col("lane").is_in(["schema", "maintenance"]) | (pl.col("operation") == "RESTORE"))

@@ -17,6 +17,12 @@ from lakeview.views.thresholds import (
 from lakeview.views.timeline.lifetimes import continued
 from lakeview.views.units import version_label
 
+BAD_LOAD = "bad load"
+"""The name of a load that is an anomaly, in charts, filters and the drawer."""
+
+LATE_PARTITION = "late "
+"""What the name of a load that brought a late partition begins with."""
+
 
 def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
     """COMMITS with `row`, `lane` and states, oldest first, with `suspicious`, `taken_back_by` and `note` added."""
@@ -104,7 +110,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
 def _note() -> pl.Expr:
     times = formatted("{} times the expected {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
     back = formatted(
-        "taken back by {} after {}",
+        "repaired by {} after {}",
         version_label("taken_back_by"),
         elapsed(pl.col("taken_back_at") - pl.col("timestamp")),
     )
