@@ -40,18 +40,26 @@ def test_the_start_page_shows_the_demo() -> None:
 @pytest.mark.parametrize(
     ("page", "trouble"),
     [
-        ("overview", "cannot be read"),
+        ("overview", "v75: visibility is null in 100.0 % of 776 rows, expected 0.0 %"),
+        ("health", "History has a hole: v4 cannot be read"),
         ("files", "are smaller than 1 MiB"),
         ("files", "have no statistics"),
         ("partitions", "days late"),
         ("quality", "v4: dep_delay reaches 57,600"),
-        ("quality", "dest is null in 9.7 %, expected 0.0 %; repaired by v5"),
+        ("quality", "dest is null in 9.7 % of 30,741 rows, expected 0.0 %; repaired by v5"),
         ("quality", "v29: arr_time is null in 14.5 %"),
-        ("quality", "v11: flight_date is 80 days later than expected"),
+        ("quality", "month=5 arrived 50 days late"),
     ],
 )
 def test_a_page_points_at_a_planted_trouble(page: str, trouble: str) -> None:
     assert trouble in text(open_page(page, "demo/flights"))
+
+
+def test_the_timeline_marks_the_loads_that_the_findings_name(demo_lake: Path) -> None:
+    look = lv.inspect(lv.open_table(str(demo_lake / "flights")))
+    named = {f.commit for f in look.findings() if f.id in ("load-anomaly", "load-anomaly-repaired")}
+    assert named == {4, 24, 29, 74, 75} == set(look.timeline().filter("suspicious")["version"])
+    assert look.findings()[0].command == f"RESTORE TABLE delta.`{demo_lake / 'flights'}` TO VERSION AS OF 73"
 
 
 def test_no_alarm_is_raised_about_a_clean_table() -> None:

@@ -37,8 +37,8 @@ def test_the_bad_load_its_writer_and_its_repair_are_named(spoilt: Path) -> None:
     app = open_page("quality", spoilt)
     assert not app.exception
     said = text(app)
-    assert "v10: delay is null in 100.0 %, expected 20.0 %" in said
-    assert "by night-feed, 2026-03-11 06:00 UTC; repaired by v11" in said
+    assert "v10: delay is null in 100.0 % of 20 rows, expected 20.0 %" in said
+    assert "days ago, 2026-03-11 06:00 UTC; repaired by v11, li, 1 day later" in said
 
 
 def test_loads_that_are_alike_raise_no_alarm(good: Path) -> None:

@@ -67,7 +67,9 @@ ATTENTION, NOTE, PASS = Severity.ATTENTION, Severity.NOTE, Severity.PASS
     [
         pytest.param(USUAL, [(PASS, "No anomalous loads")], id="a table whose loads are alike"),
         pytest.param(
-            [*USUAL, {"nulls": 900}], [(ATTENTION, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")], id="nearly all is null"
+            [*USUAL, {"nulls": 900}],
+            [(ATTENTION, "v12: x is null in 90.0 % of 1,000 rows, expected 1.1 %")],
+            id="nearly all is null",
         ),
         pytest.param(
             [{"nulls": 900}, *USUAL],

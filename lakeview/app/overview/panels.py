@@ -11,6 +11,7 @@ from lakeview import views
 from lakeview.app import answers, columns, selection
 from lakeview.app.components import escape, facts, finding_lines, frame, grid, link, tile
 from lakeview.app.file_layout import file_layout
+from lakeview.app.pages import PAGES
 from lakeview.app.session import OpenTable
 from lakeview.model.findings import Finding, Severity
 
@@ -117,8 +118,11 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
     worst = next(iter(findings), None)
     first = findings[:1] if worst is not None and worst.severity in views.health.findings.OPEN else []
     for finding in first:
-        finding_lines([finding], here="overview")
+        finding_lines([finding], here=finding.page)
         with st.container(horizontal=True, gap="medium"):
+            if finding.page in PAGES:
+                label = None if finding.commit is None else "Its commit"
+                link(finding.page, label, selection.link(commit=finding.commit))
             if finding.commit is not None:
                 before = views.timeline.commits.version_before(timeline, finding.commit)
                 link("data", "Its rows", selection.link(version=finding.commit))
