@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from lakeview import charts, views
+from lakeview.inspection.frames import TableFrames
 from lakeview.charts.theme import AnyChart, StackedChart
 from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
@@ -81,8 +82,9 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
     """Null shares by column over at most so many readable versions, from statistics alone."""
     known = table.versions().filter("readable").reverse()
     moments = dict(known.select("version", "timestamp").iter_rows())
+    frames = TableFrames(table)  # whose statistics include files that were written before a column
     told = [
-        (v, moments[v], table.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
+        (v, moments[v], frames.statistics(v), table.files(v, ["path", "deletion_vector", "records", "deleted_records"]))
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
     panels = charts.columns.null_heatmap(views.schema.null_history.null_shares_by_version(told), dark=dark, width=width)

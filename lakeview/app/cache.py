@@ -166,7 +166,7 @@ def commit(address: str, version: int) -> pl.DataFrame:
 
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
-    return frames(address, version).statistics(version, columns)
+    return frames(address, table(address).latest_version).statistics(version, columns)
 
 
 def plan(address: str, version: int, where: str) -> pl.DataFrame:

@@ -17,4 +17,4 @@ def file_layout(now: OpenTable) -> views.files.sizes.FileLayout:
 @cached(32)
 def layout_of(address: str, version: int, branch: str | None) -> views.files.sizes.FileLayout:
     """As `file_layout`, by address, version and branch."""
-    return views.files.sizes.file_layout(cache.snapshot(address, version, branch).files, MAX_ROWS)
+    return views.files.sizes.file_layout(cache.snapshot(address, version, branch), MAX_ROWS)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from lakeview.inspection import absent_columns
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.findings import Finding
 from lakeview.model.memory import Memory
@@ -130,10 +131,21 @@ class TableFrames:
         return self.cached("snapshot at", lambda: self.table.snapshot(at=timestamp), timestamp, entries=64)
 
     def statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS at a version, of these columns or all."""
+        """STATISTICS at a version, of these columns or all; files that were written before a column are null there."""
+        names = None if columns is None else tuple(columns)
+
+        def count() -> pl.DataFrame:
+            return absent_columns.counted(self, self.snapshot(version), self.recorded_statistics(version, names))
+
+        return self.cached("statistics", count, version, self.latest, names, entries=64)
+
+    def recorded_statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """STATISTICS as writers recorded them: of a column that a file lacks they contain nothing."""
         names = None if columns is None else tuple(columns)
         declared = as_declared(self.table, version)
-        return self.cached("statistics", lambda: self.table.statistics(declared, names), version, names, entries=64)
+        return self.cached(
+            "recorded statistics", lambda: self.table.statistics(declared, names), version, names, entries=64
+        )
 
     def plan(self, where: str, version: int) -> pl.DataFrame:
         """PLAN: what a filter would read."""

@@ -10,6 +10,7 @@ from itertools import pairwise
 import polars as pl
 
 from lakeview import views
+from lakeview.inspection import absent_columns
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins, readable_schemas
 from lakeview.model.errors import LakeviewError
@@ -185,19 +186,25 @@ class Inspection:
         """All at once: statistics of a million files are read in seconds, and are too large to be cached."""
         snapshot, statistics = self.snapshot, self.frames.statistics(self.version)
         files = snapshot.files
+        least = views.files.rows.least_records(files, snapshot.delete_files)
         with ThreadPoolExecutor(
             2, thread_name_prefix="lakeview-statistics"
         ) as pool:  # a second each of a million files
             tree = pool.submit(
-                views.schema.columns.schema_tree, snapshot.schema, statistics, snapshot.num_records, files=files
+                views.schema.columns.schema_tree,
+                snapshot.schema,
+                statistics,
+                snapshot.num_records,
+                files=files,
+                least=least,
             )
-            shares = pool.submit(views.schema.columns.null_shares, statistics, files)
+            shares = pool.submit(views.schema.columns.null_shares, statistics, files, least)
             clustering = views.pruning.clustering.clustering(snapshot.schema, statistics, files)
             clustering = clustering.sort("reads_share", nulls_last=True, maintain_order=True)
             return ColumnAnswers(
                 tree.result(),
                 shares.result(),
-                views.schema.columns.files_without_statistics(statistics),
+                views.schema.columns.files_without_statistics(self.frames.recorded_statistics(self.version)),
                 clustering,
                 views.pruning.clustering.depth_profile(statistics, files, next(iter(clustering["column"]), "")),
                 tuple(views.pruning.plan.example_filters(snapshot, statistics, clustering)),
@@ -265,7 +272,9 @@ class Inspection:
         columns = self.load_columns()[0]
 
         def compute() -> pl.DataFrame:
-            lifetimes = self.frames.column_lifetimes(columns)
+            lifetimes = absent_columns.counted_lifetimes(
+                self.frames, self.newest, self.frames.column_lifetimes(columns)
+            )
             return views.quality.column_states.column_states(lifetimes, self.timeline())
 
         return self.frames.cached("column states", compute, self.frames.latest, self.frames.ref, columns, entries=8)
@@ -373,7 +382,7 @@ class Inspection:
             )
             if not views.lake.has_few_statistics(snapshot):
                 return evidence
-            statistics = self.frames.statistics(self.version)
+            statistics = self.frames.recorded_statistics(self.version)
             return replace(evidence, statistics=statistics, rules=self.constraints(), loads=self.quality())
         except LakeviewError:  # the newest version can be read, but not the whole log
             return Evidence(snapshot, versions=evidence.versions, commits=evidence.commits)

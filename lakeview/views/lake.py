@@ -39,6 +39,7 @@ LAKE = pl.Schema(
         "page": pl.String(),
         "version": pl.Int64(),
         "records": pl.Int64(),
+        "records_bound": pl.Boolean(),
         "bytes": pl.Int64(),
         "files": pl.Int64(),
         "last": pl.Datetime("ms", "UTC"),
@@ -57,8 +58,9 @@ LAKE = pl.Schema(
 """One row a table, by what needs attention: LakeState, how many findings are broken and need attention, lateness, size.
 `verdict` and `finding` (the worst, with its evidence; null if nothing needs attention) are sentences, of an unreadable
 table why it is so; `page` shows the finding best; `age` of the last commit that changed data and the `usual` gap
-between such commits. `small_share`: of the files, those below 1 MiB; `versions` that can be read; `retained`: bytes of
-files that only old versions need, at least so many where `retained_bound`; `judged`: what the verdict is made from.
+between such commits. `records` are at least so many where `records_bound`; `small_share`: of the files, those below 1
+MiB; `versions` that can be read; `retained`: bytes of files that only old versions need, at least so many where
+`retained_bound`; `judged`: what the verdict is made from.
 What is not known, and all of a table that was not read, is null."""
 
 WHOLE = "the whole log"
@@ -85,6 +87,7 @@ class LakeEntry:
     page: str | None = None
     version: int | None = None
     records: int | None = None
+    records_bound: bool | None = None
     bytes: int | None = None
     files: int | None = None
     last: datetime | None = None
@@ -121,11 +124,12 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
     judged = NEWEST if evidence.lifetimes is None else LOG if evidence.statistics is None else WHOLE
     entry = _with_findings(entry, findings(evidence, now))
     rhythm = cadence(evidence.commits, now)
-    facts = file_facts(snapshot.files)
+    facts = file_facts(snapshot.files, snapshot.delete_files)
     return replace(
         entry,
         version=snapshot.version,
-        records=snapshot.num_records,
+        records=(facts.least_records or None) if snapshot.num_records is None else snapshot.num_records,
+        records_bound=snapshot.num_records is None and bool(facts.least_records),
         bytes=snapshot.size_bytes,
         files=snapshot.num_files,
         last=rhythm.last,

@@ -97,7 +97,10 @@ def span_note(timeline: pl.DataFrame) -> str:
 
 def figure(exact: int | None, at_least: int | None, text: Callable[[int | None], str] = format_count) -> str:
     """A figure, or its lower bound where it is not known: `≥ 1,204`."""
-    return text(exact) if exact is not None or not at_least else f"\N{GREATER-THAN OR EQUAL TO} {text(at_least)}"
+    if exact is not None or not at_least:
+        return text(exact)
+    # rounded up it would not be a bound
+    return f"\N{GREATER-THAN OR EQUAL TO} {f'{at_least:,}' if text is format_count else text(at_least)}"
 
 
 def rows_help(rows: int | None, at_least: int | None) -> str:

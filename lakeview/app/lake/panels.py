@@ -198,6 +198,7 @@ def _table(entries: pl.DataFrame) -> None:
             pl.col("format").str.to_titlecase(),
             views.units.version_label("version"),
             said=pl.coalesce("finding", "verdict"),
+            records=pl.Series([_rows(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
             bytes=pl.Series(
                 [None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String
             ),
@@ -211,7 +212,7 @@ def _table(entries: pl.DataFrame) -> None:
             "format": column.TextColumn("format", width=58),
             "said": column.TextColumn("what to look at", width=226),
             "last": column.TextColumn("last commit", width=82),
-            "records": column.NumberColumn("rows", format="localized", width=66),
+            "records": column.TextColumn("rows", width=74, alignment="right"),
             "bytes": column.TextColumn("live bytes", width=70, alignment="right"),
             "files": column.NumberColumn("files", format="localized", width=46),
             "small": column.NumberColumn("small, %", format="%.0f", width=60, help="files below 1 MiB, of all"),
@@ -238,6 +239,13 @@ def _rhythm(row: Mapping[str, Any]) -> str | None:
         return None
     ago = f"{views.units.format_age(row['age'])} ago"
     return f"late: {ago}, expected every {views.units.format_age(row['usual'])}" if row["late"] else ago
+
+
+def _rows(row: Mapping[str, Any]) -> str | None:
+    """`≥ 308,641` where it is a bound."""
+    if row["records"] is None:
+        return None
+    return f"{'≥ ' if row['records_bound'] else ''}{row['records']:,}"
 
 
 def _retained(row: Mapping[str, Any]) -> str | None:

@@ -173,7 +173,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         "table": offer.label,
         "format": now.table.format.capitalize(),
         "latest": views.units.format_version(now.latest),
-        "rows": views.units.format_count(snapshot.num_records),
+        "rows": views.files.rows.rows_text(snapshot),
         "bytes": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
         "verdict": views.health.findings.headline(found),

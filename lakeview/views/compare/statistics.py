@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.files.rows import least_records
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.schema.diff import field_changes
 from lakeview.views.thresholds import SHIFT_SHARE
@@ -38,7 +39,9 @@ def statistics_shift(
 ) -> pl.DataFrame:
     """STATISTICS_SHIFT of two snapshots with their STATISTICS; columns that neither side tells of are left out."""
     old, new = (
-        schema_tree(s.schema, told, s.num_records, files=s.files).filter("leaf")
+        schema_tree(s.schema, told, s.num_records, files=s.files, least=least_records(s.files, s.delete_files)).filter(
+            "leaf"
+        )
         for s, told in ((before, statistics_before), (after, statistics_after))
     )
     names = {

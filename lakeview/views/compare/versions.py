@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview.model.frames import live_records
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.files.rows import rows_text
 from lakeview.views.schema.diff import diff_schemas
 from lakeview.views.sums import flows, total, zero_without_files
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_date, format_version
@@ -226,7 +227,7 @@ def difference_tiles(before: Snapshot, after: Snapshot) -> list[tuple[str, str, 
     sizes = after.size_bytes, before.size_bytes
     grown = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
     tiles = [
-        ("Rows", format_count(after.num_records), _changed(difference.rows, format_count(before.num_records))),
+        ("Rows", rows_text(after), _changed(difference.rows, rows_text(before))),
         (
             "Live bytes",
             format_bytes(after.size_bytes),

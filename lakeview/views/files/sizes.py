@@ -9,7 +9,8 @@ from itertools import takewhile
 import polars as pl
 
 from lakeview.model.addresses import is_absolute
-from lakeview.model.frames import live_records
+from lakeview.model.snapshot import Snapshot
+from lakeview.views.files.rows import least_records
 from lakeview.views.sums import at_least, total
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import BYTE_UNITS, EN_DASH, format_percent
@@ -127,15 +128,14 @@ def files_in_bin(files: pl.DataFrame, bins: pl.DataFrame, label: str) -> pl.Data
     return files.filter((pl.col("size") >= low) & (pl.lit(last) | (pl.col("size") < high)))
 
 
-def file_facts(files: pl.DataFrame) -> FileFacts:
-    """The figures of FILES."""
+def file_facts(files: pl.DataFrame, delete_files: pl.DataFrame | None = None) -> FileFacts:
+    """The figures of FILES; with the files that delete rows of them a tighter bound of the rows."""
     small = pl.col("size") < SMALL_FILE_BYTES
     sums = files.select(
         files=pl.len(),
         files_without_size=pl.col("size").null_count(),
         bytes=total("size"),
         least_bytes=at_least("size"),
-        least_records=live_records().cast(pl.Int128).sum().cast(pl.Int64, strict=False),
         median_size=pl.col("size").quantile(0.5, "nearest"),
         p95_size=pl.col("size").quantile(0.95, "nearest"),
         median_records=pl.col("records").quantile(0.5, "nearest"),
@@ -152,6 +152,7 @@ def file_facts(files: pl.DataFrame) -> FileFacts:
     ideal = files.group_by("partition_text").agg(bytes=total("size"))["bytes"]
     ideal_files = None if ideal.has_nulls() else sum(max(1, math.ceil(b / TARGET_HIGH)) for b in ideal.to_list())
     whole = {name: None if value is None else int(value) for name, value in sums.items()}
+    whole["least_records"] = least_records(files, delete_files)
     return FileFacts(**whole, ideal_files=ideal_files)  # type: ignore[arg-type]  # counts and sums are never null
 
 
@@ -249,10 +250,12 @@ class FileLayout:
         return self.bins.filter(pl.col("files") > 0)["label"].to_list()
 
 
-def file_layout(files: pl.DataFrame, most_partitions: int = 1_000) -> FileLayout:
-    """FileLayout of FILES."""
+def file_layout(snapshot: Snapshot, most_partitions: int = 1_000) -> FileLayout:
+    """FileLayout of the files of a version."""
+    files = snapshot.files
     partitions = files["partition_text"].drop_nulls().unique().sort().head(most_partitions)
-    return FileLayout(file_sizes(files), file_facts(files), tuple(partitions), common_folder(files["path"]))
+    facts = file_facts(files, snapshot.delete_files)
+    return FileLayout(file_sizes(files), facts, tuple(partitions), common_folder(files["path"]))
 
 
 def files_of(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import polars as pl
 
@@ -56,12 +57,13 @@ def schema_tree(
     records: int | None = None,
     *,
     files: pl.DataFrame | None = None,
+    least: int | None = None,
 ) -> pl.DataFrame:
     """SCHEMA_TREE of a schema, with what STATISTICS say of its leaves.
 
-    `records`: live rows, if known. `files` (FILES) tells files whose every value is null, and so have no min and max,
-    from files without statistics; without it the null share needs `records`. Of columns that STATISTICS leave out
-    because files are partitioned by them the partition values tell all.
+    `records`: live rows, if known; `least`: a bound of them. `files` (FILES) tells files whose every value is null, and
+    so have no min and max, from files without statistics; without it the null share needs `records`. Of columns that
+    STATISTICS leave out because files are partitioned by them the partition values tell all.
     """
     nodes = [
         (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
@@ -79,7 +81,7 @@ def schema_tree(
     ]
     partitioned = _by_partition(statistics, files, leaves)
     for column, part in chain(_by_file(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
-        found.append(_share(column, part, records))
+        found.append(_share(column, part, records, least))
         if column not in without_range:
             ranges.append(_range(column, part))
     shares = pl.concat(found).select(
@@ -96,10 +98,10 @@ def schema_tree(
     )
 
 
-def null_shares(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
-    """NULL_SHARES from STATISTICS and FILES of one version."""
+def null_shares(statistics: pl.DataFrame, files: pl.DataFrame, least: int | None = None) -> pl.DataFrame:
+    """NULL_SHARES from STATISTICS and FILES of one version, which has at least so many live rows."""
     columns = [c for c in statistics.columns if c not in ("_path", "_deletion_vector")]
-    found = [_share(column, part, None) for column, part in _by_file(statistics, files, columns)]
+    found = [_share(column, part, None, least) for column, part in _by_file(statistics, files, columns)]
     return pl.concat([pl.DataFrame(schema=NULL_SHARES), *found])
 
 
@@ -207,53 +209,62 @@ def _part(statistics: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
     return statistics[name] if name in statistics.columns else pl.Series(name, [None] * statistics.height, dtype=dtype)
 
 
-def _share(column: str, part: pl.DataFrame, records: int | None) -> pl.DataFrame:
-    """One row of NULL_SHARES; with `records` (live rows) nulls are a share of those where files do not count rows."""
-    rows_known = part["records"].null_count() < part.height or records is None
-    nulls_known = pl.col("null_count").is_not_null()
-    known = nulls_known & pl.col("records").is_not_null() if rows_known else nulls_known
-    live = pl.col("records") - pl.col("deleted").fill_null(0)
-    # deleted rows that nobody counted: the share may be more or less, but none is none
-    uncounted = known & pl.col("deleted").is_null() & pl.lit(rows_known)
+def _share(column: str, part: pl.DataFrame, records: int | None, least: int | None = None) -> pl.DataFrame:
+    """One row of NULL_SHARES; with `records` (live rows) nulls are a share of those where files do not count rows.
+
+    Of a file with deleted rows only none and all are certain (Delta, "Per-file Statistics"): others have between as
+    many nulls as were counted and so many fewer as rows are deleted. `least`: a bound of the live rows, where not all
+    files tell how many of theirs are deleted.
+    """
+    if part["records"].null_count() == part.height and records is not None:
+        part = part.with_columns(records=pl.lit(None, pl.Int64), deleted=pl.lit(0, pl.Int64))
+        rows_of_files = False
+    else:
+        rows_of_files = True
+    nulls, rows, deleted = pl.col("null_count"), pl.col("records"), pl.col("deleted")
+    known = nulls.is_not_null() & (rows.is_not_null() | pl.lit(not rows_of_files))
+    full = (nulls >= rows).fill_null(value=False)
+    most = pl.when(full).then(rows - deleted.fill_null(0)).otherwise(nulls)
+    surely = pl.when(pl.col("null_count_exact").fill_null(value=False) & (deleted == 0)).then(nulls)
+    wholly = pl.when(full & deleted.is_not_null()).then(rows - deleted)
+    fewest = pl.coalesce(surely, wholly, pl.when(deleted > 0).then((nulls - deleted).clip(0)), 0)
     sums = part.select(
         files=pl.len().cast(pl.Int64),
         files_known=known.sum().cast(pl.Int64),
-        null_count=pl.when(known.any()).then(pl.col("null_count").filter(known).sum()),
-        records=pl.when(known.any()).then(live.filter(known).sum() if rows_known else pl.lit(records)),
-        all_rows=pl.when(pl.col("records").is_not_null().all()).then(live.sum()),
-        loose=(~pl.col("null_count_exact").fill_null(False)).filter(known).any() | (pl.col("deleted") > 0).any(),
-        uncounted=uncounted.any() & (pl.col("null_count").filter(known).sum() > 0),
-    ).with_columns(complete=pl.col("files_known") == pl.col("files"))
-    told = sums.select(pl.lit(column).alias("column"), *_share_of(rows_known))
-    return told.select(NULL_SHARES.names()).cast(NULL_SHARES)
+        fewest=fewest.filter(known).sum(),
+        most=most.filter(known).sum(),
+        rows=pl.when(rows.is_not_null().all()).then((rows - deleted.fill_null(0)).sum()),
+        counted=(rows - deleted.fill_null(0)).filter(known).sum(),
+        certain_rows=deleted.is_not_null().all(),
+        least=(rows - deleted).sum(),
+    ).row(0, named=True)
+    share, mark = _bound(sums, records if not rows_of_files else sums["rows"], least)
+    told = {"column": column, "null_share": share, "exact": mark == "" and share is not None}
+    told |= {"null_count": sums["most"] if sums["files_known"] else None, "files": sums["files"]}
+    over = records if not rows_of_files else sums["counted"]
+    told |= {"records": over if sums["files_known"] else None, "files_known": sums["files_known"]}
+    told |= {"mark": None if share is None else mark}
+    return pl.DataFrame([told], schema=NULL_SHARES, orient="row")
 
 
-def _share_of(rows_known: bool) -> list[pl.Expr]:
-    """Nulls over all rows where every file counts its rows (a lower bound if some do not count nulls), else over the
-    rows of the files that tell."""
-    over = pl.coalesce("all_rows", "records") if rows_known else pl.col("records")
-    share = pl.when(over > 0).then((pl.col("null_count") / over).clip(0.0, 1.0))
-    some_rows_unknown = pl.col("all_rows").is_null() & pl.lit(rows_known)
-    mark = (
-        pl.when("uncounted")
-        .then(pl.lit("≈"))
-        .when(pl.col("complete") & ~pl.col("loose"))
-        .then(pl.lit(""))
-        .when(pl.col("complete"))
-        .then(pl.lit("≤"))
-        .when(pl.col("loose") | some_rows_unknown)
-        .then(pl.lit("≈"))
-        .otherwise(pl.lit("≥"))
-    )
-    return [
-        pl.col("null_count"),
-        pl.col("records"),
-        share.alias("null_share"),
-        (pl.col("complete") & ~pl.col("loose") & ~pl.col("uncounted") & share.is_not_null()).alias("exact"),
-        pl.when(share.is_not_null()).then(mark).alias("mark"),
-        pl.col("files"),
-        pl.col("files_known"),
-    ]
+def _bound(sums: Mapping[str, Any], rows: int | None, least: int | None) -> tuple[float | None, str]:
+    """The share of nulls and its mark: exact, else at most so large where all files count their nulls, else at least so
+    large; an estimate where the number of rows is unknown, or bounded by less than the nulls that were counted."""
+    if not sums["files_known"]:
+        return None, ""
+    complete = sums["files_known"] == sums["files"]
+    if rows is None:
+        return (min(sums["most"] / sums["counted"], 1.0) if sums["counted"] > 0 else None), "≈"
+    if rows <= 0:
+        return None, ""
+    if complete and sums["fewest"] == sums["most"] and (sums["certain_rows"] or not sums["most"]):
+        return min(sums["most"] / rows, 1.0), ""
+    if complete:
+        fewest_rows = rows if sums["certain_rows"] else max(least or 0, sums["least"])
+        if sums["certain_rows"] or sums["most"] < fewest_rows:
+            return min(sums["most"] / fewest_rows, 1.0), "≤"
+        return min(sums["most"] / rows, 1.0), "≈"
+    return min(sums["fewest"] / rows, 1.0), "≥"
 
 
 def _range(column: str, part: pl.DataFrame) -> pl.DataFrame:

@@ -81,8 +81,9 @@ def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Seri
     bounds: dict[str, tuple[Side, pl.Series]] = {}
     for i, column in enumerate(statistics):
         said = column.struct.unnest()
-        # deleted rows may be the ones with values, so only a file without deletes is known to hold nothing but nulls
-        same = (said["null_count"] == lifetimes["records"]) & lifetimes["deletion_vector"].is_null()
+        # deleted rows may be the ones with values: without an exact count a file with deletes may have others
+        exact = said["null_count_exact"].fill_null(value=False) | lifetimes["deletion_vector"].is_null()
+        same = (said["null_count"] == lifetimes["records"]) & exact
         holds = ~same.fill_null(value=False)
         counts |= _known_values(f"{i} nulls", said["null_count"])
         counts[f"{i} loose"] = holds & ~said["exact"].fill_null(value=False)
