@@ -19,8 +19,8 @@ from typing import Any
 import polars as pl
 
 from lakeview import charts, views
-from lakeview.inspection.frames import TableFrames
 from lakeview.charts.theme import AnyChart, StackedChart
+from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot

@@ -12,11 +12,13 @@ from lakeview.views.units import format_moment, format_percent, format_version
 
 _MOST_COLUMNS = 40
 _NAMED_VERSIONS = 6
+_NAMED_SPAN = 4
+"""A span of so many versions before a column existed has room for its name."""
 
 
 def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """One chart to be stacked: blank where a column did not exist, a cross where its share is far from usual, its sign
-    where it is a bound or of some files only, a dot where it is unknown.
+    """One chart to be stacked: outlined where a column did not exist yet, a cross where its share is far from usual,
+    its sign where it is a bound or of some files only, a dot where it is unknown.
 
     The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows.
     """
@@ -68,6 +70,7 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
         )
     )
     known = cells.drop_nulls("value")
+    absent = _before_columns(cells, labels)
     scale = alt.Scale(domain=[0, 1], range=[p.zero, *p.sequential[2:]], type="sqrt")
     layers: list[AnyChart] = [
         alt.Chart(known)
@@ -85,6 +88,19 @@ def null_heatmap(shares: pl.DataFrame, *, dark: bool = False, width: Width = "co
         alt.Chart(cells.filter(pl.col("value").is_null()))
         .mark_point(filled=True, size=8, color=p.gray)
         .encode(x=x, y=y, tooltip=tooltip),
+        alt.Chart(absent).mark_rect(stroke=p.grid, strokeWidth=1, filled=False).encode(x=x, y=y),
+        alt.Chart(absent.drop_nulls("text")).mark_text(fontSize=9, color=p.muted).encode(x=x, y=y, text="text:N"),
     ]
     chart = finished(layered(*layers), p, height=18 * len(columns), width=width)
     return [chart]
+
+
+def _before_columns(cells: pl.DataFrame, labels: list[str]) -> pl.DataFrame:
+    """`column, version, text`: the versions before the first that has a column; `text` names them, in the middle."""
+    order = pl.DataFrame({"version": labels}).with_row_index("place")
+    first = cells.join(order, on="version").group_by("column", maintain_order=True).agg(pl.col("place").min())
+    first = first.filter(pl.col("place") > 0).join(order, on="place").rename({"version": "since", "place": "first"})
+    before = first.join(order, how="cross").filter(pl.col("place") < pl.col("first"))
+    middle = (pl.col("place") == (pl.col("first") - 1) // 2) & (pl.col("first") >= _NAMED_SPAN)
+    text = pl.when(middle).then(pl.concat_str(pl.lit("before "), "since"))
+    return before.select("column", "version", text=text)

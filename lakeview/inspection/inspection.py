@@ -201,10 +201,13 @@ class Inspection:
             shares = pool.submit(views.schema.columns.null_shares, statistics, files, least)
             clustering = views.pruning.clustering.clustering(snapshot.schema, statistics, files)
             clustering = clustering.sort("reads_share", nulls_last=True, maintain_order=True)
+            recorded = self.frames.recorded_statistics(self.version)
+            late = absent_columns.late_columns(self.frames, snapshot)
+            rows = snapshot.num_records or least
             return ColumnAnswers(
-                tree.result(),
+                views.schema.births.with_absent_shares(tree.result(), late, recorded, statistics, rows),
                 shares.result(),
-                views.schema.columns.files_without_statistics(self.frames.recorded_statistics(self.version)),
+                views.schema.columns.files_without_statistics(recorded),
                 clustering,
                 views.pruning.clustering.depth_profile(statistics, files, next(iter(clustering["column"]), "")),
                 tuple(views.pruning.plan.example_filters(snapshot, statistics, clustering)),

@@ -370,9 +370,19 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
     (chart,) = charts.columns.null_heatmap(nulls())
     assert LIGHT.red in chart.to_json()
     layers = chart.to_dict()["layer"]
-    assert [layer["mark"]["type"] for layer in layers] == ["rect", "text", "rect", "text", "point"]
-    told = {row["share"] for row in rows_of(chart)}
+    assert [layer["mark"]["type"] for layer in layers] == ["rect", "text", "rect", "text", "point", "rect", "text"]
+    told = {row["share"] for row in rows_of(chart) if "share" in row}
     assert told == {"2.0 %", "90.0 %", "unknown"}
+
+
+def test_the_versions_before_a_column_are_outlined_and_named() -> None:
+    every = pl.DataFrame({"column": "old", "version": range(6), "null_share": 0.0})
+    shares = pl.concat([every, every.tail(1).with_columns(column=pl.lit("new"))])
+    empty = pl.DataFrame(schema=views.schema.null_history.NULL_SHARES_BY_VERSION)
+    (chart,) = charts.columns.null_heatmap(pl.concat([empty, shares], how="diagonal_relaxed").select(empty.columns))
+    before = [row for row in rows_of(chart) if "text" in row]
+    assert {(row["column"], row["version"]) for row in before} == {("new", f"v{v}") for v in range(5)}
+    assert {row["text"] for row in before if row["text"]} == {"before v5"}
 
 
 @pytest.mark.parametrize(

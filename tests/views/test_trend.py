@@ -43,7 +43,11 @@ def counted(lives: list[Life], version: int) -> dict[str, Any]:
         return None if None in values else sum(v for v in values if v is not None)
 
     told = [(f, f["statistics"]["x"]) for f in live]
-    values = [x for f, x in told if not (x["null_count"] == f["records"] is not None and f["deletion_vector"] is None)]
+    # only a file without deletes, or with an exact count, is known to hold nothing but nulls
+    certain = [f["deletion_vector"] is None or x["null_count_exact"] for f, x in told]
+    values = [
+        x for (f, x), c in zip(told, certain, strict=True) if not (x["null_count"] == f["records"] is not None and c)
+    ]
     known = {}
     for side, best in (("min", min), ("max", max)):
         bounds = [x[side] for x in values]
@@ -60,6 +64,7 @@ def counted(lives: list[Life], version: int) -> dict[str, Any]:
                 "null_count": total([x["null_count"] for _, x in told]),
                 "exact": exact,
                 "null_count_exact": all(x["null_count_exact"] for _, x in told),
+                "nulls": sum(x["null_count"] or 0 for _, x in told if x["null_count_exact"]),
             }
         },
     }
@@ -127,6 +132,6 @@ def test_sums_beyond_64_bits_are_unknown() -> None:
 
 def test_a_table_without_files_has_no_trend() -> None:
     assert trend(frame([])).height == 0
-    nothing = {**UNKNOWN, "null_count": 0, "null_count_exact": True}
+    nothing = {**UNKNOWN, "null_count": 0, "null_count_exact": True, "nulls": 0}
     rows = [(1, 0, 0, 0, {"x": nothing}), (3, 0, 0, 0, {"x": nothing})]
     assert trend(frame([]), pl.Series([3, 1])).rows() == rows

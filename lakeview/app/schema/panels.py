@@ -77,6 +77,12 @@ def tree_table(tree: pl.DataFrame) -> None:
         "rules": columns.text("rules", 220, help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
         "null": columns.percent("null, %", 100, of="null_share", bar=True),
+        "absent": columns.percent(
+            "before it, %",
+            80,
+            of="absent_share",
+            help="of all rows those in files that were written before the column existed: all of them are null",
+        ),
         "coverage": columns.percent(
             "with min/max, %", 104, decimals=0, help="the share of files with min and max in their statistics"
         ),
@@ -91,8 +97,8 @@ def tree_table(tree: pl.DataFrame) -> None:
         "comment": columns.text("comment", 140),
     }
     part = tree.slice((page - 1) * MAX_ROWS, MAX_ROWS)
-    for name in ("id", "rules", "comment", "distinct"):
-        if part[name].null_count() == part.height:
+    for name, source in (*((n, n) for n in ("id", "rules", "comment", "distinct")), ("absent", "absent_share")):
+        if part[source].null_count() == part.height:
             del shown[name]
     if part["nullable"].all():
         del shown["required"]

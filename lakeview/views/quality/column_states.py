@@ -26,7 +26,8 @@ COLUMN_STATES = pl.Schema(
         "range_is": pl.String(),
     }
 )
-"""One row a column and version, oldest first: the whole table as it was. `mark`: "" exact, "≤" a bound, null unknown;
+"""One row a column and version, oldest first: the whole table as it was. `mark`: "" exact, "≤" or "≥" a bound,
+null unknown;
 `low`, `high`: of numbers; `range_is`: exact, bound, or null where a live file does not tell."""
 
 
@@ -50,11 +51,12 @@ def newest_first(states: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
-    rows = line.with_columns(statistics.select("null_count", "null_count_exact", "exact"))
+    rows = line.with_columns(statistics.select("null_count", "null_count_exact", "exact", "nulls"))
     low, high = statistics["min"], statistics["max"]
     numbers = low.dtype.is_numeric()
     unknown = pl.Series([None], dtype=pl.Float64).new_from_index(0, statistics.height)
     known = pl.col("null_count").is_not_null() & (pl.col("records") > 0)
+    some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & (pl.col("records") > 0)
     ranged = low.is_not_null() & high.is_not_null()
     return rows.select(
         pl.lit(name).alias("column"),
@@ -62,12 +64,14 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
         "timestamp",
         "records",
         "null_count",
-        null_share=pl.when(known).then((pl.col("null_count") / pl.col("records")).clip(0.0, 1.0)),
+        null_share=pl.when(known | some).then((pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)),
         exact=known & pl.col("null_count_exact"),
         mark=pl.when(known & pl.col("null_count_exact"))
         .then(pl.lit(""))
         .when(known)
-        .then(pl.lit("\N{LESS-THAN OR EQUAL TO}")),
+        .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
+        .when(some)
+        .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),
         low=low.cast(pl.Float64) if numbers else unknown,
         high=high.cast(pl.Float64) if numbers else unknown,
         min_text=value_texts(low),

@@ -154,7 +154,11 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
         distance=(pl.col("value") - pl.col("usual")).abs()
     )
     spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
-    banded = told.with_columns(band_low=pl.col("usual") - spread, band_high=pl.col("usual") + spread)
+    # no farther than the loads around reach: where their sizes change the deviations are as large as the loads
+    banded = told.with_columns(
+        band_low=pl.max_horizontal(pl.col("usual") - spread, around(kept, "min")),
+        band_high=pl.min_horizontal(pl.col("usual") + spread, around(kept, "max")),
+    )
     # what was never below zero is not usual there
     low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")
     return banded.with_columns(band_low=low)

@@ -6,7 +6,7 @@ not mention the column: without the schemas of the log the nulls of such files w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -69,6 +69,22 @@ def with_absent_columns(
         )
         columns.append(filled.to_struct(name))
     return statistics.with_columns(columns)
+
+
+def with_absent_shares(
+    tree: pl.DataFrame, late: Iterable[str], recorded: pl.DataFrame, counted: pl.DataFrame, rows: int | None
+) -> pl.DataFrame:
+    """SCHEMA_TREE with the `absent_share` of the late columns: of `rows` rows those that are among the nulls of the
+    `counted` STATISTICS, and not of the `recorded` ones."""
+    shares = {}
+    for name in set(late) & set(counted.columns):
+        nulls = counted[name].struct.field("null_count")
+        absent = nulls.filter(recorded[name].struct.field("null_count").is_null()).sum()
+        shares[name] = min(absent / rows, 1.0) if rows else None
+    absent_shares = pl.DataFrame(
+        list(shares.items()), schema={"path": pl.String(), "absent_share": pl.Float64()}, orient="row"
+    )
+    return tree.update(absent_shares, on="path")
 
 
 def _leaves(fields: Sequence[Field], above: tuple[Field, ...]) -> Iterator[tuple[Field, ...]]:

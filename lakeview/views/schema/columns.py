@@ -24,6 +24,7 @@ SCHEMA_TREE = pl.Schema(
         "null_share": pl.Float64(),
         "null_share_bound": pl.Boolean(),
         "null_share_mark": pl.String(),
+        "absent_share": pl.Float64(),
         "coverage": pl.Float64(),
         "min_text": pl.String(),
         "max_text": pl.String(),
@@ -32,8 +33,9 @@ SCHEMA_TREE = pl.Schema(
 )
 """One row a column at every level, in order. `null_share_mark`: "" exact, "≥" or "≤" a bound, "≈" from some files only,
 or of rows of which some are deleted and not counted.
-`coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some files
-do not tell theirs), null unknown. Null where statistics say nothing: structs, and lists and maps beyond nulls."""
+`absent_share`: of all rows those in files that were written before the column existed, null where it is as old as the
+log. `coverage`: share of files with min and max. `range_is`: exact, bound (the true range lies within), partial (some
+files do not tell theirs), null unknown. Null where statistics say nothing: structs, and lists and maps beyond nulls."""
 
 NULL_SHARES = pl.Schema(
     {
@@ -89,6 +91,7 @@ def schema_tree(
         "null_share",
         null_share_bound=~pl.col("exact"),
         null_share_mark=pl.col("mark"),
+        absent_share=pl.lit(None, pl.Float64),
     )
     return (
         tree.join(shares, on="path", how="left", maintain_order="left")

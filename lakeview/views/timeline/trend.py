@@ -16,7 +16,8 @@ TREND = pl.Schema({"version": pl.Int64(), "files": pl.Int64(), "bytes": pl.Int64
 """One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown.
 If the lifetimes had statistics, `statistics` is a struct with one struct a column, named as there: `min, max` (of
 all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A bound is null where a live file that may
-hold values has none, and in a version without values; a null count where one of a live file is unknown."""
+hold values has none, and in a version without values; a null count where one of a live file is unknown; `nulls` is then
+the sum of the exact ones, at least so many."""
 
 _AT_ONCE = 2_000_000
 """So many values, files times columns, are added up together: one pass for most tables, and bounded memory."""
@@ -86,6 +87,9 @@ def _columns(stays: Stays, lifetimes: pl.DataFrame, statistics: Sequence[pl.Seri
         same = (said["null_count"] == lifetimes["records"]) & exact
         holds = ~same.fill_null(value=False)
         counts |= _known_values(f"{i} nulls", said["null_count"])
+        counts[f"{i} exact nulls"] = said["null_count"].zip_with(
+            said["null_count_exact"].fill_null(value=False), pl.Series([0]).new_from_index(0, column.len())
+        )
         counts[f"{i} loose"] = holds & ~said["exact"].fill_null(value=False)
         counts[f"{i} nulls loose"] = ~said["null_count_exact"].fill_null(value=False)
         for side in _SIDES:
@@ -106,4 +110,5 @@ def _statistic(i: int) -> pl.Expr:
         _exact_sum(f"{i} nulls").alias("null_count"),
         ((pl.col(f"{i} loose") == 0) & low.is_not_null() & high.is_not_null()).alias("exact"),
         (pl.col(f"{i} nulls loose") == 0).alias("null_count_exact"),
+        pl.col(f"{i} exact nulls").alias("nulls"),
     ).alias(str(i))
