@@ -11,6 +11,7 @@ from lakeview.iceberg.metadata.locate import MetadataFile, Place, read_metadata
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import MetadataLogEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
+from lakeview.model import version_names
 from lakeview.storage import Storage
 
 
@@ -21,6 +22,7 @@ class State:
         self.storage = storage
         self.found = file
         self.metadata = self._parsed(file.path)
+        version_names.register((s.snapshot_id, s.sequence_number) for s in self.metadata.snapshots.values())
         self.place = place
         self.locations = Locations(storage.root, self.metadata, relocate)
         self.columns = partition_columns(self.metadata)

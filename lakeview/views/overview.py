@@ -12,6 +12,9 @@ from lakeview.views.files.sizes import FileFacts
 from lakeview.views.timeline.commits import on_branch, up_to
 from lakeview.views.units import counted, format_bytes, format_change, format_count, format_version
 
+_LONG_NAME = 9
+"""Versions without a short name have both ends of their number for one."""
+
 _SAMPLES = 48
 """Points of a sparkline."""
 
@@ -129,7 +132,7 @@ def retained_text(retained: int, *, undated: bool) -> str | None:
 def _since(version: object, base: int | None) -> str:
     """Short enough for a tile: random 64-bit ids are not shown."""
     label = format_version(int(str(version)))
-    if label == f"v{version}":
+    if len(label) < _LONG_NAME:
         return f"since {label}"
     return "this commit" if base is None else "since the base"
 

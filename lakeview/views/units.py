@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from lakeview.model.printable import ELLIPSIS
+from lakeview.model.version_names import name_of
 
 UNKNOWN = "unknown"
 _NO_VERSION = -1
@@ -95,7 +96,7 @@ def format_date(moment: datetime | None) -> str:
 
 
 def format_version(version: int | None) -> str:
-    """`v63`; of a version that is a random number of up to 64 bits both ends, `27499...27766`.
+    """`v63`; of an Iceberg snapshot its sequence number, `s14`; of another random number both ends, `27499...27766`.
 
     Ten digits tell a thousand such versions apart but for one case in twenty thousand; the whole number is text
     wherever one version is told about. -1 is what a table without versions is at.
@@ -105,7 +106,9 @@ def format_version(version: int | None) -> str:
     if version == _NO_VERSION:
         return "no version"
     text = str(version)
-    return f"v{text}" if len(text) < _MANY_DIGITS else f"{text[:5]}{ELLIPSIS}{text[-5:]}"
+    if len(text) < _MANY_DIGITS:
+        return f"v{text}"
+    return name_of(version) or f"{text[:5]}{ELLIPSIS}{text[-5:]}"
 
 
 def version_label(column: str) -> pl.Expr:
@@ -116,9 +119,17 @@ def version_label(column: str) -> pl.Expr:
         .then(pl.lit("no version"))
         .when(text.str.len_chars() < _MANY_DIGITS)
         .then(pl.lit("v") + text)
-        .otherwise(text.str.head(5) + pl.lit(ELLIPSIS) + text.str.tail(5))
+        .otherwise(pl.col(column).map_batches(_long_labels, return_dtype=pl.String))
         .alias(column)
     )
+
+
+def _long_labels(versions: pl.Series) -> pl.Series:
+    """`format_version` of each random number, null for the others."""
+    random = versions.unique().drop_nulls()
+    random = random.filter(random.cast(pl.String).str.len_chars() >= _MANY_DIGITS)
+    labels = [format_version(version) for version in random]
+    return versions.replace_strict(random, labels, default=None, return_dtype=pl.String)
 
 
 def format_range(first: int, last: int) -> str:
