@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import polars as pl
+import streamlit as st
 
-from lakeview import views
-from lakeview.app import answers, columns, downloads
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, fold, frame, grid, tile
+from lakeview import charts, views
+from lakeview.app import answers, columns, downloads, selection
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
 from lakeview.app.session import OpenTable
 
 _WHY = {
@@ -17,6 +18,7 @@ _WHY = {
     "again": "set again",
     "expired": "expired since",
 }
+_TAB = "tab"
 _DEFAULT = {"true": "new files", "false": ""}
 
 
@@ -26,17 +28,38 @@ def branches(now: OpenTable) -> None:
     if refs.is_empty():
         return
     downloads.offer("branches and tags", refs)
-    counts = dict(refs["kind"].value_counts().iter_rows())
+    counts = dict(refs["kind"].value_counts().sort("kind").iter_rows())
     note = ", ".join(
         views.units.counted(n, kind, "branches" if kind == "branch" else None) for kind, n in counts.items()
     )
-    with card("Branches and tags", f"{note} · choose one above to see its commits", key="branches"):
+    with card("Branches and tags", f"{note} · click a row to see its commits, a dot to see the commit", key="branches"):
+        graph = views.timeline.branch_graph.branch_graph(now.history, now.refs)
+        stack(charts.branch_graph.branch_graph_chart(graph, dark=dark()), key="branch-graph", on_pick=_open_commit)
         _branch_table(refs)
         log = now.snapshot_log
         if not log.is_empty():
             label = f"Log of current versions: {views.units.counted(log.height, 'entry', 'entries')}"
             with fold(label, "times", icon=":material/swap_vert:"):
                 _log_table(log)
+
+
+def _open_commit(key: str) -> None:
+    for picked in st.session_state[key].get("selection", {}).values():
+        for row in picked if isinstance(picked, list) else ():
+            _show_commits(commit=str(row["version"]))
+
+
+def _open_branch(branches: pl.DataFrame) -> None:
+    for row in st.session_state["branches-table"]["selection"]["rows"]:
+        name, is_default = branches.select("name", "default").row(row)
+        _show_commits()
+        selection.select_ref(None if is_default else name)
+
+
+def _show_commits(**changes: str) -> None:
+    """To the page's first tab."""
+    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in (_TAB, *changes)}
+    st.query_params.from_dict({**others, **changes})
 
 
 def _branch_table(branches: pl.DataFrame) -> None:
@@ -54,6 +77,8 @@ def _branch_table(branches: pl.DataFrame) -> None:
             "id": columns.text("full id", 160, of="version"),
         },
         key="branches-table",
+        selection_mode="single-row",
+        on_select=lambda: _open_branch(branches),
     )
 
 

@@ -1,6 +1,7 @@
 """Charts: a view's frame to Altair charts in lakeview's theme, light or dark. Addressed by module."""
 
 from lakeview.charts import (
+    branch_graph,
     column_lifetimes,
     columns,
     commit_marks,
@@ -28,6 +29,7 @@ from lakeview.charts import (
 )
 
 __all__ = [
+    "branch_graph",
     "column_lifetimes",
     "columns",
     "commit_marks",

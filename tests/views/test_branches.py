@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview import views
+from lakeview import charts, views
+from lakeview.model import version_names
 from lakeview.model.frames import COMMITS, LIFETIMES, REFS
 
 BIG = 2_749_945_925_262_627_766
@@ -99,3 +100,32 @@ def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:
     frame = pl.DataFrame({"v": [BIG, -BIG, 63, -1, None]}, schema={"v": pl.Int64()})
     labels = frame.select(views.units.version_label("v"))["v"].to_list()
     assert labels == [None if v is None else views.units.format_version(v) for v in frame["v"]]
+
+
+def test_the_graph_has_a_lane_a_branch_and_a_link_to_the_commit_before() -> None:
+    graph = views.timeline.branch_graph.branch_graph(FORKED, refs(("main", 6), ("audit", 5)))
+    assert graph.schema == views.timeline.branch_graph.BRANCH_GRAPH
+    assert graph.select("version", "place", "lane", "parent_place", "parent_lane", "refs").rows() == [
+        (1, 0, "main", None, None, None),
+        (2, 1, "main", 0, "main", None),
+        (3, 2, "", 1, "main", None),
+        (4, 3, "audit", 0, "main", None),
+        (5, 4, "audit", 3, "audit", "audit"),
+        (6, 5, "main", 1, "main", "main"),
+    ]
+    (chart,) = charts.branch_graph.branch_graph_chart(graph)
+    lanes = chart.to_dict()["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    assert lanes == ["main", "no branch", "audit"]
+    assert charts.branch_graph.branch_graph_chart(graph.clear()) == []
+
+
+def test_random_versions_are_named_by_their_sequence_number_unless_two_tables_disagree() -> None:
+    first, second = BIG + 1, BIG + 2
+    frame = pl.DataFrame({"v": [first, 7, second, None, -1]})
+    label = views.units.version_label("v")
+    version_names.register([(first, 14), (second, 3), (7, 2), (BIG, 0)])
+    assert frame.select(label)["v"].to_list() == ["s14", "v7", "s3", None, "no version"]
+    assert views.units.format_range(second, first) == "s3\N{EN DASH}s14"
+    assert views.units.format_version(BIG) == "27499…27766"  # version 1 of Iceberg has no sequence numbers
+    version_names.register([(second, 4)])
+    assert views.units.format_version(second) == f"27499…{str(second)[-5:]}"

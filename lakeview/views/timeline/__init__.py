@@ -1,6 +1,7 @@
 """What happened, commit by commit: operations, events, branches, writers, and lifetimes of files."""
 
 from lakeview.views.timeline import (
+    branch_graph,
     branches,
     commits,
     downsampling,
@@ -14,6 +15,7 @@ from lakeview.views.timeline import (
 )
 
 __all__ = [
+    "branch_graph",
     "branches",
     "commits",
     "downsampling",
