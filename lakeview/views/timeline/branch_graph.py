@@ -35,7 +35,7 @@ def branch_graph(commits: pl.DataFrame, refs: pl.DataFrame) -> pl.DataFrame:
             lanes.setdefault(version, name)
     heads = refs.group_by("version", maintain_order=True).agg(refs=pl.col("name").sort().str.join(", "))
     own = commits.select("version", "timestamp", "operation", "position", "parent").sort("position")
-    recent = own.with_columns(recent=pl.int_range(pl.len()) >= pl.len() - MOST_COMMITS)
+    recent = own.with_columns(recent=pl.int_range(pl.len()).cast(pl.Int64) >= pl.len().cast(pl.Int64) - MOST_COMMITS)
     shown = recent.join(heads, on="version", how="left", maintain_order="left")
     shown = shown.filter(pl.col("recent") | pl.col("refs").is_not_null()).with_row_index("place")
     lane = pl.col("version").replace_strict(lanes, default="", return_dtype=pl.String)
