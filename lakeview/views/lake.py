@@ -63,6 +63,20 @@ MiB; `versions` that can be read; `retained`: bytes of files that only old versi
 `retained_bound`; `judged`: what the verdict is made from.
 What is not known, and all of a table that was not read, is null."""
 
+LAKE_COLUMNS = pl.Schema(
+    {
+        "table": pl.String(),
+        "address": pl.String(),
+        "column": pl.String(),
+        "type": pl.String(),
+        "null_share": pl.Float64(),
+        "null_share_mark": pl.String(),
+        "min_text": pl.String(),
+        "max_text": pl.String(),
+    }
+)
+"""One row a leaf column of a table; null share, min and max as in SCHEMA_TREE."""
+
 WHOLE = "the whole log"
 LOG = "log but statistics"
 NEWEST = "newest version, commits"
@@ -101,6 +115,22 @@ class LakeEntry:
     retained: int | None = None
     retained_bound: bool | None = None
     judged: str | None = None
+
+
+def lake_columns(entry: LakeEntry, tree: pl.DataFrame) -> pl.DataFrame:
+    """LAKE_COLUMNS of one table, from its SCHEMA_TREE."""
+    leaves = tree.filter("leaf").with_columns(table=pl.lit(entry.name), address=pl.lit(entry.address), column="path")
+    return leaves.select(LAKE_COLUMNS.names()).cast(LAKE_COLUMNS)
+
+
+def matching_columns(columns: pl.DataFrame, text: str, nulls_above: float | None) -> pl.DataFrame:
+    """LAKE_COLUMNS whose name or type contains a text, in any case, and that have more nulls than a share; most nulls
+    first, unknown shares last."""
+    searched = pl.concat_str("column", "type", separator=" ").str.to_lowercase()
+    found = columns.filter(searched.str.contains(text.lower(), literal=True))
+    if nulls_above is not None:
+        found = found.filter(pl.col("null_share") > nulls_above)
+    return found.sort("null_share", "table", descending=[True, False], nulls_last=True, maintain_order=True)
 
 
 def is_shallow(snapshot: Snapshot, commits: pl.DataFrame) -> bool:

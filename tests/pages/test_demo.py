@@ -10,7 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
-from lakeview.app.lake import panels
+from lakeview.app.lake import survey
 from tests.pages.app import TABLE_PAGES, open_page, text
 
 TABLES = ("flights", "airlines", "daily_delays", "departures", "weather")
@@ -34,7 +34,10 @@ def test_the_start_page_shows_the_demo() -> None:
     app = open_page("start")
     assert not app.exception
     assert app.button(key="open-demo").label == "Open demo / flights"
-    assert set(app.dataframe[0].value["table"]) == {f"demo / {table}" for table in TABLES}
+    listed = app.dataframe[0].value
+    assert set(listed["table"]) == {f"demo / {table}" for table in TABLES}
+    assert (listed["state"][0], listed["table"][0]) == ("▲", "demo / flights")  # the worst first
+    assert listed["verdict"][0].startswith("v75: visibility is null in 100.0 % of 776 rows")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def test_what_another_branch_gets_is_no_news_of_main(demo: Path) -> None:
     assert table.history()["timestamp"].max() > last
     assert f"{views.units.format_moment(last)} UTC" in text(open_page("quality", "demo/departures"))
     entry = views.lake.LakeEntry("departures", str(demo / "departures"), "iceberg")
-    assert panels.read(entry, datetime(2027, 1, 1, tzinfo=UTC)).last == last
+    assert survey.read_table(entry, datetime(2027, 1, 1, tzinfo=UTC)).last == last
 
 
 def test_files_are_told_apart_by_what_their_paths_do_not_share() -> None:

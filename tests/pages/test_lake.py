@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lakeview.app.lake import panels
+from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -30,7 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(root: Path | str, **parameters: str) -> AppTest:
     """The page once all logs are read."""
     app = open_page("lake", root=str(root), **parameters)
-    assert panels.survey(str(root), int(parameters.get("read-at-most", "200"))).wait(30)
+    assert survey.table_survey(str(root), int(parameters.get("read-at-most", "200"))).wait(30)
     return app.run()
 
 
@@ -79,18 +79,18 @@ def test_a_large_table_is_judged_by_its_newest_version_and_says_so(
 
 
 def test_an_unreadable_table_says_why(root: Path) -> None:
-    rows = panels.Survey(str(root), 200)
+    rows = survey.Survey(str(root), 200, survey.read_table)
     assert rows.wait(30)
-    told = dict(rows.tables().select("name", "verdict").iter_rows())
+    told = dict(survey.tables_of(rows).select("name", "verdict").iter_rows())
     assert "timeTurner" in told["silver/unsupported"]
     assert told["silver/corrupt"]
 
 
 def test_only_so_many_logs_are_read(root: Path) -> None:
-    found = panels.Survey(str(root), 2)
+    found = survey.Survey(str(root), 2, survey.read_table)
     assert found.wait(30)
     assert found.left == 0
-    assert found.tables()["state"].to_list().count("not read") == 3
+    assert survey.tables_of(found)["state"].to_list().count("not read") == 3
 
 
 def test_states_and_names_narrow_the_list(root: Path) -> None:
@@ -105,6 +105,21 @@ def test_a_chosen_table_links_into_every_page(root: Path) -> None:
     titles = [entry.title for entry in PAGES.values() if entry.of_table]
     labels = [link.label for link in app.page_link]
     assert all(any(title in label for label in labels) for title in titles)
+
+
+def test_the_columns_of_all_tables_are_searched(root: Path) -> None:
+    app = open_page("lake", root=str(root), tab="Columns")
+    assert survey.column_survey(str(root), 200).wait(30)
+    app.run()
+    assert not app.exception
+    every = app.dataframe[0].value
+    assert {"silver/good", "silver/silent"} <= set(every["table"])
+    app.number_input(key="nulls-above").set_value(5.0).run()
+    some = app.dataframe[0].value
+    assert next(iter(some["column"])) == "cancelled"
+    assert (some["null"] > 5).all()
+    app.text_input(key="column-name").set_value("nothing of the kind").run()
+    assert "No column passes this search" in text(app)
 
 
 def test_a_root_without_tables_says_so(tmp_path: Path) -> None:

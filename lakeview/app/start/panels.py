@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 import streamlit as st
@@ -15,9 +15,12 @@ from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Finding, Severity
 
 SENTENCE = "See what a lakehouse table went through, and whether you can trust it now."
-_GLANCE = ("name", "table", "format", "latest", "rows", "bytes", "last", "verdict")
+_STATES = ("\N{MULTIPLICATION X}", "\N{BLACK UP-POINTING TRIANGLE}", "\N{CHECK MARK}")
+"""Signs of tables: broken or unreadable, needs attention, fine."""
+_GLANCE = ("name", "state", "table", "format", "latest", "rows", "bytes", "last", "verdict")
 _MAX_LISTED = 200
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
 
@@ -132,9 +135,12 @@ def recent() -> None:
         return
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
+    worst_first = pl.col("state").replace_strict(_STATES, range(len(_STATES)), default=len(_STATES))
+    table = table.sort(worst_first, maintain_order=True)
     frame(
         table,
         {
+            "state": columns.mark(width=24, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
             "table": columns.text("table", 170),
             "format": columns.text("format", 70),
             "latest": columns.text("latest", 90),
@@ -167,7 +173,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         snapshot = now.snapshot
         rhythm = now.look.cadence()
     except LakeviewError as error:
-        return _unread(offer) | {"verdict": f"\N{MULTIPLICATION X} {errors.public_text(error.message)}"}
+        return _unread(offer) | {"state": _STATES[0], "verdict": errors.public_text(error.message)}
     return {
         "name": offer.name,
         "table": offer.label,
@@ -176,8 +182,14 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         "rows": views.files.rows.rows_text(snapshot),
         "bytes": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
+        "state": _state(found),
         "verdict": views.health.findings.headline(found),
     }
+
+
+def _state(findings: Sequence[Finding]) -> str:
+    worst = [f.severity for f in findings if f.severity in views.health.findings.OPEN]
+    return _STATES[0] if Severity.BROKEN in worst else _STATES[1] if worst else _STATES[2]
 
 
 def opening_note(line: pl.DataFrame) -> str:

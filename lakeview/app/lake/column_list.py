@@ -1,0 +1,65 @@
+"""All columns of the tables below a root: searched by name, type and null share; a row opens its table."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import columns, session
+from lakeview.app.components import MAX_ROWS, frame, nothing
+from lakeview.app.pages import PAGES
+from lakeview.app.widget_state import linked
+
+_OPEN = "_lake_open"
+NOTE = "from statistics in the log alone; unknown where a table has too many of them, or none"
+
+
+def draw(every: pl.DataFrame) -> None:
+    """The search and the table, most nulls first."""
+    with st.container(horizontal=True, gap="small"):
+        name = st.text_input("Column or type holds", key=linked("column-name"), width=220)
+        nulls = st.number_input(
+            "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
+        )
+    found = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
+    tables = views.units.counted(found["table"].n_unique(), "table")
+    st.markdown(
+        f"**{views.units.counted(found.height, 'column')} of {tables}** &ensp; "
+        f":small[:gray[{NOTE}; click a row to open the table]]"
+    )
+    if found.is_empty():
+        nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")
+        return
+    rows = found.head(MAX_ROWS)
+    frame(
+        rows,
+        {
+            "column": columns.text("column", 190),
+            "type": columns.text("type", 120),
+            "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
+            "null": columns.percent("null, %", 130, of="null_share", bar=True),
+            "table": columns.text("table", 200),
+            "minimum": columns.text("min", 130, of="min_text"),
+            "maximum": columns.text("max", 130, of="max_text"),
+        },
+        key="lake-columns",
+        unknown="unknown",
+        selection_mode="single-row",
+        on_select=lambda: open_row("lake-columns", rows["address"].to_list(), "schema"),
+    )
+    if found.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {found.height:,}; the download has all]]")
+
+
+def open_row(key: str, addresses: list[str], page: str) -> None:
+    """Opens the table of the row that was clicked, once the page is drawn again."""
+    for row in st.session_state[key]["selection"]["rows"]:
+        st.session_state[_OPEN] = page, addresses[row]
+
+
+def follow() -> None:
+    """Goes to the table that a click opened."""
+    if (target := st.session_state.pop(_OPEN, None)) is not None:
+        page, address = target
+        st.switch_page(PAGES[page].file, query_params=session.link_to(address))
