@@ -73,6 +73,11 @@ def text(
     return Column(st.column_config.TextColumn, label, width, options, of, cells)
 
 
+def link(label: str, width: int, word: str, *, of: str | None = None) -> Column:
+    """A link that shows a word in place of its address."""
+    return Column(st.column_config.LinkColumn, label, width, {"display_text": word}, of)
+
+
 def path(label: str, width: int, folder: str, *, of: str | None = None, help: str | None = None) -> Column:  # noqa: A002
     """A path, without the folder that all of them begin with."""
     return Column(

@@ -20,7 +20,6 @@ from lakeview.model.findings import Finding, Severity
 
 ROW_HEIGHT = 28
 BROKEN_LINES = 57
-_LINES_HEIGHT = 42
 MAX_ROWS = 1_000
 
 _WIDER, _NARROWER = 5, 4
@@ -133,17 +132,6 @@ def facts(pairs: Mapping[str, str | None], *, unknown: str = "unknown") -> None:
     """Names and values in two columns; None is unknown."""
     rows = {escape(name): escape(unknown if value is None else value) for name, value in pairs.items()}
     st.table({"name": list(rows), "value": list(rows.values())}, border="horizontal", hide_header=True, hide_index=True)
-
-
-def words(rows: Mapping[str, Sequence[str]], *, height: int) -> None:
-    """A table of few rows whose texts break into lines; markdown by column, higher ones than `height` pixels scroll."""
-    most = len(next(iter(rows.values()), ()))
-    st.table(
-        {name: list(texts) for name, texts in rows.items()},
-        border="horizontal",
-        hide_index=True,
-        height=height if most * _LINES_HEIGHT > height else "content",
-    )
 
 
 def fold(label: str, key: str, *, icon: str | None = None, expanded: bool = False) -> Any:

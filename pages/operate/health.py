@@ -12,6 +12,9 @@ now = session.current()
 failed: list[LakeviewError] = []
 
 with errors.messages(here="health", caught=failed):
+    told = now.look.findings()
+    with card("Findings", panels.findings_note(told), key="findings"):
+        panels.findings(told)
     found = now.look.retention_simulation()
     with card("Cleanup, simulated", panels.simulator_note(found), key="simulator"):
         if not panels.dated(found):
@@ -19,9 +22,6 @@ with errors.messages(here="health", caught=failed):
         else:
             panels.simulator(now, found)
             downloads.offer("cleanup by days retained", views.retention.simulation.retention_curve(found))
-    told = now.look.findings()
-    with card("Findings", panels.findings_note(told), key="findings"):
-        panels.findings(told)
     with card(f"Who can read {views.units.format_version(now.version)}", engines.note(), key="engines-card"):
         downloads.offer("engines", engines.matrix(now))
     with card("Cost of history, by commit", panels.history_note(found), key="cost"):

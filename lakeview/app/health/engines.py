@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app.components import escape, fold, nothing, words
+from lakeview.app import columns
+from lakeview.app.components import ROW_HEIGHT, escape, fold, frame, nothing
 from lakeview.app.session import OpenTable
 
-_HIGHEST = 640
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ANSWERS = {
     "read": {"yes": "\N{CHECK MARK} reads", "no": "\N{MULTIPLICATION X} fails", "unknown": "? unknown"},
     "write": {
@@ -38,41 +35,34 @@ def matrix(now: OpenTable) -> pl.DataFrame:
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
-    _table(engines)
+    _table(engines, "engines")
     _required("This version requires", needed)
     shared = now.look.requirements_when_shared()
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it if shared", "recipients-fold"):
-            _table(recipients)
+            _table(recipients, "recipients")
             _required("Recipients need", shared)
     return engines
 
 
-def _table(engines: pl.DataFrame) -> None:
-    rows = views.engines.compatibility.in_words(engines)
-    cells: dict[str, list[str]] = {
-        "engine": rows["engine"].to_list(),
-        "read": [_unbroken(_ANSWERS["read"][answer]) for answer in engines["read"]],
-        "write": [_unbroken(_ANSWERS["write"][answer]) for answer in engines["write"]],
-        "because of": [_with_whole_days(text) for text in rows["cause"]],
-        "in words": rows["because"].to_list(),
+def _table(engines: pl.DataFrame, key: str) -> None:
+    sorted_ = views.engines.compatibility.problems_first(engines)
+    rows = views.engines.compatibility.in_words(sorted_).with_columns(
+        read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
+    )
+    shown = {
+        "engine": columns.text("engine", 218),
+        "read": columns.text("read", 76),
+        "write": columns.text("write", 76),
+        "because of": columns.text("because of", 270, of="cause"),
+        "note": columns.text("note", 246),
+        "checked": columns.text("checked", 80),
+        "source": columns.link("source", 60, "source"),
     }
     if engines["write"].eq("never").all():
-        del cells["write"]
-    days = [_with_whole_days(day) for day in rows["checked"]]
-    sources = [f"[{day}]({url})" if url else day for day, url in zip(days, rows["source"], strict=True)]
-    escaped = {name: [escape(text) for text in texts] for name, texts in cells.items()}
-    words({**escaped, "checked": sources}, height=_HIGHEST)
-
-
-def _unbroken(text: str) -> str:
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def _with_whole_days(text: str | None) -> str:
-    """A text whose days stay on one line."""
-    return _DAY.sub(lambda day: day.group().replace("-", "\N{NON-BREAKING HYPHEN}"), text or "")
+        del shown["write"]
+    frame(rows, shown, key=key, height=(rows.height + 1) * ROW_HEIGHT + 8, unknown="")
 
 
 def _required(words: str, needs: pl.DataFrame) -> None:

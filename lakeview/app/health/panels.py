@@ -46,11 +46,14 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
     """The slider, what VACUUM would take, two curves, the ribbon and the command."""
     curve = views.retention.simulation.retention_curve(retention)
     longest = _longest(retention)
+    sentence = st.container()
     with grid(290):
         with st.container(gap="small"):
             keep = _slider(retention, longest)
             done = views.retention.simulation.simulate(retention, keep)
             _figures(retention, done)
+        with sentence:
+            st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done))}**")
         for position, chart in enumerate(
             charts.retention.retention_curves(curve, keep / DAY, longest=float(longest), dark=dark())
         ):
@@ -129,14 +132,21 @@ def findings_note(every: Sequence[Finding]) -> str:
 def findings(every: Sequence[Finding]) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
     passes, as a table."""
+    explained: set[str] = set()
     for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
+        first = finding.id not in explained  # limit, effect and remedy of a kind are said once
+        explained.add(finding.id)
         with st.container(gap="xsmall"):
-            finding_lines([finding], here="health", below=_reasons)
+            finding_lines([finding], here="health", below=_reasons if first else _no_reasons)
             if finding.command is not None:
                 st.code(finding.command, language="sql", wrap_lines=True)
     passing = [f for f in every if f.severity is Severity.PASS]
     if passing:
         findings_table(passing, ("finding", "evidence", "limit"), key="findings-table")
+
+
+def _no_reasons(_: Finding) -> str:
+    return ""
 
 
 def _reasons(finding: Finding) -> str:

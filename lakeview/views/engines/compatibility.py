@@ -27,14 +27,16 @@ COMPATIBILITY = pl.Schema(
         "writer": pl.String(),
         "recorded_in": pl.String(),
         "because": pl.String(),
+        "note": pl.String(),
         "checked": pl.Date(),
         "sources": pl.String(),
     }
 )
 """One row an engine. `read`, `write`: yes, no or unknown; `write` is never for one that writes no table. `blame`: the
 first feature behind the worse of the two answers, with the commit that turned it on, its moment and writer, or the
-metadata file, as in NEEDS; `because`: all of them as text. `sources`: the sources of the answers, that of the blame
-first, joined by lines; all of the engine's where no source was needed. `checked`: when the oldest of them was read."""
+metadata file, as in NEEDS; `because`: all of them as text, and the `note` of the rules on the engine. `sources`: the
+sources of the answers, that of the blame first, joined by lines; all of the engine's where no source was needed.
+`checked`: when the oldest of them was read."""
 
 _Need = Mapping[str, object]
 
@@ -72,22 +74,32 @@ ENGINE_ROWS = pl.Schema(
     {
         "engine": pl.String(),
         "cause": pl.String(),
-        "because": pl.String(),
+        "note": pl.String(),
         "checked": pl.String(),
         "source": pl.String(),
     }
 )
-"""One row an engine and release. `cause`: the feature to blame, and what enabled it, null where it can read; `checked`:
-the day of the rule; `source`: its first link, null without one."""
+"""One row an engine and release, those that fail before unknown ones before the others. `cause`: the feature to blame,
+and what enabled it, null where it can read and write; `checked`: the day of the rule; `source`: its first link, null
+without one."""
+
+
+def problems_first(compatibility: pl.DataFrame) -> pl.DataFrame:
+    """COMPATIBILITY with the engines that cannot read or write first, then unknown answers."""
+    ranks = [
+        pl.col(side).replace_strict({"no": rank, "unknown": rank + 1}, default=4, return_dtype=pl.Int64)
+        for side, rank in (("read", 0), ("write", 2))
+    ]
+    return compatibility.sort(pl.min_horizontal(ranks), maintain_order=True)
 
 
 def in_words(compatibility: pl.DataFrame) -> pl.DataFrame:
-    """ENGINE_ROWS of COMPATIBILITY."""
+    """ENGINE_ROWS of COMPATIBILITY, which is ordered by `problems_first`."""
     links = pl.col("sources").str.split("\n").list.eval(pl.element().filter(pl.element().str.starts_with("https")))
     return compatibility.select(
         engine=pl.concat_str("engine", "version", separator=" "),
         cause=pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")")),
-        because=pl.col("because").fill_null(""),
+        note="note",
         checked=pl.col("checked").cast(pl.String),
         source=links.list.first(),
     ).cast(ENGINE_ROWS)
@@ -131,6 +143,7 @@ def _row(engine: Engine, required: Sequence[_Need]) -> dict[str, object]:
         "blame": cause.get("feature"),
         **{name: cause.get(name) for name in ("since", "timestamp", "writer", "recorded_in")},
         "because": _reasons(engine, read, write),
+        "note": engine.note,
         "checked": min(source.checked for source in sources),
         "sources": "\n".join(dict.fromkeys(source.source for source in sources)),
     }

@@ -187,6 +187,14 @@ def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
     )
 
 
+def cleanup_sentence(done: Simulation) -> str:
+    """What a cleanup means for the data: `Current data is safe; 3 old versions go, v1, v4 and 1 more`."""
+    if not done.versions:
+        return "Current data is safe; every version stays readable"
+    versions = counted(done.versions, "old version goes", "old versions go")
+    return f"Current data is safe; {versions}{'' if done.lost is None else f', {done.lost}'}"
+
+
 def at_risk(ribbon: pl.DataFrame, retention: Retention) -> pl.DataFrame:
     """RIBBON in which versions that the next cleanup by the table's own policy would end have the state `risk`."""
     ending = retention_ribbon(retention, retention.policy.keep).filter(pl.col("state") == "risk")["version"]
