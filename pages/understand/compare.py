@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakeview import views
 from lakeview.app import downloads, errors, session
 from lakeview.app.compare import panels
-from lakeview.app.components import card, grid, nothing
+from lakeview.app.components import card, grid
 
 now = session.current()
 
@@ -18,29 +18,43 @@ with errors.messages(here="compare"):
     else:
         with card():
             panels.sentence(now, pair)
+            if now.base is None:
+                panels.offers(now)
         panels.tiles(pair)
 
-        halves = grid(400)
         changes = views.schema.diff.diff_schemas(pair.before.schema, pair.after.schema)
-        downloads.offer("schema changes", changes)
-        with halves, card("Schema", panels.schema_note(changes, pair), stretch=True):
-            if changes.is_empty():
-                nothing("The schema is the same in both versions.", "Neither names, types nor comments differ.")
-            else:
-                panels.schema_table(changes, pair)
         settings = views.compare.versions.settings_difference(pair.before, pair.after)
+        downloads.offer("schema changes", changes)
         downloads.offer("settings", settings)
-        with halves, card("Properties and protocol", panels.settings_note(settings), stretch=True):
-            panels.settings_table(settings, pair)
-
-        with halves, card("Files by partition", panels.FILES_NOTE, stretch=True), errors.messages(here="compare"):
+        equal = []
+        halves = grid(400)
+        if changes.is_empty():
+            equal.append("the schema")
+        else:
+            with halves, card("Schema", panels.schema_note(changes, pair), stretch=True):
+                panels.schema_table(changes, pair)
+        if views.compare.versions.changed(settings):
+            with halves, card("Properties and protocol", panels.settings_note(settings), stretch=True):
+                panels.settings_table(settings, pair)
+        else:
+            equal.append("properties and protocol")
+        with errors.messages(here="compare"):
             partitions = panels.partitions(now, pair)
             downloads.offer("files by partition", partitions)
-            panels.partition_picture(partitions)
-        with halves, card("Statistics shift", panels.SHIFT_NOTE, stretch=True), errors.messages(here="compare"):
+            if views.compare.versions.has_file_changes(partitions):
+                with halves, card("Files by partition", panels.FILES_NOTE, stretch=True):
+                    panels.partition_picture(partitions)
+            else:
+                equal.append("the files")
+        with errors.messages(here="compare"):
             shifts = panels.shifts(now, pair)
             downloads.offer("statistics shift", shifts)
-            panels.shift_picture(shifts, pair)
+            if views.compare.statistics.has_shifts(shifts):
+                with halves, card("Statistics shift", panels.SHIFT_NOTE, stretch=True):
+                    panels.shift_picture(shifts, pair)
+            else:
+                equal.append("null shares to 0.1 %, min and max")
+        panels.same_in_both(equal)
 
         with card("Rows"), errors.messages(here="compare"):
             difference = panels.rows(now, pair, panels.cost(now, pair))

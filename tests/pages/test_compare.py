@@ -17,9 +17,10 @@ from tests.pages.app import open_page, text
 pytestmark = pytest.mark.app
 
 
-def test_without_a_base_sensible_ones_are_offered(good: Path) -> None:
+def test_without_a_base_the_version_before_is_compared_and_others_are_offered(good: Path) -> None:
     app = open_page("compare", good)
     assert not app.exception
+    assert "flights from v5" in app.code[0].value
     labels = {button.key: button.label for button in app.button}
     assert "the version before · v5" in labels["offer-5"]
     assert "before the last schema change · v3" in labels["offer-3"]
@@ -48,6 +49,25 @@ def test_rows_have_a_price_and_are_read_on_demand(good: Path) -> None:
     assert "exact, of 40 rows read" in text(app)
 
 
+def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "x": "long"})
+    history.commit(history.data("a", {"id": [1, 2, 3], "x": [10, 20, 30]}))
+    history.commit(remove("a"), history.data("b", {"id": [1, 2, 4], "x": [10, 21, 40]}))
+    app = open_page("compare", tmp_path / "t")
+    app.button(key="compare-rows").click().run()
+    assert not app.exception
+    assert app.multiselect(key="key").value == ["id"]
+    diff = app.dataframe[-1].value
+    assert diff.drop(columns="_changed_columns").values.tolist() == [
+        ["~", "2", "20 → 21"],
+        ["+", "4", "40"],
+        ["\N{MINUS SIGN}", "3", "30"],
+    ]
+    open_page("compare", tmp_path / "t", kinds="~")
+    app.button_group(key="kinds").set_value(["+"]).run()
+    assert app.dataframe[-1].value["id"].tolist() == ["4"]
+
+
 def test_a_base_may_come_later(good: Path) -> None:
     app = open_page("compare", good, version="1", base="3")
     app.button(key="compare-rows").click().run()
@@ -70,6 +90,7 @@ def test_versions_of_the_same_files_have_no_rows_to_compare(good: Path) -> None:
     app = open_page("compare", good, version="6", base="4")
     assert not app.exception
     assert "No row changed." in text(app)
+    assert "The same in both versions: the schema, properties and protocol, the files" in text(app)
 
 
 def test_a_price_above_the_budget_is_not_paid(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,4 +142,4 @@ def test_rows_of_the_second_format(tmp_path: Path) -> None:
     app.button(key="compare-rows").click().run()
     assert not app.exception
     assert ":green[**+0**] rows, :orange[**\N{MINUS SIGN}2**]" in text(app)
-    assert sorted(app.dataframe[-1].value["id"]) == [0, 1]
+    assert sorted(app.dataframe[-1].value["id"]) == ["0", "1"]

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, display_rows, selection
-from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
+from lakeview.app import cache, columns, selection
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
 from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import linked
 from lakeview.model.snapshot import Snapshot
 
 FILES_NOTE = "added right, removed left, log scale"
 SHIFT_NOTE = "null share, %: ring before, dot after; from statistics alone"
+KEY = "key"
+_KINDS = {
+    views.compare.row_pairs.ADDED: "added",
+    views.compare.row_pairs.REMOVED: "removed",
+    views.compare.row_pairs.CHANGED: "changed",
+}
 ROWS_NOTE = "from the files that only one of the two has; rows that were only rewritten are no difference"
+_COLOURS = {
+    r"\+[\d.,]+( [kMG])? rows": "green",
+    r"\N{MINUS SIGN}[\d.,]+( [kMG])? rows": "orange",
+    r"\d[\d,]* files? written \([^)]*\)": "green",
+    r"(?<![\d,])[1-9][\d,]* removed \([^)]*\)": "orange",
+    r"\d+ columns? (added|dropped|renamed|with another type)": "violet",
+    r"(?<=; )[^;]* stood out": "orange",
+}
+"""What is coloured in the sentence, and how."""
 SETTINGS_NOTE = "properties, protocol and features"
 
 
@@ -31,8 +49,12 @@ class Pair:
 
 
 def current_pair(now: OpenTable) -> Pair | None:
-    """The base and the version shown; None without a base, and where they are one and the same."""
+    """The base, or without one the version before, and the version shown; None where they are one and the same, and
+    where there is none before."""
     base = now.base_snapshot
+    if base is None:
+        before = views.timeline.commits.version_before(now.look.timeline(), now.version)
+        base = None if before is None else now.snapshot_of(before)
     return None if base is None or base.version == now.version else Pair(base, now.snapshot)
 
 
@@ -64,10 +86,27 @@ def offers(now: OpenTable) -> None:
 def sentence(now: OpenTable, pair: Pair) -> None:
     """One sentence that can be copied into a ticket, and where its figures come from."""
     text = views.compare.versions.sentence(pair.before, pair.after, now.look.timeline())
-    st.code(text, language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="top"):
+        st.markdown(_coloured(text), width="stretch")
+        with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):
+            st.code(text, language=None, wrap_lines=True)
     known = None not in (pair.before.num_records, pair.after.num_records)
     rows = "and rows" if known else "; rows are unknown, some files have no row count"
     st.markdown(f":small[:gray[From the log alone: exact for columns, settings, files, bytes {rows}.]]")
+
+
+def _coloured(text: str) -> str:
+    """The sentence with what came and went in colour."""
+    shown = escape(text)
+    for pattern, colour in _COLOURS.items():
+        shown = re.sub(pattern, rf":{colour}[**\g<0>**]", shown)
+    return shown
+
+
+def same_in_both(equal: Sequence[str]) -> None:
+    """One line for all that does not differ."""
+    if equal:
+        st.markdown(f":small[:gray[The same in both versions: {', '.join(equal)}.]]")
 
 
 def tiles(pair: Pair) -> None:
@@ -218,12 +257,66 @@ def rows(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compare.rows.Ro
 
 
 def rows_table(difference: views.compare.rows.RowDifference, pair: Pair) -> None:
-    """How many rows came and went, and the first of them."""
+    """How many rows came and went, and the first of them as a diff: rows of one key on both sides as one."""
     left_out = dict.fromkeys((*pair.before.schema.unreadable, *pair.after.schema.unreadable))
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     st.markdown(
         f":green[**+{difference.gained:,}**] rows, :orange[**\N{MINUS SIGN}{difference.lost:,}**] &ensp; "
         f":small[:gray[exact, of {difference.read:,} rows read{without}]]"
     )
-    if not difference.rows.is_empty():
-        display_rows.table(difference.rows, key="row-difference")
+    if difference.rows.is_empty():
+        return
+    names = difference.rows.columns[1:]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        found = views.compare.row_pairs.found_key(difference.rows)
+        key = st.multiselect(
+            "Key of a row",
+            names,
+            key=linked(KEY, found, names, many=True),
+            help="Rows with the same values in these columns are one row that changed. "
+            + ("Found: the fewest columns that name each row once." if found else "None was found that fits."),
+            width=420,
+        )
+        pairs = views.compare.row_pairs.row_pairs(difference.rows, key)
+        counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
+        kinds = [kind for kind in _KINDS if counts.get(kind)]
+        chosen = st.pills(
+            "Show",
+            kinds,
+            selection_mode="multi",
+            format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
+            key=linked("kinds", [], kinds, many=True),
+        )
+    shown = pairs.filter(pl.col(views.compare.row_pairs.CHANGE).is_in(chosen)) if chosen else pairs
+    total = difference.gained + difference.lost
+    if difference.rows.height < total:
+        st.markdown(f":small[:gray[of the first {difference.rows.height:,} different rows]]")
+    _diff_table(shown)
+
+
+def _diff_table(pairs: pl.DataFrame) -> None:
+    """The diff with the sign and the cells that changed in colour."""
+    p = charts.palette.palette(dark())
+    diff = views.compare.row_pairs
+    shown = pairs.head(MAX_ROWS)
+    colours = {diff.ADDED: p.green_text, diff.REMOVED: p.orange_text, diff.CHANGED: p.blue_text}
+    colour = shown[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
+    plain = pl.Series([""], dtype=pl.String).new_from_index(0, shown.height)
+    whole = ("color: " + colour).zip_with(shown[diff.CHANGE] != diff.CHANGED, plain)
+    styles = {diff.CHANGE: "font-weight: 600; color: " + colour, diff.COUNT: plain}
+    for name in shown.columns[2:]:
+        changed = shown[name].str.contains(diff.ARROW, literal=True).fill_null(value=False)
+        changed = changed & (shown[diff.CHANGE] == diff.CHANGED)
+        styles[name] = ("font-weight: 600; color: " + colour).zip_with(changed, whole)
+    cells, styled = shown.to_pandas(), pl.DataFrame(styles).to_pandas()
+    st.dataframe(
+        cells.style.apply(lambda _: styled, axis=None),
+        key="row-difference",
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        column_config={
+            diff.CHANGE: st.column_config.TextColumn("", width=26),
+            diff.COUNT: st.column_config.NumberColumn("changed columns", width=112),
+        },
+        height=15 * ROW_HEIGHT if len(cells) > 14 else "content",
+    )

@@ -8,7 +8,8 @@ import polars as pl
 
 from lakeview.model.frames import CHANGES
 
-_NET = "_difference"
+NET = "_difference"
+"""How often more, or less, a version has a row than its base."""
 MOST_ROWS = 1_000
 
 _SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
@@ -42,15 +43,15 @@ def row_difference(changes: pl.LazyFrame, limit: int = MOST_ROWS) -> RowDifferen
     signs = pl.col("_change_type").replace_strict(_SIGNS, default=0, return_dtype=pl.Int64)
     # the place of a row instead of `maintain_order`, and no column twice: 300,000 rows of 23 columns took 4 GiB more
     placed = changes.select(
-        *(column.alias(own) for own, column in columns.items()), *texts, signs.alias(_NET)
+        *(column.alias(own) for own, column in columns.items()), *texts, signs.alias(NET)
     ).with_row_index("at")
     found = (
         placed.group_by(*keys)
-        .agg(*(pl.col(own).first() for own in maps), pl.col(_NET).sum(), pl.len().alias("read"), pl.col("at").min())
+        .agg(*(pl.col(own).first() for own in maps), pl.col(NET).sum(), pl.len().alias("read"), pl.col("at").min())
         .collect(engine="streaming")
     )
-    net = found[_NET]
-    rows = found.filter(net != 0).bottom_k(limit, by="at").sort("at").select(_NET, *columns)
-    rows.columns = [_NET, *(f"{name}_" if name == _NET else name for name in names)]
+    net = found[NET]
+    rows = found.filter(net != 0).bottom_k(limit, by="at").sort("at").select(NET, *columns)
+    rows.columns = [NET, *(f"{name}_" if name == NET else name for name in names)]
     gained = int(net.filter(net > 0).sum())
     return RowDifference(gained, -int(net.filter(net < 0).sum()), int(found["read"].sum()), rows)

@@ -34,6 +34,11 @@ more), range (min or max alone), same or unknown; `before` and `after` null shar
 _STRENGTH = ("exact", "bound", "partial")
 
 
+def has_shifts(shifts: pl.DataFrame) -> bool:
+    """True if a column of STATISTICS_SHIFT is new or changed its null share or range."""
+    return shifts["change"].is_in(["new", "shifted", "range"]).any()
+
+
 def statistics_shift(
     before: Snapshot, after: Snapshot, statistics_before: pl.DataFrame, statistics_after: pl.DataFrame
 ) -> pl.DataFrame:

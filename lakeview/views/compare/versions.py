@@ -191,7 +191,7 @@ def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFra
 
 def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
     """Versions worth comparing one with: the one before, a day and a week before, before the last schema change and
-    before the last load that stands out. Each version once."""
+    before the last bad load. Each version once."""
     place = timeline["version"].index_of(version)
     if not place:
         return []
@@ -210,7 +210,7 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
         offer("a week before", earlier.filter(pl.col("timestamp") <= moment - 7 * _BEFORE_DAY))
     for label, marked in (
         ("before the last schema change", "schema_changed"),
-        ("before the last odd load", "suspicious"),
+        ("before the last bad load", "suspicious"),
     ):
         last = upto.filter(marked)["place"].max()
         if isinstance(last, int) and last > 0:

@@ -1,0 +1,112 @@
+"""The rows of a difference to a diff: rows that came, that went, and rows of one key with the cells that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import polars as pl
+
+from lakeview.model.printable import shorten
+from lakeview.views.compare.rows import NET
+from lakeview.views.values import TEXT_LENGTH, value_text
+
+ADDED, REMOVED, CHANGED = "+", "\N{MINUS SIGN}", "~"
+ARROW = " \N{RIGHTWARDS ARROW} "
+CHANGE, COUNT = "_change", "_changed_columns"
+"""The columns of a diff before those of the table: ADDED, REMOVED or CHANGED, and how many cells differ."""
+
+_MOST_KEY_COLUMNS = 3
+_COLUMNS_TRIED = 8
+_OWN = ("_place", "_nth")
+
+
+def found_key(rows: pl.DataFrame) -> list[str]:
+    """The fewest columns of RowDifference.rows that name each row once, and most rows on both sides; [] for none.
+
+    The columns with the most distinct values are tried, up to three of them together.
+    """
+    gained, lost = _sides(rows)
+    if gained.is_empty() or lost.is_empty():
+        return []
+    names = [n for n in gained.columns if not gained.schema[n].is_nested()]
+    distinct = {n: gained[n].n_unique() + lost[n].n_unique() for n in names}
+    tried = sorted(names, key=lambda n: -distinct[n])[:_COLUMNS_TRIED]
+    for size in range(1, _MOST_KEY_COLUMNS + 1):
+        scored = [(_pairs(gained, lost, key), key) for key in _in_order(combinations(tried, size), names)]
+        most, best = max(scored, key=lambda found: found[0], default=(0, ()))
+        if 2 * most >= min(gained.height, lost.height):
+            return list(best)
+    return []
+
+
+def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """CHANGE, COUNT (null but for changed rows) and the columns of RowDifference.rows as text, `old → new` where a cell
+    changed: one row for each that came or went, or for two of them with the same key."""
+    gained, lost = (_numbered(side, key) for side in _sides(rows))
+    on = [*key, _OWN[1]]
+    names = [n for n in rows.columns if n != NET]
+    if key:
+        pairs = gained.join(lost, on=on, how="inner", nulls_equal=True, suffix="_before", maintain_order="left")
+        pairs = pairs.select(_OWN[0], before=f"{_OWN[0]}_before")
+    else:
+        pairs = pl.DataFrame(schema={_OWN[0]: pl.UInt32(), "before": pl.UInt32()})
+    new, old = gained[pairs[_OWN[0]]], lost[pairs["before"]]
+    changes = {n: _differ(old[n], new[n]) for n in names}
+    texts = {n: _cells(old[n], new[n], changes[n]) for n in names}
+    count = pl.Series(COUNT, [0], dtype=pl.Int64).new_from_index(0, pairs.height)
+    for changed in changes.values():
+        count = count + changed.cast(pl.Int64)
+    both = pl.DataFrame({CHANGE: [CHANGED] * pairs.height, COUNT: count, **texts})
+    came = _alone(gained, pairs[_OWN[0]], ADDED, names)
+    went = _alone(lost, pairs["before"], REMOVED, names)
+    return pl.concat([both, came, went], how="vertical_relaxed")
+
+
+def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return rows.filter(rows[NET] > 0).drop(NET), rows.filter(rows[NET] < 0).drop(NET)
+
+
+def _in_order(keys: Iterator[tuple[str, ...]], names: list[str]) -> Iterator[tuple[str, ...]]:
+    return (tuple(sorted(key, key=names.index)) for key in keys)
+
+
+def _pairs(gained: pl.DataFrame, lost: pl.DataFrame, key: Sequence[str]) -> int:
+    """How many rows both sides have of a key; 0 where it does not name each row once."""
+    sides = [side.select(key) for side in (gained, lost)]
+    if any(side.n_unique() < side.height for side in sides):
+        return 0
+    return sides[0].join(sides[1], on=list(key), how="semi", nulls_equal=True).height
+
+
+def _numbered(side: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """The rows with their place, and the how many-th they are of their key."""
+    nth = pl.int_range(pl.len()).over(key) if key else pl.int_range(pl.len())
+    return side.with_row_index(_OWN[0]).with_columns(nth.alias(_OWN[1]))
+
+
+def _differ(old: pl.Series, new: pl.Series) -> pl.Series:
+    if old.dtype.is_nested():
+        return pl.Series([a != b for a, b in zip(old.to_list(), new.to_list(), strict=True)], dtype=pl.Boolean)
+    return new.ne_missing(old)
+
+
+def _cells(old: pl.Series, new: pl.Series, changed: pl.Series) -> pl.Series:
+    before, after = (_texts(values) for values in (old, new))
+    both = pl.DataFrame({"before": before.fill_null("null"), "after": after.fill_null("null")})
+    return both.select(pl.concat_str("before", "after", separator=ARROW)).to_series().zip_with(changed, after)
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    """Values as text, numbers with all their digits."""
+    if values.dtype.is_nested() or values.dtype == pl.Binary:
+        return pl.Series([value_text(value) for value in values.to_list()], dtype=pl.String)
+    texts = values.cast(pl.String)
+    return pl.Series([None if text is None else shorten(text, TEXT_LENGTH) for text in texts], dtype=pl.String)
+
+
+def _alone(side: pl.DataFrame, paired: pl.Series, sign: str, names: Sequence[str]) -> pl.DataFrame:
+    rest = side.filter(~side[_OWN[0]].is_in(paired.implode()))
+    texts = {n: _texts(rest[n]) for n in names}
+    nothing = pl.Series(COUNT, [None], dtype=pl.Int64).new_from_index(0, rest.height)
+    return pl.DataFrame({CHANGE: [sign] * rest.height, COUNT: nothing, **texts})

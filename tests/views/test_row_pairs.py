@@ -1,0 +1,77 @@
+"""A row difference as a diff: which rows are one row that changed, and in which cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lakeview.views.compare.row_pairs import found_key, row_pairs
+
+
+def rows(came: list[dict[str, Any]], went: list[dict[str, Any]]) -> pl.DataFrame:
+    signed = [{"_difference": 1, **row} for row in came] + [{"_difference": -1, **row} for row in went]
+    return pl.DataFrame(signed, infer_schema_length=None)
+
+
+CAME: list[dict[str, Any]] = [
+    {"id": 1, "day": 1, "x": 0.1, "who": "a"},
+    {"id": 2, "day": 1, "x": None, "who": "b"},
+    {"id": 9, "day": 3, "x": 0.5, "who": "c"},
+]
+WENT: list[dict[str, Any]] = [
+    {"id": 2, "day": 1, "x": 0.25, "who": "b"},
+    {"id": 1, "day": 1, "x": 0.1, "who": "z"},
+    {"id": 7, "day": 1, "x": 0.5, "who": "c"},
+]
+
+
+def test_rows_of_one_key_are_one_row_that_changed() -> None:
+    assert found_key(rows(CAME, WENT)) == ["id"]
+    assert row_pairs(rows(CAME, WENT), ["id"]).rows() == [
+        ("~", 1, "1", "1", "0.1", "z \N{RIGHTWARDS ARROW} a"),
+        ("~", 1, "2", "1", "0.25 \N{RIGHTWARDS ARROW} null", "b"),
+        ("+", None, "9", "3", "0.5", "c"),
+        ("\N{MINUS SIGN}", None, "7", "1", "0.5", "c"),
+    ]
+
+
+def test_without_a_key_every_row_came_or_went() -> None:
+    assert row_pairs(rows(CAME, WENT), [])["_change"].to_list() == ["+"] * 3 + ["\N{MINUS SIGN}"] * 3
+
+
+def test_a_key_that_names_several_rows_pairs_them_in_their_order() -> None:
+    pairs = row_pairs(rows(CAME, WENT), ["day"])
+    assert pairs["_change"].to_list() == ["~", "~", "+", "\N{MINUS SIGN}"]
+    assert pairs["_changed_columns"].to_list() == [3, 3, None, None]
+
+
+@pytest.mark.parametrize(
+    ("came", "went", "expected"),
+    [
+        pytest.param(
+            [{"a": 1, "b": 1}, {"a": 1, "b": 2}], [{"a": 1, "b": 1}, {"a": 2, "b": 2}], ["b"], id="one column"
+        ),
+        pytest.param(
+            [{"a": 1, "b": 1, "c": 0}, {"a": 1, "b": 2, "c": 0}, {"a": 2, "b": 1, "c": 0}],
+            [{"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 1}, {"a": 2, "b": 1, "c": 1}],
+            ["a", "b"],
+            id="two together",
+        ),
+        pytest.param([{"a": 1}], [{"a": 2}], [], id="none on both sides"),
+        pytest.param([{"a": 1}], [], [], id="rows only came"),
+        pytest.param([{"a": [1]}], [{"a": [1]}], [], id="a list is no key"),
+    ],
+)
+def test_the_key_is_the_fewest_columns_that_name_rows_on_both_sides(
+    came: list[dict[str, Any]], went: list[dict[str, Any]], expected: list[str]
+) -> None:
+    assert found_key(rows(came, went)) == expected
+
+
+def test_cells_keep_all_digits_and_nested_values_are_compared() -> None:
+    (pair,) = row_pairs(
+        rows([{"k": 1, "x": 1.00000001, "l": [1, 2]}], [{"k": 1, "x": 1.00000002, "l": [1, 2]}]), ["k"]
+    ).rows()
+    assert pair == ("~", 1, "1", "1.00000002 \N{RIGHTWARDS ARROW} 1.00000001", "[1, 2]")
