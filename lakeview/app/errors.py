@@ -79,6 +79,9 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             # a link to the latest version helps with a version in the link that is none, not with a filter
             if way_out.page != here and (way_out.page != "overview" or error.place == selection.VERSION):
                 link(way_out.page, way_out.label, selection.link(**way_out.changes))
+            name = selection.remembered().table
+            if isinstance(error, errors.NotATableError) and name is not None and here != "lake":
+                link("lake", "List the tables below it", {"root": name})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
 
 

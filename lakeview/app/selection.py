@@ -113,9 +113,12 @@ def link(**changes: object) -> dict[str, str]:
     return replace(remembered(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
 
 
-def permalink() -> str:
-    """The address of exactly this view: page, selection and what else the page keeps in the URL."""
+def permalink(*, pinned: bool = True) -> str:
+    """The address of exactly this view: page, selection and what else the page keeps in the URL; if it is not `pinned`,
+    of the version that is the latest when it is opened."""
     said = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
+    if not pinned:
+        said.pop(VERSION, None)
     return f"{st.context.url or ''}?{urlencode(said, quote_via=quote, safe='/:')}"
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app import cache, selection
+from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
 from tests.pages import tables
 from tests.pages.app import open_page, text
@@ -256,3 +258,24 @@ def test_an_unchanged_selection_is_not_written_again(good: Path, monkeypatch: py
     monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: sent.append(dict(self)))
     app.run()
     assert sent == []
+
+
+def test_a_folder_of_tables_leads_to_their_list(tmp_path: Path) -> None:
+    tables.good(tmp_path / "silver" / "orders")
+    app = open_page("overview", tmp_path / "silver")
+    assert not app.exception
+    assert "is no table" in text(app)
+    (below,) = [link for link in app.page_link if "List the tables below it" in link.label]
+    listed = open_page("lake", **dict(parse_qsl(below.proto.query_string)))
+    assert survey.table_survey(str(tmp_path / "silver"), 200).wait(30)
+    assert list(listed.run().dataframe[0].value["name"]) == ["orders"]
+
+
+def test_a_link_is_pinned_or_follows_the_latest_version(good: Path) -> None:
+    app = open_page("overview", good)
+    app.button(key="share").click().run()
+    assert "version=6" in app.code[-1].value
+    app.session_state["link-follows"] = "the latest version"
+    app.button(key="share").click().run()
+    assert "version=" not in app.code[-1].value
+    assert f"table={good}" in app.code[-1].value.replace("%2F", "/")

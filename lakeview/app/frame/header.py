@@ -14,6 +14,7 @@ from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
 
 _NOTICED = "_noticed"
+PINNED, FOLLOWS = "this version", "the latest version"
 
 
 def facts(now: OpenTable) -> None:
@@ -41,7 +42,7 @@ def actions(now: OpenTable, page: str) -> None:
         help="Refresh: look for new commits",
         on_click=lambda: refresh(now),
     )
-    if st.button("", icon=":material/link:", type="tertiary", key="share", help="Link to exactly this view"):
+    if st.button("", icon=":material/link:", type="tertiary", key="share", help="Copy a link to this view"):
         _share()
     if st.button("", icon=":material/code:", type="tertiary", key="code", help="Code that shows the same"):
         _show_code(_view(now, page), code_samples.metadata_file(now.table))
@@ -177,8 +178,16 @@ def _view(now: OpenTable, page: str) -> code_samples.View:
 
 @st.dialog("Link to this view", icon=":material/link:")
 def _share() -> None:
-    st.markdown(":gray[Table, version, comparison and what is chosen on the page.]")
-    st.code(selection.permalink(), language=None, wrap_lines=True)
+    st.markdown(":gray[Table, version, comparison and what is chosen on the page; the button at its end copies it.]")
+    follows = st.segmented_control(
+        "It opens",
+        (PINNED, FOLLOWS),
+        default=PINNED,
+        required=True,
+        key="link-follows",
+        help="Pinned: the version shown now. Otherwise the version that is the latest when somebody opens it.",
+    )
+    st.code(selection.permalink(pinned=follows != FOLLOWS), language=None, wrap_lines=True)
 
 
 @st.dialog("The same, in code", width="large", icon=":material/code:")
