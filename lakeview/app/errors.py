@@ -70,7 +70,8 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     with st.container(border=True, gap="small"):
         st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(_as_typed(_sentence(error.message)))}**")
         if error.place:
-            st.markdown(f":gray[Where] &ensp; {escape(_as_typed(error.place))}")
+            place = "the filter" if error.place == "where" else error.place  # the parameter's name, said of itself
+            st.markdown(f":gray[Where] &ensp; {escape(_as_typed(place))}")
         if error.fix:
             st.markdown(f":gray[Do] &ensp; {escape(_as_typed(_sentence(error.fix)))}")
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -180,6 +180,9 @@ def test_two_keys_make_a_grid_with_the_longer_one_across() -> None:
     cells = views.partitions.layout.partition_cells(snapshot, views.partitions.sizes.partition_sizes(snapshot))
     assert cells.schema == views.partitions.layout.PARTITION_CELLS
     assert sorted(cells.select("x", "y").rows()) == [("1", "A"), ("1", "B"), ("2", "A"), ("3", "A")]
+    evolved = table(("c", "d"), "c=A", "c=B/d=1", "d=2")  # partitioned by c, by both, and by d
+    cells = views.partitions.layout.partition_cells(evolved, views.partitions.sizes.partition_sizes(evolved))
+    assert sorted(cells.select("x", "y").rows()) == [("A", "no d"), ("B", "1"), ("no c", "2")]
     one = table(("c",), "c=A")
     assert views.partitions.layout.partition_cells(one, views.partitions.sizes.partition_sizes(one)).is_empty()
 

@@ -195,10 +195,11 @@ def history_cost(retention: views.retention.simulation.Retention, timeline: pl.D
     written = views.retention.cost.write_amplification(timeline)
     with grid(165, 3):
         ratio = "unknown" if written.ratio is None else f"{written.ratio:.2f} times"
+        sides = views.units.format_bytes(written.written_bytes), views.units.format_bytes(written.loaded_bytes)
         tile(
             "Each byte was written",
             ratio,
-            f"{views.units.format_bytes(written.written_bytes)} for {views.units.format_bytes(written.loaded_bytes)}",
+            None if views.units.UNKNOWN in sides else " for ".join(sides),
             help="Bytes of data files written by all commits in the log, for each byte that was loaded.",
         )
         tile(

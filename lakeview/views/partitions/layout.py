@@ -159,12 +159,18 @@ def half_of_the_bytes(sizes: pl.DataFrame) -> int:
 def partition_cells(snapshot: Snapshot, sizes: pl.DataFrame) -> pl.DataFrame:
     """PARTITION_CELLS of a table with two keys: of each the values with most bytes, MOST_ACROSS and MOST_DOWN of them.
 
-    Partitions without both keys, as from before the partitioning changed, are left out.
+    A partition from before a key was added, or after it was dropped, is at `no <key>`; without both it is left out.
     """
     names = snapshot.partition_columns
     if len(names) != 2:
         return pl.DataFrame(schema=PARTITION_CELLS)
-    keys = partition_keys(sizes["partition_text"], names)
+    texts = sizes["partition_text"]
+    keys = partition_keys(texts, names)
+    alone = [partition_keys(texts, [name]).to_series(0).set(keys["key_0"].is_not_null(), None) for name in names]
+    keys = keys.select(
+        key_0=pl.coalesce("key_0", alone[0], pl.when(alone[1].is_not_null()).then(pl.lit(f"no {names[0]}"))),
+        key_1=pl.coalesce("key_1", alone[1], pl.when(alone[0].is_not_null()).then(pl.lit(f"no {names[1]}"))),
+    )
     cells = sizes.select("partition_text", "files", "bytes", "records").hstack(keys).drop_nulls(["key_0", "key_1"])
     across, down = ("key_0", "key_1") if keys["key_0"].n_unique() >= keys["key_1"].n_unique() else ("key_1", "key_0")
     for name, most in ((across, MOST_ACROSS), (down, MOST_DOWN)):
