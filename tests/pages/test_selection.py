@@ -279,3 +279,11 @@ def test_a_link_is_pinned_or_follows_the_latest_version(good: Path) -> None:
     app.button(key="share").click().run()
     assert "version=" not in app.code[-1].value
     assert f"table={good}" in app.code[-1].value.replace("%2F", "/")
+
+
+def test_the_palette_goes_to_tables_pages_versions_and_columns(good: Path) -> None:
+    app = open_page("overview", good)
+    app.button(key="palette").click().run()
+    assert not app.exception
+    targets = app.selectbox(key="palette-target").options
+    assert {"Timeline · page", "v3 · version, 2026-03-04", "carrier · column"} <= set(targets)

@@ -12,6 +12,7 @@ from itertools import groupby
 import streamlit as st
 
 from lakeview.app import selection, session, tables
+from lakeview.app.frame import palette
 from lakeview.app.pages import PAGES
 
 
@@ -31,6 +32,7 @@ class Sidebar:
                         st.markdown(f":small[{group}]")
                     for name in names:
                         self._links[name] = st.page_link(pages[name], query_params=self._parameters)
+            palette.button()
 
     def draw(self) -> None:
         """Makes every link one to what is selected now, or to what a page opens where nothing is."""
