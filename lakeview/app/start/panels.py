@@ -38,7 +38,10 @@ def ways_in() -> None:
         with card(":material/science: Open the demo lake", stretch=True):
             _demo_lake()
         with card(":material/link: Paste an address", stretch=True):
-            st.markdown(":gray[A folder, an address in a store, or a shared table: profile.share\\#share.schema.table. May be pasted.]")
+            st.markdown(
+                ":gray[It may be pasted: a folder, an address in a store, or a shared table "
+                "(profile.share\\#share.schema.table). The format is detected.]"
+            )
             st.text_input(
                 "Address",
                 key="typed-address",
