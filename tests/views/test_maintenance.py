@@ -14,7 +14,12 @@ from lakeview.model.frames import FILES, LOG_FILES, TOMBSTONES
 from lakeview.model.snapshot import Snapshot, TableMetadata
 from lakeview.views.health.layout import file_findings
 from lakeview.views.health.maintenance import history_findings, log_findings
-from lakeview.views.retention.remedies import cleanup_command, command, keep_longer_command
+from lakeview.views.retention.remedies import (
+    cleanup_command,
+    command,
+    keep_longer_command,
+    partition_condition,
+)
 from tests.views.story import FLIGHTS, MIB, Story
 
 NOW = datetime(2026, 11, 20, 9, 12, tzinfo=UTC)
@@ -191,3 +196,25 @@ def test_a_cleanup_never_keeps_less_than_asked_for() -> None:
     assert longer is not None
     assert longer.startswith("ALTER TABLE `my table` SET TBLPROPERTIES")
     assert longer.endswith("= '172800000')")
+
+
+def test_compaction_is_narrowed_to_the_partition_that_has_most_files() -> None:
+    told = Story().append(1000, size=200 * MIB, month=1).append(1000, files=60, size=MIB // 2, month=2)
+    (small,) = [f for f in file_findings(told.snapshot()) if f.id == "small-files"]
+    assert small.severity is Severity.ATTENTION
+    assert small.command == "OPTIMIZE delta.`memory://flights` WHERE month = 2"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param({"month": 2, "carrier": "AA"}, "month = 2 AND carrier = 'AA'", id="a number and a text"),
+        pytest.param({"month": None, "carrier": "AA"}, "month IS NULL AND carrier = 'AA'", id="null"),
+        pytest.param({"month": 2, "carrier": "A'A"}, None, id="a text with a quote"),
+        pytest.param({"flight_month": 2}, None, id="the key of a transform"),
+    ],
+)
+def test_a_partition_is_a_condition_where_sql_can_say_it(values: dict[str, Any], expected: str | None) -> None:
+    files = pl.DataFrame([{"path": "f", "partition_text": "p", "partition": values}])
+    snapshot = Snapshot(TableMetadata("/t", "delta", 0, None, FLIGHTS), frames={"files": files})
+    assert partition_condition(snapshot, "p") == expected

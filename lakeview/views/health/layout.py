@@ -9,7 +9,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.files.sizes import FileFacts, file_facts
 from lakeview.views.health.kinds import finding
 from lakeview.views.partitions.sizes import missing_partitions, partition_sizes, partition_skew
-from lakeview.views.retention.remedies import command
+from lakeview.views.retention.remedies import command, partition_condition
 from lakeview.views.schema.columns import files_without_statistics
 from lakeview.views.sums import total_of
 from lakeview.views.thresholds import (
@@ -56,9 +56,12 @@ def _small_files(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
         f"{counted(ideal, 'file')} of up to {format_bytes(TARGET_HIGH)} would hold the table"
     )
     skew = partition_skew(partition_sizes(snapshot))
+    run = command("compact", snapshot)
     if skew.partitions > 1 and skew.most_files_count > facts.files / 2:
         evidence += f"; {skew.most_files_count:,} of them in {skew.most_files}"
-    return [finding("small-files", _weight(snapshot), claim, evidence, command=command("compact", snapshot))]
+        where = partition_condition(snapshot, skew.most_files or "")
+        run = run if where is None else command("compact_where", snapshot, where=where)
+    return [finding("small-files", _weight(snapshot), claim, evidence, command=run)]
 
 
 def _weight(snapshot: Snapshot) -> Severity:

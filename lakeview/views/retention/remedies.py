@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import polars as pl
 
@@ -52,6 +52,30 @@ def restore_command(snapshot: Snapshot, timeline: pl.DataFrame, anomalies: pl.Da
     first_bad = line[(line.index_of(good[-1]) or 0) + 1]
     before = version_before(timeline, first_bad)
     return None if before is None else command("restore", snapshot, version=str(before))
+
+
+def partition_condition(snapshot: Snapshot, partition: str) -> str | None:
+    """The SQL condition of the rows of one partition, by its text; None where a key is no column, or a value is neither
+    a whole number, a date nor text without quotes."""
+    rows = snapshot.files.filter(pl.col("partition_text") == partition).head(1)
+    if rows.is_empty() or "partition" not in rows.columns:
+        return None
+    parts = []
+    for key, value in rows["partition"][0].items():
+        if key not in snapshot.schema:  # the key of a transform
+            return None
+        match value:
+            case None:
+                parts.append(f"{_identifier(key)} IS NULL")
+            case bool():
+                return None
+            case int():
+                parts.append(f"{_identifier(key)} = {value}")
+            case str() | date() if not isinstance(value, datetime) and not set("'\"\\") & set(str(value)):
+                parts.append(f"{_identifier(key)} = '{value}'")
+            case _:
+                return None
+    return " AND ".join(parts)
 
 
 def command(purpose: str, snapshot: Snapshot, **values: str) -> str | None:
