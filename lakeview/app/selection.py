@@ -20,6 +20,7 @@ TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
 _OWN = (TABLE, VERSION, BASE, REF)
 _REMEMBERED, _CHOSEN = "_selection", "_chosen_selection"
 _MOST_SHOWN = 40
+_TAB = "tab"
 _DIGITS = 24
 
 
@@ -169,11 +170,15 @@ def _of_url() -> dict[str, str]:
 
 def _write(parameters: Mapping[str, str]) -> None:
     """Makes these the URL's table, version, base and ref by one message, one step for the back button; none where they
-    are that already: it could undo what a widget has just written."""
-    if _of_url() == parameters:
+    are that already: it could undo what a widget has just written.
+
+    Of another table nothing but the tab stays: its commits, files, filters and columns are not those of this one."""
+    said = _of_url()
+    if said == parameters:
         return
     url = st.query_params
-    others = {key: url.get_all(key) for key in url if key not in _OWN}
+    is_other = TABLE in said and said[TABLE] != parameters.get(TABLE)
+    others = {key: url.get_all(key) for key in url if key not in _OWN and (key == _TAB or not is_other)}
     url.from_dict({**parameters, **others})
 
 

@@ -287,3 +287,15 @@ def test_the_palette_goes_to_tables_pages_versions_and_columns(good: Path) -> No
     assert not app.exception
     targets = app.selectbox(key="palette-target").options
     assert {"Timeline · page", "v3 · version, 2026-03-04", "carrier · column"} <= set(targets)
+
+
+def test_what_was_chosen_of_one_table_is_not_taken_to_another(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.good(tmp_path / "other")
+    monkeypatch.setenv("LAKEVIEW_ROOTS", f"{good},{tmp_path}")
+    app = open_page("timeline", good, commit="3", tab="Commits", lanes="append")
+    app.selectbox(key="pick_table").set_value(str(tmp_path / "other")).run()
+    assert not app.exception
+    assert set(app.query_params) == {"table", "version"}
+    assert "**v6 ·" in text(app)  # the newest commit's drawer
