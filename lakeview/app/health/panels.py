@@ -172,7 +172,9 @@ def findings_table(every: Sequence[Finding], columns: Sequence[str], *, key: str
     widths = {"finding": 250, "evidence": 330, "limit": 330, "rule": 170, "where": 130, "remedy": 160}
     column = st.column_config
     shown = {"state": column.TextColumn("state", width=88)}
-    shown |= {name: column.TextColumn(name, width=widths[name]) for name in columns}
+    some = [name for name in columns if rows[name].null_count() < rows.height]  # an empty column says nothing
+    spare = sum(widths[name] for name in columns if name not in some)
+    shown |= {name: column.TextColumn(name, width=widths[name] + (spare if name == "finding" else 0)) for name in some}
     frame(rows, shown, key=key, height=12 * 28, unknown="")
 
 
