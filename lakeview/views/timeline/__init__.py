@@ -9,6 +9,7 @@ from lakeview.views.timeline import (
     live_intervals,
     loads,
     readability,
+    reasons,
     trend,
     writers,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "live_intervals",
     "loads",
     "readability",
+    "reasons",
     "trend",
     "writers",
 ]
