@@ -12,12 +12,13 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, columns, errors, timeline_filters
-from lakeview.app.components import MAX_ROWS, escape, facts, fold, frame, link
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, facts, fold, frame, link, nothing
 from lakeview.app.memo import cached
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Finding
 
 COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
@@ -25,6 +26,7 @@ _PAGE = 200
 _CHOICES = 400
 _MAX_ACTIONS = 200
 _MAX_CHANGES = 5
+_REASON_ICONS = {"red": ":material/error:", "orange": ":material/warning:", "gray": ":material/info:"}
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
     "risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
@@ -61,17 +63,21 @@ def pick_from_chart(key: str) -> None:
                 _choose(versions[-1])
 
 
-def open_commit(now: OpenTable, commits: pl.DataFrame) -> int:
-    """The commit whose drawer is open: the one the URL names, else that of the version shown, else the newest.
+def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) -> int:
+    """The commit whose drawer is open: the one the URL names, which the filters may leave out; else that of the version
+    shown or the newest, of those that match the filters if any does.
 
     The URL keeps it as `commit`: written here and not bound to a widget, which would write its label.
     """
-    wanted = st.query_params.get(COMMIT, str(now.version)).removeprefix("v")
-    versions = {str(version): version for version in commits["version"]}
-    return int(versions.get(wanted, commits["version"][-1]))
+    given = {str(version): int(version) for version in timeline["version"]}
+    named = given.get(st.query_params.get(COMMIT, "").removeprefix("v"))
+    if named is not None:
+        return named
+    versions = (timeline if matching.is_empty() else matching)["version"]
+    return now.version if now.version in versions else int(versions[-1])
 
 
-def picker(commits: pl.DataFrame, version: int) -> None:
+def _picker(commits: pl.DataFrame, version: int) -> None:
     """Chooses a commit: the twin widget of a click in the chart."""
     newest_first = commits.reverse()
     around = max(0, (newest_first["version"].index_of(version) or 0) - _CHOICES // 2)
@@ -79,20 +85,17 @@ def picker(commits: pl.DataFrame, version: int) -> None:
     options = [str(version) for version in near["version"]]
     moments = dict(zip(options, near["timestamp"], strict=True))
     st.session_state["pick_commit"] = str(version)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**One commit** &ensp; :small[:gray[or click a row or a mark]]", width="content")
-        st.space("stretch")
-        st.selectbox(
-            "Commit",
-            options,
-            format_func=lambda text: (
-                f"{views.units.format_version(int(text))} · {views.units.format_moment(moments.get(text))}"
-            ),
-            key="pick_commit",
-            on_change=lambda: _choose(st.session_state["pick_commit"]),
-            label_visibility="collapsed",
-            width=210,
-        )
+    st.selectbox(
+        "Commit",
+        options,
+        format_func=lambda text: (
+            f"{views.units.format_version(int(text))} · {views.units.format_moment(moments.get(text))}"
+        ),
+        key="pick_commit",
+        on_change=lambda: _choose(st.session_state["pick_commit"]),
+        label_visibility="collapsed",
+        width=210,
+    )
 
 
 def _choose(version: int | str) -> None:
@@ -104,30 +107,36 @@ def _choose(version: int | str) -> None:
 
 def commit_table(commits: pl.DataFrame, version: int) -> None:
     """The commits, newest first, by page; choosing a row opens its drawer."""
+    if commits.is_empty():
+        nothing("No commit matches these filters.", "Choose more operations, another writer or more time.")
+        return
     newest_first = commits.reverse()
-    position = newest_first["version"].index_of(version) or 0
+    position = newest_first["version"].index_of(version)
     pages = max(1, -(-newest_first.height // _PAGE))
     page = 1
     if pages > 1:
-        page = st.pagination(pages, key=linked(PAGE, position // _PAGE + 1, range(1, pages + 1)))
+        page = st.pagination(pages, key=linked(PAGE, (position or 0) // _PAGE + 1, range(1, pages + 1)))
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
-    inside = position - (page - 1) * _PAGE
+    inside = -1 if position is None else position - (page - 1) * _PAGE
     key = f"commits-{version}-{page}"
     frame(
-        views.timeline.commits.with_marks(rows),
+        views.timeline.commits.with_marks(rows).with_columns(
+            records_change=pl.col("records_added") - pl.col("records_removed")
+        ),
         {
             "mark": columns.mark(
                 _GLYPHS, width=24, help="the kind of commit, as in the chart above; ✚: an anomalous load"
             ),
             "version": columns.version(width=_width(rows["version"])),
             "committed": columns.timestamp(width=112),
-            "operation": columns.text("operation", 76),
+            "operation": columns.text("operation", 72),
             "writer": columns.text("writer", 78),
-            "added": columns.number("rows +", 58, of="records_added"),
-            "removed": columns.number("rows \N{MINUS SIGN}", 58, of="records_removed"),
+            "change": columns.number(
+                "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
+            ),
         },
         key=key,
-        height=420,
+        height=8 * ROW_HEIGHT,
         unknown="unknown",
         selection_mode="single-row",
         selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
@@ -158,24 +167,21 @@ def _pick_from_table(key: str, versions: list[int]) -> None:
 
 
 def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
-    """One commit: who, with what, what it changed, its message, its metrics and its actions as recorded."""
+    """One commit: why it stands out, what it changed, then who wrote it with what, its metrics and raw actions."""
     commit = now.history.row(by_predicate=pl.col("version") == version, named=True)
     state = timeline.row(by_predicate=pl.col("version") == version, named=True)
-    _heading(commit, state)
+    with st.container(horizontal=True, vertical_alignment="center", key="drawer-title"):
+        operation = escape(commit["operation"] or "no operation recorded")
+        st.markdown(f"**{views.units.format_version(version)} · {operation}**", width="content")
+        st.space("stretch")
+        _picker(timeline, version)
+    for line, colour in views.timeline.reasons.reasons(timeline, _findings(now), version):
+        st.markdown(f":{colour}[{_REASON_ICONS[colour]}] {escape(line)}")
+    _changes(now, timeline, version, commit, state)
     message = _actions(now.address, version).message
     if message is not None:
         st.markdown(f":gray[Message:] {escape(message)}")
-    if state["note"]:
-        st.markdown(escape(state["note"]))
-    facts(_commit_facts(commit, state))
-    before = views.timeline.commits.version_before(timeline, version)
-    if state["schema_changed"] and before is not None:
-        _schema_change(now, before, version)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if before is not None:
-            label = f"Compare with {views.units.format_version(before)}"
-            link("compare", label, selected(version=version, base=before))
-        link("data", "Preview its rows", selected(version=version))
+    facts(_commit_facts(commit))
     with fold("Metrics from the writer", "metrics", icon=":material/monitoring:"):
         metrics = _json_pairs(commit["metrics"])
         if metrics:
@@ -187,17 +193,34 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
             raw_actions(now, version)
 
 
-def _heading(commit: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    operation = escape(commit["operation"] or "no operation recorded")
+def _findings(now: OpenTable) -> list[Finding]:
+    """The findings about the quality of the table's data; none where it cannot be judged."""
+    try:
+        return now.look.quality_findings()
+    except LakeviewError:  # the commits of an unsupported or broken table are shown all the same
+        return []
+
+
+def _changes(
+    now: OpenTable, timeline: pl.DataFrame, version: int, commit: Mapping[str, Any], state: Mapping[str, Any]
+) -> None:
+    """What the commit added and removed, how it changed the schema, and links to the rows."""
+    for glyph, what, colour in (("+", "added", "green"), ("\N{MINUS SIGN}", "removed", "orange")):
+        if commit[f"files_{what}"] != 0:
+            st.markdown(f":{colour}[**{glyph}**] {escape(_amount(commit, what) or 'unknown')}")
+    before = views.timeline.commits.version_before(timeline, version)
+    if state["schema_changed"] and before is not None:
+        _schema_change(now, before, version)
+    st.markdown(f":gray[Table after it:] {_state(state)}")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{views.units.format_version(commit['version'])} · {operation}**", width="content")
-        if state["suspicious"]:
-            st.badge(state["label"] or "suspicious", icon=":material/error:", color="red")
-        elif state["schema_changed"]:
-            st.badge("schema", color="violet")
+        if before is not None:
+            label = f"Compare with {views.units.format_version(before)}"
+            link("compare", label, selected(version=version, base=before))
+        if commit["files_added"] != 0 or commit["files_removed"] != 0:
+            link("data", "Preview its rows", selected(version=version, base=None, tab="Changes"))
 
 
-def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str | None]:
+def _commit_facts(commit: Mapping[str, Any]) -> dict[str, str | None]:
     version = commit["version"]
     return (
         ({} if views.units.format_version(version) == f"v{version}" else {"version": str(version)})
@@ -205,9 +228,6 @@ def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any]) -> dict[s
             "writer": commit["user"] or "not recorded",
             "engine": " ".join(filter(None, (commit["engine"], commit["client_version"]))) or "not recorded",
             "committed": f"{views.units.format_moment(commit['timestamp'], seconds=True)} UTC",
-            "added": _amount(commit, "added"),
-            "removed": _amount(commit, "removed"),
-            "table after it": _state(state),
         }
         | _json_pairs(commit["parameters"])
     )

@@ -7,6 +7,7 @@ back, forward and a pasted link move the widgets, and a drag over the chart move
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -27,8 +28,28 @@ _SLIDER_LIMITS = (datetime(1700, 1, 1, tzinfo=UTC), datetime(2250, 1, 1, tzinfo=
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
-    """Measure, operations, writer and time: the measure, and the commits that pass."""
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What is shown: the measure, the commits that pass the filters, and the range of time, None without one."""
+
+    measure: str
+    commits: pl.DataFrame
+    span: tuple[datetime, datetime] | None
+
+    @property
+    def chart_key(self) -> str:
+        """The key of the chart, another for each range: under the same key a browser draws its brush again."""
+        return "timeline" if self.span is None else f"timeline-{self.span[0]:%Y%m%d%H%M}-{self.span[1]:%Y%m%d%H%M}"
+
+
+def counted(commits: pl.DataFrame, timeline: pl.DataFrame) -> str:
+    """How many commits are listed, and of how many if filters leave some out."""
+    every = views.units.counted(timeline.height, "commit")
+    return f"{every if commits.height == timeline.height else f'{commits.height:,} of {every}'} · newest first"
+
+
+def controls(timeline: pl.DataFrame) -> Filters:
+    """The widgets of measure, operations, writer and time, and what they ask for."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         measure = st.segmented_control(
             "Measure",
@@ -41,11 +62,11 @@ def controls(timeline: pl.DataFrame) -> tuple[str, pl.DataFrame]:
         lanes = _lanes(timeline)
         st.space("stretch")
         writer = _writer(timeline)
-        span, first, last = _time(timeline)
-    shown = answers.narrowed(timeline, lanes, writer, span)
-    if first is not None and last is not None:
-        shown = shown.filter(pl.col("timestamp").is_between(first, last + _MINUTE, closed="left"))
-    return measure or "rows", shown
+        before, span = _time(timeline)
+    commits = answers.narrowed(timeline, lanes, writer, before)
+    if span is not None:
+        commits = commits.filter(pl.col("timestamp").is_between(span[0], span[1] + _MINUTE, closed="left"))
+    return Filters(measure or "rows", commits, span)
 
 
 def brushed(selection: Mapping[str, object]) -> bool:
@@ -93,12 +114,12 @@ def _writer(timeline: pl.DataFrame) -> str | None:
     return None if chosen == ALL_WRITERS else chosen
 
 
-def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None]:
+def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None]:
     """The span before the last commit, and the range of time, None without one: the twin of a drag over the chart."""
     times = timeline["timestamp"].filter(timeline["timestamp"].is_between(*_SLIDER_LIMITS))
     earliest, latest = times.min(), times.max()
     if not isinstance(earliest, datetime) or not isinstance(latest, datetime) or latest - earliest < 2 * _MINUTE:
-        return "all", None, None
+        return "all", None
     step = _HOUR if latest - earliest > timedelta(days=2) else _MINUTE
     limits = _whole(earliest, step), _whole(latest, step) + step
     chosen = _range_of_link(*limits)
@@ -114,7 +135,7 @@ def _time(timeline: pl.DataFrame) -> tuple[str, datetime | None, datetime | None
         )
         _slider(limits, chosen or limits, step)
         st.button("Any time", key="any-time", on_click=_forget_range, disabled=chosen is None)
-    return before or "all", *(chosen or (None, None))
+    return before or "all", chosen
 
 
 def _range_of_link(earliest: datetime, latest: datetime) -> tuple[datetime, datetime] | None:

@@ -19,6 +19,8 @@ SHAPES = {
 }
 _SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
+_DIMMED = 0.18
+
 TOOLTIP = (
     ("version", "version"),
     ("committed", "committed, UTC"),
@@ -28,7 +30,6 @@ TOOLTIP = (
     ("live", "live"),
     ("files", "files"),
     ("change", "rows added, removed"),
-    ("note", "note"),
 )
 
 
@@ -52,6 +53,12 @@ def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame
     ).with_columns(size=pl.col("shape").replace_strict(_SIZES, default=34, return_dtype=pl.Int64))
 
 
+def opacities(rows: pl.DataFrame) -> pl.Series:
+    """`opacity` of each commit's mark: whole for those that match the filters, all without a column `matches`."""
+    whole = pl.Series([1.0], dtype=pl.Float64).new_from_index(0, rows.height).alias("opacity")
+    return whole.set(~rows["matches"], _DIMMED) if "matches" in rows.columns else whole
+
+
 def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """The texts of the tooltip for SAMPLED: unknown is a word, never 0; versions are text."""
     changes = [
@@ -66,12 +73,14 @@ def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
             "timestamp": rows["timestamp"],
             "version": rows["version"].cast(pl.String),
             "committed": [f"{format_moment(m)}{n}" for m, n in zip(rows["timestamp"], many, strict=True)],
-            "operation": rows["operation"].fill_null("unknown"),
+            # a field of its own would be empty for most commits
+            "operation": rows.select(
+                pl.concat_str(pl.col("operation").fill_null("unknown"), "note", separator="; ", ignore_nulls=True)
+            ).to_series(),
             "writer": rows["writer"].fill_null("unknown"),
             "rows": texts(rows["records"], exact_count),
             "live": texts(rows["bytes"], format_bytes),
             "files": texts(rows["files"], exact_count),
             "change": changes,
-            "note": rows["note"].fill_null(""),
         }
     )

@@ -59,13 +59,13 @@ def ribbon_chart(
     return finished(chart, p, height=22, width=width, title=_key(ribbon) if key else None)
 
 
-_TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"), ("reason", "because"))
+_TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"))
 
 _WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "broken": "no, broken"}
 
 
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
-    colours = {"gone": p.absent, "risk": p.orange, "kept": p.blue, "broken": p.red}
+    colours = {"gone": p.absent, "risk": p.orange, "kept": p.quiet, "broken": p.red}
     first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
     narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * _NARROW
     cells = ribbon.with_columns(pl.col("until").fill_null(last)).with_row_index("row")
@@ -89,10 +89,16 @@ def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) 
             "color": shown["state"].replace_strict(colours, default=p.gray, return_dtype=pl.String),
             # a cell of a few pixels is all gap if it has one
             "gap": (shown["until"] - shown["timestamp"] > (domain[1] - domain[0]) * _NARROW).cast(pl.Int8),
-            "word": shown["state"].replace_strict(_WORDS, default="unknown", return_dtype=pl.String),
+            "word": shown.select(
+                pl.concat_str(
+                    pl.col("state").replace_strict(_WORDS, default="unknown", return_dtype=pl.String),
+                    "reason",
+                    separator=": ",
+                    ignore_nulls=True,
+                )
+            ).to_series(),
             "versions": [format_range(a, b) for a, b in cells.select("version", "version_last").iter_rows()],
             "committed": texts(cells["timestamp"], format_moment),
-            "reason": shown["reason"].fill_null(""),
         }
     )
 

@@ -22,8 +22,8 @@ _Y_EXTENT = 54
 _TIME_TICKS = 8
 """About so many labels on a time axis: a year still has its twelve, and a month has weeks, also on half a page."""
 _FINER = timedelta(seconds=2)
-"""Of the ticks within one second Vega draws one, so there are no more ticks than seconds; of a span below this each
-label, most often a single one, says all of its moment."""
+"""Of the ticks within one second Vega draws one, so there are no more ticks than seconds; of a span below this the
+first alone has a label, for all would say the same second."""
 
 PICKED = "picked"
 BRUSHED = "brushed"
@@ -196,6 +196,6 @@ def _label(span: timedelta) -> str:
     # ticks at parts of a day: a day is named where it begins, and at the first tick
     clock = "%H:%M" if span >= timedelta(minutes=10) else "%H:%M:%S"
     if span < _FINER:
-        return "utcFormat(datum.value, '%-d %b %H:%M:%S.%L')"
+        return "datum.index === 0 ? utcFormat(datum.value, '%-d %b %H:%M:%S') : ''"
     hour = f"utcFormat(datum.value, datum.index === 0 ? '%-d %b {clock}' : '{clock}')"
     return f"time(datum.value) % 86400000 === 0 ? {day} : {hour}"

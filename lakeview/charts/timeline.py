@@ -9,7 +9,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.commit_marks import SHAPES, TOOLTIP, marked, tooltip_rows
+from lakeview.charts.commit_marks import SHAPES, TOOLTIP, marked, opacities, tooltip_rows
 from lakeview.charts.event_labels import event_colours, event_labels
 from lakeview.charts.marks import peak, tooltips
 from lakeview.charts.palette import Palette, palette
@@ -26,7 +26,8 @@ from lakeview.charts.theme import (
     time_axis,
     time_domain,
 )
-from lakeview.views.timeline.downsampling import flow_sums, lane_marks, state_points
+from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.timeline.downsampling import flow_sums, lane_marks, monotonic, state_points
 
 _MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}
 _CHECKPOINT = "checkpt."
@@ -46,6 +47,8 @@ def timeline_charts(
     pick: bool = True,
     brush: bool = False,
     checkpoints: pl.DataFrame | None = None,
+    matching: pl.Series | None = None,
+    span: tuple[datetime, datetime] | None = None,
     width: Width = "container",
 ) -> list[AnyChart]:
     """Panels to be stacked without a gap, the last with the time axis: event labels, states, flows, commits, ribbon.
@@ -54,13 +57,16 @@ def timeline_charts(
     marked in every panel. `key` writes the ribbon's key into the picture. With `pick` a click selects `picked` with
     `version` (text, for ids do not fit a browser's numbers); with `brush` a drag over the first panel selects the span
     of time `brushed` (milliseconds under `timestamp`). `checkpoints`: the `version` of each, in a lane of their own.
-    At most 5,000 marks in all; [] without commits.
+    `matching`: the versions that pass filters; marks and rules of the others are pale, nothing else depends on it.
+    `span`: a band of time behind the panels. At most 5,000 marks in all; [] without commits.
     """
     if timeline["timestamp"].drop_nulls().is_empty():
         return []
     p = palette(dark)
     domain = time_domain(timeline["timestamp"])
-    shared = _Shared(p, domain, width, _marks(timeline, events, version, domain, p), pick)
+    if matching is not None:
+        timeline = timeline.with_columns(matches=pl.col("version").is_in(matching.implode()))
+    shared = _Shared(p, domain, width, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
     plots = _panels(timeline, measure, checkpoints, p, small=small)
     panels: list[AnyChart] = []
     labels = None if events is None else event_labels(events, domain, p, width=width)
@@ -87,13 +93,15 @@ def _panels(
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all panels of one picture have in common; `marks` are rules through every panel."""
+    """What all panels of one picture have in common: `marks` are rules through every panel, `band` (`timestamp, until`)
+    lies behind them."""
 
     p: Palette
     domain: tuple[datetime, datetime]
     width: Width
     marks: pl.DataFrame
     pick: bool
+    band: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,9 @@ class _Panel:
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
     divisor, title = _unit(measure, peak(points[measure]), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
-    rows = tooltip_rows(points).with_columns(value=points[measure] / divisor)
+    rows = tooltip_rows(points).with_columns(
+        monotonic(points["timestamp"]).alias("timestamp"), value=points[measure] / divisor
+    )
     return _Panel("state", title, height, rows)
 
 
@@ -125,7 +135,7 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
         "files": "Files added and removed",
     }
     divisor, title = _unit(measure, most, names)
-    said = tooltip_rows(sums).with_columns(maintenance=sums["lane"] == "maintenance")
+    said = tooltip_rows(sums).with_columns(opacities(sums), maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
         added, removed = (values.set(said["maintenance"], None) for values in (added, removed))
 
@@ -139,13 +149,14 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
 
 def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
     marks = lane_marks(timeline)
-    rows = marked(marks, tooltip_rows(marks), p)
+    # the pale marks first: the others lie above them
+    rows = marked(marks, tooltip_rows(marks), p).with_columns(opacities(marks)).sort("opacity", maintain_order=True)
     if checkpoints is not None:
         known = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
         places = lane_marks(known, _MOST_CHECKPOINTS)
         squares = tooltip_rows(places).with_columns(
             lane=pl.lit(_CHECKPOINT), color=pl.lit(p.axis), shape=pl.lit("square"), size=pl.lit(26, pl.Int64),
-            operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False),
+            operation=pl.lit("checkpoint"), taken_back=pl.lit(value=False), opacity=pl.lit(1.0),
         )  # fmt: skip
         rows = pl.concat([rows, squares.select(rows.columns)])
     there = set(rows["lane"].to_list())
@@ -158,12 +169,14 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
 def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:
     p, x = shared.p, time_axis(shared.domain, labels=last)
     base = alt.Chart(plot.rows)
-    layers: list[AnyChart] = [_rules(shared, x)]
+    layers: list[AnyChart] = [] if shared.band.is_empty() else [_band_layer(shared, x)]
+    layers.append(_rules(shared, x))
     if plot.kind == "state":
         y = alt.Y(
             "value:Q", title=None, scale=alt.Scale(domainMin=0, domainMax=peak(plot.rows["value"]) or 1.0, nice=3)
         )
-        area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y)
+        # Vega-Lite stacks areas at one time, if it is not told otherwise
+        area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y.stack(None))
         layers += [
             area.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else area,
             base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
@@ -177,16 +190,21 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
         y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3))
         zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
         bars = base.mark_rule(strokeWidth=plot.thickness).encode(
-            x=x, y=y, y2=alt.datum(0), color=alt.Color("color:N", scale=None)
+            x=x,
+            y=y,
+            y2=alt.datum(0),
+            color=alt.Color("color:N", scale=None),
+            opacity=alt.Opacity("opacity:Q", scale=None),
         )
         layers += [zero, bars]
     else:
         axis = alt.Axis(grid=True, tickBand="center")
         y = alt.Y("lane:O", title=None, sort=None, scale=alt.Scale(domain=list(plot.lanes)), axis=axis)
         layers.append(
-            base.mark_point(filled=True, opacity=1).encode(
+            base.mark_point(filled=True).encode(
                 x=x,
                 y=y,
+                opacity=alt.Opacity("opacity:Q", scale=None),
                 color=alt.Color("color:N", scale=None),
                 shape=alt.Shape("shape:N", scale=None),
                 size=alt.Size("size:Q", scale=None),
@@ -195,6 +213,18 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
     layers.append(_hover(plot.rows, x, shared))
     chart = layered(*layers)
     return finished(chart, p, height=plot.height, title=plot.title, width=shared.width)
+
+
+def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, datetime]) -> pl.DataFrame:
+    """`timestamp, until`: the span as far as it lies inside the time shown; empty without one."""
+    first, last = (None, None) if span is None else (max(span[0], domain[0]), min(span[1], domain[1]))
+    ends = pl.DataFrame({"timestamp": [first], "until": [last]}, schema={"timestamp": UTC_MILLIS, "until": UTC_MILLIS})
+    return ends.filter(pl.col("timestamp") < pl.col("until"))
+
+
+def _band_layer(shared: _Shared, x: alt.X) -> AnyChart:
+    chart: alt.Chart = alt.Chart(shared.band).mark_rect(color=shared.p.band).encode(x=x, x2="until:T")
+    return chart
 
 
 def _rules(shared: _Shared, x: alt.X) -> AnyChart:

@@ -36,7 +36,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
     )
     domain = time_domain(known["timestamp"])
     said = (("version", "version"), ("committed", "committed, UTC"), ("operation", "operation"), ("writer", "writer"),
-            ("change", "rows added, removed"), ("note", "note"))  # fmt: skip
+            ("change", "rows added, removed"))  # fmt: skip
     points = (
         alt.Chart(rows)
         .mark_point(filled=True, opacity=0.9)

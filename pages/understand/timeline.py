@@ -23,39 +23,31 @@ if tabs["Commits"].open:
             with card():
                 nothing("No commits.", "Their log files were removed by cleanup, or are not shared.", "overview")
         else:
-            measure, shown = timeline_filters.controls(timeline)
-            downloads.offer("commits", shown)
-            if shown.is_empty():
-                with card():
-                    nothing("No commit matches these filters.", "Choose more operations, another writer or more time.")
-            else:
-                chosen = commits.open_commit(now, shown)
-                ribbon = now.look.readability()
-                with card(key="timeline-card"):
-                    panels = charts.timeline.timeline_charts(
-                        shown,
-                        now.look.events(),
-                        ribbon,
-                        dark=dark(),
-                        measure=measure,
-                        version=chosen,
-                        brush=True,
-                        checkpoints=answers.checkpoints(now),
-                    )
-                    commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
-                    stack(panels, key="timeline", on_pick=commits.pick_from_chart)
-                left, right = side_by_side()
-                with left:
-                    listed = card(
-                        "Commits", f"{views.units.counted(shown.height, 'commit')} · newest first", stretch=True
-                    )
-                with right:
-                    opened_one = card(stretch=True, key="drawer")
-                with opened_one:
-                    commits.picker(shown, chosen)
+            filters = timeline_filters.controls(timeline)
+            downloads.offer("commits", filters.commits)
+            chosen = commits.open_commit(now, timeline, filters.commits)
+            ribbon = now.look.readability()
+            left, right = side_by_side()
+            with left, card(key="timeline-card"):
+                panels = charts.timeline.timeline_charts(
+                    timeline,
+                    now.look.events(),
+                    ribbon,
+                    dark=dark(),
+                    measure=filters.measure,
+                    version=chosen,
+                    brush=True,
+                    checkpoints=answers.checkpoints(now),
+                    matching=filters.commits["version"],
+                    span=filters.span,
+                )
+                commits.ribbon_key(views.timeline.readability.readability_runs(ribbon))
+                stack(panels, key=filters.chart_key, on_pick=commits.pick_from_chart)
+            with right:
+                with card("Commits", timeline_filters.counted(filters.commits, timeline), key="commits"):
+                    commits.commit_table(filters.commits, chosen)
+                with card(key="drawer"):
                     commits.drawer(now, timeline, chosen)
-                with listed:
-                    commits.commit_table(shown, chosen)
 
 if tabs["Writers"].open:
     with tabs["Writers"], errors.messages(here="timeline"):

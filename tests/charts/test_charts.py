@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -190,6 +191,66 @@ def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -
     assert (rows["26"]["lane"], rows["26"]["color"]) == ("maint.", LIGHT.gray)
 
 
+def without_dimming(panel: AnyChart) -> dict[str, Any]:
+    """The rows of a panel but for how pale each is, by what the rows are."""
+    rows = [{name: value for name, value in row.items() if name != "opacity"} for row in rows_of(panel)]
+    return {"rows": sorted(map(repr, rows)), "axes": [x["scale"] for x in parts(panel.to_dict(), "x") if "scale" in x]}
+
+
+@pytest.mark.parametrize("measure", ["rows", "bytes", "files"])
+def test_filters_make_marks_pale_and_change_nothing_else(line: pl.DataFrame, measure: str) -> None:
+    whole = charts.timeline.timeline_charts(line, measure=measure)
+    dimmed = charts.timeline.timeline_charts(line, measure=measure, matching=pl.Series([35]))
+    assert [without_dimming(panel) for panel in dimmed] == [without_dimming(panel) for panel in whole]
+    for panel in dimmed[2:]:  # what was added and removed, and the commits
+        bright = {row["version"] for row in rows_of(panel) if row.get("opacity") == 1}
+        pale = {row["version"] for row in rows_of(panel) if row.get("opacity", 1) < 1}
+        assert bright == {"35"}
+        assert pale
+    assert all(row.get("opacity", 1) == 1 for panel in whole for row in rows_of(panel))
+
+
+def test_a_range_of_time_is_a_band_behind_every_panel_which_stays_as_wide(line: pl.DataFrame) -> None:
+    first, last = line["timestamp"][10], line["timestamp"][20]
+    whole, banded = charts.timeline.timeline_charts(line), charts.timeline.timeline_charts(line, span=(first, last))
+    for before, after in zip(whole, banded, strict=True):
+        added = [row for row in rows_of(after) if row not in rows_of(before)]
+        assert [sorted(row) for row in added] == [["timestamp", "until"]]
+    assert charts.timeline.timeline_charts(line, span=(START - timedelta(days=9), START - timedelta(days=8)))
+
+
+def test_commits_at_one_time_are_one_step_of_the_state_which_never_goes_back() -> None:
+    story = Story()
+    for _ in range(6):
+        story.append(10)
+    times = [START + timedelta(hours=hours) for hours in (0, 3, 3, 3, 1, 4)]  # a clock that went back
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes()).with_columns(
+        timestamp=pl.Series(times, dtype=pl.Datetime("ms", "UTC"))
+    )
+    panel = charts.timeline.timeline_charts(line, pick=False, width=400)[0]
+    states = {row["version"]: row for row in rows_of(panel) if "value" in row}
+    assert {version: row["value"] for version, row in states.items()} == {"0": 10, "4": 50, "5": 60}
+    drawn_at = [row["timestamp"] for row in states.values()]
+    assert drawn_at == sorted(set(drawn_at))
+    assert states["4"]["committed"] == "2025-12-01 05:00"  # as recorded
+    (area,) = [layer for layer in panel.to_dict()["layer"] if layer["mark"]["type"] == "area"]
+    assert area["encoding"]["y"]["stack"] is None
+
+
+def test_no_tooltip_has_a_field_without_words(line: pl.DataFrame, ribbon: pl.DataFrame) -> None:
+    panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon)
+    panels += charts.writers.writer_lanes(views.timeline.writers.writer_marks(line))
+    for panel in panels:
+        spec = panel.to_dict()
+        for layer in spec["layer"]:
+            fields = [tip["field"] for tip in layer["encoding"].get("tooltip", [])]
+            rows = spec["datasets"][layer.get("data", spec.get("data"))["name"]]
+            assert not [row for row in rows if any(not row[field] for field in fields)]
+    notes = {row["version"]: row["operation"] for row in rows_of(panels[1]) if "operation" in row}
+    assert notes["35"].startswith("WRITE; ")
+    assert notes["34"] == "WRITE"
+
+
 def test_maintenance_adds_no_rows(line: pl.DataFrame) -> None:
     flows = rows_of(charts.timeline.timeline_charts(line)[2])
     assert "26" not in {row["version"] for row in flows if "value" in row and "version" in row}
@@ -253,6 +314,21 @@ def test_loads_milliseconds_apart_fill_their_time_axis() -> None:
     assert (last - first) < timedelta(milliseconds=7 * 30)
 
 
+@pytest.mark.parametrize("apart", [7, 900, 5_000, 3_600_000])
+def test_labels_of_the_time_axis_never_have_milliseconds(apart: int) -> None:
+    story = Story()
+    for _ in range(8):
+        story.append(10)
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes()).with_columns(
+        timestamp=(pl.lit(START) + pl.duration(milliseconds=pl.int_range(8) * apart)).cast(pl.Datetime("ms", "UTC"))
+    )
+    svg = vl_convert.vegalite_to_svg(charts.timeline.timeline_charts(line, width=600)[-1].to_dict())
+    labels = re.findall(r">([^<>]*\d\d:\d\d[^<>]*)<", svg)
+    assert labels
+    assert not [label for label in labels if "." in label]
+    assert len(set(labels)) == len(labels)
+
+
 def test_an_empty_table_still_shows_its_bins() -> None:
     panels = charts.files.size_histogram(views.files.sizes.file_sizes(pl.DataFrame(schema=FILES)))
     assert [p.to_dict()["title"] for p in panels] == ["Files", "Bytes, B"]
@@ -291,6 +367,10 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
         line, views.timeline.events.events(line), ribbon, brush=True, checkpoints=checkpoints
     )
     assert sum(marks_of(panel) for panel in panels) <= MOST_MARKS
+    dimmed = charts.timeline.timeline_charts(
+        line, views.timeline.events.events(line), ribbon, checkpoints=checkpoints, matching=line["version"][::3]
+    )
+    assert sum(marks_of(panel) for panel in dimmed) <= MOST_MARKS
     (brush,) = [p for panel in panels for p in panel.to_dict().get("params", []) if p["name"] == "brushed"]
     assert brush["select"] == {"type": "interval", "encodings": ["x"]}
     assert [row for row in rows_of(panels[-2]) if row.get("lane") == "checkpt."]

@@ -73,3 +73,8 @@ def unsupported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def corrupt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tables.corrupt(tmp_path_factory.mktemp("corrupt") / "flights")
+
+
+@pytest.fixture(scope="session")
+def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tables.spoilt(tmp_path_factory.mktemp("spoilt") / "flights")

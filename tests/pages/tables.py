@@ -120,6 +120,17 @@ def remove(action: dict[str, Any]) -> dict[str, Any]:
     return {"remove": kept | {"deletionTimestamp": _millis(START), "extendedFileMetadata": True}}
 
 
+def spoilt(root: Path) -> Path:
+    """Nine alike loads, then one without a single delay, taken back by the next."""
+    log = LogWriter(root).create()
+    for number in range(9):
+        log.commit("WRITE", log.add(f"load-{number}", flights(1), 1))
+    bad = log.add("bad", flights(1).with_columns(delay=pl.lit(None, pl.Int32)), 1)
+    log.commit("WRITE", bad, user="night-feed")
+    log.commit("DELETE", remove(bad), user="li")
+    return log.root
+
+
 def append_to(root: Path, version: int) -> None:
     """One more commit, as another writer would make it."""
     table = LogWriter.__new__(LogWriter)

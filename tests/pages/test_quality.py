@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
 
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -16,21 +15,8 @@ from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.pages.app import open_page, text
-from tests.pages.tables import LogWriter, flights, remove
 
 pytestmark = pytest.mark.app
-
-
-@pytest.fixture(scope="module")
-def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nine alike loads, then one without a single delay, taken back by the next."""
-    log = LogWriter(tmp_path_factory.mktemp("spoilt") / "flights").create()
-    for number in range(9):
-        log.commit("WRITE", log.add(f"load-{number}", flights(1), 1))
-    bad = log.add("bad", flights(1).with_columns(delay=pl.lit(None, pl.Int32)), 1)
-    log.commit("WRITE", bad, user="night-feed")
-    log.commit("DELETE", remove(bad), user="li")
-    return log.root
 
 
 def test_the_bad_load_its_writer_and_its_repair_are_named(spoilt: Path) -> None:

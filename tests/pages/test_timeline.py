@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def test_the_drawer_says_who_wrote_what(good: Path) -> None:
     assert facts["writer"] == "ingest"
     assert facts["engine"] == "a test"
     assert facts["committed"] == "2026-03-06 06\\:00\\:00 UTC"
-    assert facts["added"].startswith("1 file, ")
-    assert facts["added"].endswith(", 60 rows")
+    assert ":green[**+**] 1 file, " in text(app)
+    assert ", 60 rows" in text(app)
 
 
 def test_commits_can_be_narrowed_to_a_lane(good: Path) -> None:
@@ -46,6 +47,8 @@ def test_commits_can_be_narrowed_to_a_lane(good: Path) -> None:
     app.pills(key="lanes").set_value(["schema"]).run()
     assert not app.exception
     assert app.dataframe[0].value["version"].to_list() == ["v4"]
+    assert "1 of 7 commits" in text(app)
+    assert "v6 · DELETE" not in text(app)
     assert "v4 · ADD COLUMNS" in text(app)
 
 
@@ -63,11 +66,46 @@ def test_a_filter_that_nothing_passes_says_so(good: Path) -> None:
     assert "No commit matches these filters" in text(app)
 
 
-def test_a_commit_that_the_filters_hide_gives_way_to_the_newest_shown(good: Path) -> None:
+def test_a_commit_that_the_filters_leave_out_stays_open_if_it_was_chosen(good: Path) -> None:
     app = open_page("timeline", good, commit="2")
     app.selectbox(key="writer").set_value("li").run()
     assert not app.exception
-    assert "v6 · DELETE" in text(app)
+    assert "v2 · WRITE" in text(app)
+    assert "v6 · DELETE" in text(open_page("timeline", good, writer="li"))
+
+
+def test_filters_leave_the_panels_and_their_time_as_they_are(good: Path) -> None:
+    def panels(**parameters: str) -> list[list[object]]:
+        charts = open_page("timeline", good, **parameters).get("vega_lite_chart")
+        specs = [json.loads(chart.proto.spec) for chart in charts]
+        return [
+            [spec.get("title"), [layer["encoding"].get("x", {}).get("scale") for layer in spec["layer"]]]
+            for spec in specs
+        ]
+
+    assert panels()
+    assert panels(lanes="schema") == panels()
+    assert panels(lanes="schema", writer="ingest") == panels()
+
+
+def test_the_drawer_leads_with_the_reason_then_what_changed_then_metadata(spoilt: Path) -> None:
+    app = open_page("timeline", spoilt, commit="10")
+    said = text(app)
+    reason = "Bad load: delay is null in 100.0 %, expected 20.0 %; repaired by v11, li, 1 day later"
+    assert reason in said
+    parts = ("v10 · WRITE", reason, ":green[**+**] 1 file, ", "Table after it", "night-feed")
+    tables = "".join(str(table.value) for table in app.table)
+    places = [said.index(part) for part in parts[:-1]]
+    assert places == sorted(places)
+    assert parts[-1] in tables
+    assert "Bad load" not in text(open_page("timeline", spoilt, commit="9"))
+
+
+def test_rows_of_a_commit_are_those_it_changed(good: Path) -> None:
+    app = open_page("timeline", good, commit="5")
+    (link,) = [link for link in app.get("page_link") if "Preview its rows" in link.proto.label]
+    assert "tab=Changes" in link.proto.query_string
+    assert "version=5" in link.proto.query_string
 
 
 def test_every_filter_is_kept_in_the_url_and_a_link_sets_it(good: Path) -> None:

@@ -10,6 +10,7 @@ from lakeview.views.timeline import (
     live_intervals,
     loads,
     readability,
+    reasons,
     trend,
     writers,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "live_intervals",
     "loads",
     "readability",
+    "reasons",
     "trend",
     "writers",
 ]

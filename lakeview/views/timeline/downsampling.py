@@ -14,13 +14,19 @@ MOST_MARKS = 480
 """So many rows a panel, which is one for two or three pixels: with their tooltips all panels stay below 5,000 marks."""
 
 SAMPLED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
-"""TIMELINE with how many commits a row stands for; `partly`: its sums are lower bounds, some commits lack counts."""
+"""TIMELINE with how many commits a row stands for; `partly`: its sums are lower bounds, some commits lack counts.
+A column `matches` of the timeline (the commit passes the filters) is there as well: for a sum, whether any does."""
 
 _FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
 
 
 def state_points(timeline: pl.DataFrame, measure: str, limit: int = _MOST_POINTS) -> pl.DataFrame:
-    """SAMPLED: of each span of time the first and last commit and those with the least and most of a measure."""
+    """SAMPLED: of each span of time the first and last commit and those with the least and most of a measure.
+
+    Of commits at one time of `monotonic` only the last is there: a measure has one value at a time.
+    """
+    times = monotonic(timeline["timestamp"])
+    timeline = timeline.filter(times.ne_missing(times.shift(-1)))
     if timeline.height <= limit:
         return _whole(timeline)
     # one commit may be first, last, least and most at once: the rows kept stay below the limit
@@ -42,6 +48,12 @@ def state_points(timeline: pl.DataFrame, measure: str, limit: int = _MOST_POINTS
     return _whole(timeline[rows])
 
 
+def monotonic(timestamps: pl.Series) -> pl.Series:
+    """The timestamps of commits in their order; a commit earlier than the one before, or without a timestamp, gets
+    that one's, as for time travel (`delta/log/times.py`)."""
+    return timestamps.cum_max().forward_fill()
+
+
 def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
     """SAMPLED: what was added and removed in each span of time, at its last commit; null where none records it.
 
@@ -58,19 +70,21 @@ def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
     ]
     counts = [f for f in _FLOWS if f.startswith("records")]
     unrecorded = pl.any_horizontal(pl.col(f).is_null() & (~maintenance | alone) for f in counts)
-    others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")]
+    others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")] + [
+        pl.col(n).any() for n in _further(timeline)
+    ]
     lane = pl.when(alone).then(pl.col("lane").last()).otherwise(pl.col("lane").filter(~maintenance).last())
     return (
         _spans(timeline, limit)
         .group_by("span", maintain_order=True)
         .agg(*others, *summed, lane, commits=pl.len().cast(pl.Int64), partly=unrecorded.any())
-        .select(SAMPLED.names())
+        .select(*SAMPLED.names(), *_further(timeline))
     )
 
 
 def lane_marks(timeline: pl.DataFrame, limit: int = MOST_MARKS) -> pl.DataFrame:
     """SAMPLED: one commit for each lane and span of time, those that stand out always apart."""
-    return thin_marks(timeline, ["lane", "suspicious"], limit)
+    return thin_marks(timeline, ["lane", "suspicious", *_further(timeline)], limit)
 
 
 def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.DataFrame:
@@ -83,12 +97,17 @@ def thin_marks(timeline: pl.DataFrame, by: Sequence[str], limit: int) -> pl.Data
         .group_by("span", *by, maintain_order=True)
         .agg(pl.exclude("span", *by).last(), commits=pl.len().cast(pl.Int64), partly=pl.lit(value=False))
         .sort("timestamp", maintain_order=True)
-        .select(SAMPLED.names())
+        .select(*SAMPLED.names(), *_further(timeline))
     )
 
 
 def _whole(timeline: pl.DataFrame) -> pl.DataFrame:
-    return timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64), partly=pl.lit(value=False)).select(SAMPLED.names())
+    whole = timeline.with_columns(commits=pl.lit(1, dtype=pl.Int64), partly=pl.lit(value=False))
+    return whole.select(*SAMPLED.names(), *_further(timeline))
+
+
+def _further(timeline: pl.DataFrame) -> list[str]:
+    return [name for name in ("matches",) if name in timeline.columns]
 
 
 def _spans(timeline: pl.DataFrame, spans: int) -> pl.DataFrame:

@@ -64,12 +64,12 @@ def readability_runs(ribbon: pl.DataFrame) -> pl.DataFrame:
 
 
 def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:
-    """The ranges of one state as text (`v0` to `v12`, v20 and 3 more), None when there are none."""
+    """The newest ranges of one state as text (`v20`, `v30` to `v32` and 3 older), None when there are none."""
     labels = runs.filter(pl.col("state") == state)["label"].to_list()
     if not labels:
         return None
-    shown = ", ".join(labels[:limit])
-    return shown if len(labels) <= limit else f"{shown} and {len(labels) - limit} more"
+    shown = ", ".join(labels[-limit:])
+    return shown if len(labels) <= limit else f"{shown} and {len(labels) - limit} older"
 
 
 @dataclass(frozen=True, slots=True)
