@@ -18,7 +18,6 @@ from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import LakeviewError
-from lakeview.model.findings import Finding
 
 COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
@@ -175,7 +174,9 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
         st.markdown(f"**{views.units.format_version(version)} · {operation}**", width="content")
         st.space("stretch")
         _picker(timeline, version)
-    for line, colour in views.timeline.reasons.reasons(timeline, _findings(now), version):
+    reason = views.timeline.reasons.reason(timeline, now.look.anomalies(), version)
+    if reason is not None:
+        line, colour = reason
         st.markdown(f":{colour}[{_REASON_ICONS[colour]}] {escape(line)}")
     _changes(now, timeline, version, commit, state)
     message = _actions(now.address, version).message
@@ -191,14 +192,6 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     with fold("Raw actions", "raw", icon=":material/data_object:") as raw:
         if raw.open:
             raw_actions(now, version)
-
-
-def _findings(now: OpenTable) -> list[Finding]:
-    """The findings about the quality of the table's data; none where it cannot be judged."""
-    try:
-        return now.look.quality_findings()
-    except LakeviewError:  # the commits of an unsupported or broken table are shown all the same
-        return []
 
 
 def _changes(

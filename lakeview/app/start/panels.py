@@ -150,7 +150,7 @@ def recent() -> None:
             "rows": columns.text("rows", 90, right=True),
             "bytes": columns.text("live bytes", 90, right=True),
             "last": columns.text("last commit", 120),
-            "verdict": columns.text("verdict", 420),
+            "verdict": columns.text("verdict", 376),
         },
         key="recent",
         selection_mode="single-row",

@@ -94,7 +94,7 @@ def with_ranges(clustering: pl.DataFrame) -> list[str]:
 
 def coverage_note(clustering: pl.DataFrame) -> str:
     """How many columns have min and max in every file, in some, in none."""
-    everywhere = int((clustering["unknown"] == 0).sum())
+    everywhere = int(((clustering["unknown"] == 0) & clustering["reads"].is_not_null()).sum())
     nowhere = int(clustering["reads"].is_null().sum())
     some = clustering.height - everywhere - nowhere
     count = counted(clustering.height, "column")
