@@ -16,6 +16,7 @@ preview, query, changed = st.tabs(panels.TABS, key=linked("tab", panels.TABS[0],
 
 if preview.open:
     with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
+        panels.warn_of_missing_files(now)
         request = panels.request(now)
         allowed = budget.controls()
         if panels.read_button(request, panels.cost(now, request), allowed):
@@ -62,7 +63,9 @@ if changed.open:
             else:
                 changes.costs_table(costs)
                 allowed = budget.controls()
-                if budget.button("Read changed rows", span, changes.cost(plan), allowed, key="read-changes"):
+                if budget.button(
+                    "Read changed rows", span, changes.cost(plan), allowed, key="read-changes", on_arrival=True
+                ):
                     found = budget.rows(span, allowed)
                     downloads.offer("changed rows", found)
                     changes.show(found, span)

@@ -20,10 +20,26 @@ def test_the_filter_that_is_suggested_is_one_of_this_table(good: Path) -> None:
     assert open_page("data", good).text_input(key="where").placeholder == "month IS NOT NULL"
 
 
-def test_nothing_is_read_before_somebody_asks(good: Path) -> None:
+def test_rows_are_there_on_arrival_where_reading_is_cheap(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page("data", good)
+    assert not app.exception
+    assert "Rows of v6" in text(app)
+    assert app.dataframe[0].value.shape == (60, 4)
+    monkeypatch.setattr("lakeview.app.query.budget.CHEAP", 10)
     app = open_page("data", good)
     assert app.button(key="read").label.startswith("Read rows: reads at most 3 files, ")
     assert "Rows of v6" not in text(app)
+
+
+def test_rows_of_a_commit_are_there_on_arrival(good: Path) -> None:
+    app = open_page("data", good, version="2", tab="Changes")
+    assert not app.exception
+    assert "**Changed rows**" in text(app)
+
+
+def test_a_version_that_is_not_whole_says_so_above_its_rows(tmp_path: Path) -> None:
+    said = text(open_page("data", tables.file_missing(tmp_path / "t")))
+    assert "is not whole: 1 of its data files is missing from the store" in said
 
 
 def test_rows_are_shown_once_asked_for(good: Path) -> None:

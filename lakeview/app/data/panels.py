@@ -24,7 +24,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, leaf_name
 from lakeview.model.snapshot_sources import as_declared
 
-NOTE = "nothing is read before you press the button; the estimated cost comes from the log"
+NOTE = "read at once up to 64 MiB, by a button above; the cost comes from the log"
 LIMITS = (50, 100, 500, 1_000)
 VERSION, MOMENT = "this version", "at a moment"
 TABS = ("Rows", "SQL", "Changes")
@@ -37,6 +37,16 @@ class Request:
     version: int
     where: str | None
     limit: int
+
+
+def warn_of_missing_files(now: OpenTable) -> None:
+    """One line where not all files of the version shown are in the store: rows of the others may still be read."""
+    if not now.look.is_small:  # whether a million files are there takes seconds
+        return
+    versions = now.look.frames.of_log("readable versions")
+    for reason in versions.filter((pl.col("version") == now.version) & ~pl.col("readable"))["reason"]:
+        shown = f"{views.units.format_version(now.version)} is not whole: {reason or 'the log does not record why'}"
+        st.markdown(f":red[:material/error:] **{escape(shown)}** :gray[rows of other files are shown]")
 
 
 def request(now: OpenTable) -> Request:
@@ -182,7 +192,9 @@ def read_button(request: Request, estimate: Cost, allowed: budget.Budget) -> boo
         return False
     if request.where is None and estimate.size is not None:  # the first files hold rows enough
         allowed = replace(allowed, size=estimate.size)
-    return budget.button("Read rows", request, estimate, allowed, key="read", at_most=request.where is None)
+    return budget.button(
+        "Read rows", request, estimate, allowed, key="read", at_most=request.where is None, on_arrival=True
+    )
 
 
 def read_rows(now: OpenTable, request: Request, allowed: budget.Budget) -> pl.DataFrame:

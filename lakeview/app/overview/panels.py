@@ -125,7 +125,7 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame) -> None:
                 link(finding.page, label, selection.link(commit=finding.commit))
             if finding.commit is not None:
                 before = views.timeline.commits.version_before(timeline, finding.commit)
-                link("data", "Its rows", selection.link(version=finding.commit))
+                link("data", "Its rows", selection.link(version=finding.commit, base=None, tab="Changes"))
                 if before is not None:
                     link("compare", "What it changed", selection.link(version=finding.commit, base=before))
             link("health", "Remedy")

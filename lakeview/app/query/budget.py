@@ -16,7 +16,9 @@ from lakeview.app.widget_state import linked
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
-_ASKED, _ANSWER = "_asked", "_answer"
+_ASKED, _ANSWER, _ENDED = "_asked", "_answer", "_ended"
+CHEAP = 64 << 20
+"""Bytes of data files that are read without being asked: a second of one disk, some of a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class Budget:
 
 
 def controls(who: str = "A query") -> Budget:
-    """The two choices, in the URL: they hold for everything read on this page. `who` is bounded, in words."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    """The two choices under a gear, in the URL: they hold for everything read on this page. `who` is bounded, in
+    words."""
+    with st.popover("Budget", icon=":material/settings:", type="tertiary", key="budget-gear"):
         st.markdown(f":small[:gray[{who} may read at most]]", width="content")
         size = st.selectbox(
             "Budget",
@@ -64,20 +67,25 @@ def button(
     key: str,
     at_most: bool = True,
     cheaper: str = "a filter that skips files",
+    on_arrival: bool = False,
 ) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
-    A price in bytes that is unknown is within every budget: the seconds bound it.
+    A price in bytes that is unknown is within every budget: the seconds bound it. `on_arrival`: what costs at most
+    CHEAP bytes is asked for without a press, unless it was stopped or failed before.
     `request`: what tells one request from another; `cheaper`: what else would cost less.
     """
     request = (selection.remembered().table, key, request)
     fits = cost.size is None or cost.size <= budget.size
+    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and st.session_state.get(_ENDED) != request
+    if fits and arrives:
+        st.session_state[_ASKED] = request
     size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
         f"{label}: {bound} {views.units.counted(cost.files, 'file')}, {size}",
-        type="primary",
-        icon=":material/play_arrow:",
+        type="tertiary" if fits and arrives else "primary",
+        icon=":material/refresh:" if fits and arrives else ":material/play_arrow:",
         key=key,
         disabled=not fits,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
@@ -88,8 +96,8 @@ def button(
 
 
 def forget() -> None:
-    """Nothing is asked for any more."""
-    st.session_state.pop(_ASKED, None)
+    """Nothing is asked for any more; what was, is not begun again without a press."""
+    st.session_state[_ENDED] = st.session_state.pop(_ASKED, None)
 
 
 def rows(request: Request, budget: Budget) -> pl.DataFrame:
