@@ -16,6 +16,7 @@ from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, facts, fold, f
 from lakeview.app.memo import cached
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
+from lakeview.app.timeline import commit_rows
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import LakeviewError
 
@@ -197,7 +198,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
 def _changes(
     now: OpenTable, timeline: pl.DataFrame, version: int, commit: Mapping[str, Any], state: Mapping[str, Any]
 ) -> None:
-    """What the commit added and removed, how it changed the schema, and links to the rows."""
+    """What the commit added and removed, how it changed the schema, and its rows."""
     for glyph, what, colour in (("+", "added", "green"), ("\N{MINUS SIGN}", "removed", "orange")):
         if commit[f"files_{what}"] != 0:
             st.markdown(f":{colour}[**{glyph}**] {escape(_amount(commit, what) or 'unknown')}")
@@ -205,12 +206,10 @@ def _changes(
     if state["schema_changed"] and before is not None:
         _schema_change(now, before, version)
     st.markdown(f":gray[Table after it:] {_state(state)}")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if before is not None:
-            label = f"Compare with {views.units.format_version(before)}"
-            link("compare", label, selected(version=version, base=before))
-        if commit["files_added"] != 0 or commit["files_removed"] != 0:
-            link("data", "Preview its rows", selected(version=version, base=None, tab="Changes"))
+    if before is not None:
+        link("compare", f"Compare with {views.units.format_version(before)}", selected(version=version, base=before))
+    if commit["files_added"] != 0 or commit["files_removed"] != 0:
+        commit_rows.preview(now, version)
 
 
 def _commit_facts(commit: Mapping[str, Any]) -> dict[str, str | None]:

@@ -24,19 +24,25 @@ def test_the_sidebar_leads_to_every_page_and_keeps_the_selection(visitor: Visito
         assert visitor.parameters() == {"table": "demo/flights", "version": "40", "base": "30"}
 
 
-def test_a_click_on_the_timeline_opens_that_commit(visitor: Visitor) -> None:
+def test_a_click_on_the_timeline_shows_why_that_commit_stands_out_without_scrolling(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 1440, "height": 900})
     visitor.open("/timeline?table=demo/flights")
     visitor.charts()
     assert "commit" not in visitor.parameters()
     panel = visitor.page.locator(".st-key-timeline-1")  # the first with an axis; above it are the events' names
     box = panel.bounding_box()
     assert box is not None
-    # a rule without ink stands over each version, and two thirds into the story they come every day
-    panel.click(position={"x": box["width"] * 0.7, "y": box["height"] * 0.6})
+    # a rule without ink stands over each version; the last, a bad load, a hundredth of the plot from its right end
+    axis, margin = 56, 6
+    last = axis + (box["width"] - axis - margin) * 0.988
+    panel.click(position={"x": last, "y": box["height"] * 0.6})
     visitor.page.wait_for_url("**commit=*", timeout=PATIENCE)
     visitor.settle()
     version = visitor.parameters()["commit"]
-    expect(visitor.page.locator(".st-key-drawer").get_by_text(f"v{version} · ").first).to_be_visible()
+    drawer = visitor.page.locator(".st-key-drawer")
+    for words in (f"v{version} · ", "Bad load: ", "Table after it"):
+        expect(drawer.get_by_text(words).first).to_be_in_viewport(ratio=1)
+    assert visitor.main.evaluate("main => main.scrollTop") == 0
 
 
 def test_a_pasted_link_opens_the_same_view(visitor: Visitor, browser: Browser, server: str) -> None:

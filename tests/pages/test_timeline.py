@@ -10,8 +10,9 @@ import pytest
 import streamlit as st
 
 from lakeview.app import timeline_filters
+from lakeview.app.timeline import commit_rows
 from tests.pages.app import open_page, text
-from tests.pages.tables import LogWriter
+from tests.pages.tables import LogWriter, flights, remove
 
 
 def test_the_newest_commit_is_open_at_first(good: Path) -> None:
@@ -101,11 +102,39 @@ def test_the_drawer_leads_with_the_reason_then_what_changed_then_metadata(spoilt
     assert "Bad load" not in text(open_page("timeline", spoilt, commit="9"))
 
 
-def test_rows_of_a_commit_are_those_it_changed(good: Path) -> None:
-    app = open_page("timeline", good, commit="5")
-    (link,) = [link for link in app.get("page_link") if "Preview its rows" in link.proto.label]
-    assert "tab=Changes" in link.proto.query_string
-    assert "version=5" in link.proto.query_string
+def test_rows_of_a_commit_are_those_it_changed_and_are_read(spoilt: Path) -> None:
+    assert len(open_page("timeline", spoilt, commit="10").dataframe) == 1
+    app = open_page("timeline", spoilt, commit="10", preview="True")
+    assert not app.exception
+    rows = app.dataframe[1].value
+    assert len(rows) == 20
+    assert rows["delay"].isna().all()
+    assert "all 20 rows that it added" in text(app)
+    (link,) = [link for link in app.get("page_link") if "All its changes on the Data page" in link.proto.label]
+    assert {"tab=Changes", "version=10"} <= set(link.proto.query_string.split("&"))
+
+
+def test_rows_that_a_commit_added_are_read_though_those_it_removed_are_gone(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "flights").create()
+    wrong, right = log.add("wrong", flights(1, 30), 1), log.add("right", flights(1, 12), 1)
+    log.commit("WRITE", wrong)
+    log.commit("OVERWRITE", remove(wrong), right)
+    log.commit("DELETE", remove(right))
+    (log.root / wrong["add"]["path"]).unlink()
+    app = open_page("timeline", log.root, commit="2", preview="True")
+    assert len(app.dataframe[1].value) == 12
+    app = open_page("timeline", log.root, commit="3", preview="True")
+    assert "all 12 rows that it removed" in text(app)
+
+
+def test_rows_of_a_large_commit_are_not_read_without_a_further_click(
+    spoilt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_rows, "_AT_ONCE", 100)
+    app = open_page("timeline", spoilt, commit="10", preview="True")
+    assert not app.exception
+    assert len(app.dataframe) == 1
+    assert "Its rows lie in 1 file, " in text(app)
 
 
 def test_every_filter_is_kept_in_the_url_and_a_link_sets_it(good: Path) -> None:

@@ -1,0 +1,63 @@
+"""The rows that one commit added, or removed if it added none: read where that is cheap, and a link to all of them."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import cache, display_rows, errors
+from lakeview.app.components import ROW_HEIGHT, fold, link, nothing
+from lakeview.app.data import changes
+from lakeview.app.memo import cached
+from lakeview.app.selection import link as selected
+from lakeview.app.session import OpenTable
+
+_LIMIT = 50
+_AT_ONCE = 64 << 20
+"""So many bytes of data files are read without another click."""
+
+_KINDS = {"added": ("insert", "update_postimage"), "removed": ("delete", "update_preimage")}
+
+
+def preview(now: OpenTable, version: int) -> None:
+    """A fold with the first rows that the commit added; nothing is read before it is unfolded."""
+    with fold("Preview its rows", "preview", icon=":material/table_rows:") as rows:
+        if rows.open:
+            with errors.messages(here="timeline"):
+                _preview(now, version)
+
+
+def _preview(now: OpenTable, version: int) -> None:
+    plan = _plan(now.address, version)
+    # a change data file says row by row what each is: its kind is null
+    added = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
+    cost = changes.cost(plan if added.is_empty() else added)
+    if cost.files == 0:
+        nothing("No row changed.", "This commit added and removed none.")
+        return
+    if cost.size is None or cost.size > _AT_ONCE:
+        size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
+        st.markdown(f":gray[Its rows lie in {views.units.counted(cost.files, 'file')}, {size}.]")
+    else:
+        with st.spinner("Reading rows", show_time=True):
+            way, rows = "added", _first_rows(now.address, version, "added")
+            if rows.is_empty():
+                way, rows = "removed", _first_rows(now.address, version, "removed")
+        more = "the first" if rows.height == _LIMIT else "all"
+        st.markdown(f":small[:gray[{more} {views.units.counted(rows.height, 'row')} that it {way}]]")
+        display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
+    link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
+
+
+@cached(64)
+def _plan(address: str, version: int) -> pl.DataFrame:
+    return cache.table(address).changes_plan(version, version)
+
+
+@cached(8)
+def _first_rows(address: str, version: int, way: str) -> pl.DataFrame:
+    # the filter skips the files of the other kinds, which may be vacuumed
+    wanted = pl.col("_change_type").is_in(_KINDS[way])
+    rows = cache.table(address).changes(version, version).filter(wanted).head(_LIMIT).collect()
+    return rows.drop("_change_type", "_commit_version", "_commit_timestamp")
