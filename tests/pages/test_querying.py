@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import BoundedSemaphore
+from time import monotonic
 from typing import Any
 
 import polars as pl
@@ -140,3 +141,24 @@ def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Pat
         table.append(rows)
     for _ in range(3):
         assert ask(tmp_path / "wide", version=30, where="a >= 0", limit=100).height == 100
+
+
+def test_what_was_read_when_the_time_was_over_is_given_and_said_to_be_a_part(good: Path) -> None:
+    """The time is over before the first batch is there: it is given all the same."""
+    asked = request(good, where="delay >= 0", limit=1_000)
+    table = lv.open_table(good)
+    every = worker.answer(asked, lambda _: None).rows.height
+    part, counts = worker.rows_until(table.scan().filter(pl.col("delay") >= 0), 1_000, monotonic())
+    assert 0 < part.height <= every
+    assert counts == {"stopped": 1}
+    whole, counts = worker.rows_until(table.scan().filter(pl.col("delay") >= 0), 1_000, monotonic() + 60)
+    assert (whole.height, counts) == (every, {})
+    few, counts = worker.rows_until(table.scan(), 5, monotonic())
+    assert (few.height, counts) == (5, {})  # enough rows are no part, however long they took
+
+
+def test_the_time_to_start_a_process_is_none_of_the_query_s(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[runner.Progress] = []
+    found = runner.run(request(good, where="month = 2"), seconds=30, on_wait=seen.append)
+    assert found.rows.height
+    assert seen[0].seconds == 0.0  # an interpreter with polars is not there within a fifth of a second

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 
 from lakeview.app import timeline_filters
-from lakeview.app.timeline import commit_rows
+from lakeview.app.query import budget
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter, flights, remove
 
@@ -130,7 +130,7 @@ def test_rows_that_a_commit_added_are_read_though_those_it_removed_are_gone(tmp_
 def test_rows_of_a_large_commit_are_not_read_without_a_further_click(
     spoilt: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_rows, "_AT_ONCE", 100)
+    monkeypatch.setattr(budget, "CHEAP", 100)
     app = open_page("timeline", spoilt, commit="10", preview="True")
     assert not app.exception
     assert len(app.dataframe) == 1

@@ -109,6 +109,7 @@ def answer(request: Request, budget: Budget) -> Answer:
     """What a request asks for: kept for this session until another is made, else asked now: progress and cancel."""
     kept: tuple[Request, Answer] | None = st.session_state.get(_ANSWER)
     if kept is not None and kept[0] == request:
+        _say_if_stopped(kept[1], budget)
         return kept[1]
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
@@ -123,7 +124,17 @@ def answer(request: Request, budget: Budget) -> Answer:
     finally:
         place.empty()
     st.session_state[_ANSWER] = (request, found)
+    _say_if_stopped(found, budget)
     return found
+
+
+def _say_if_stopped(answer: Answer, budget: Budget) -> None:
+    if answer.counts.get("stopped"):
+        so_far = f"the {views.units.counted(answer.rows.height, 'row')} found so far"
+        st.markdown(
+            f":orange[:material/timer:] **Stopped after {budget.seconds:g} s** "
+            f":gray[these are {so_far}; allow it more seconds for all of them]"
+        )
 
 
 def _progress_line(draw: Callable[[float, str], object], budget: Budget) -> Callable[[runner.Progress], object]:

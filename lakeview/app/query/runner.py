@@ -34,6 +34,8 @@ AT_ONCE = 4
 """Queries that may run at the same time, of all who use this app."""
 
 STEP = 0.2
+START_SECONDS, GRACE = 60.0, 0.5
+"""Seconds that a process may take to start, and that one has after its time to give the rows it has read."""
 _PLACES = threading.BoundedSemaphore(AT_ONCE)
 
 
@@ -73,13 +75,16 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
         stderr=subprocess.PIPE,
         env=environment,
     ) as process:
-        watch = _Watch(process, msgspec.json.encode(request))
+        watch = _Watch(process, msgspec.json.encode(msgspec.structs.replace(request, seconds=seconds)))
         try:
             began = monotonic()
             while not watch.done.wait(STEP):
-                taken = monotonic() - began
+                # a process takes a second to start, longer on a busy machine: that is no time of the query
+                taken = 0.0 if watch.ready is None else monotonic() - watch.ready
                 on_wait(Progress(taken, watch.rows, begun=True))
-                if taken > seconds:
+                if watch.ready is None and monotonic() - began > START_SECONDS:
+                    raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
+                if taken > seconds + (GRACE if request.sql is None and request.base is None else 0.0):
                     raise _over(
                         f"the query was stopped after {seconds:g} seconds, when it had read"
                         f" {views.units.counted(watch.rows, 'row')}",
@@ -112,6 +117,7 @@ class _Watch:
     def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("the process has no pipes")
+        self.ready: float | None = None
         self.rows = 0
         self.counts: dict[str, int] = {}
         self.error: dict[str, str | None] | None = None
@@ -148,6 +154,8 @@ class _Watch:
                     self.noise = text.strip() or self.noise
                 continue
             said = json.loads(text.removeprefix(MARK))
+            if "ready" in said:
+                self.ready = monotonic()
             self.rows = said.get("read", self.rows)
             self.counts = said.get("counts", self.counts)
             self.error = said.get("error", self.error)

@@ -4,8 +4,8 @@ A process of its own: whatever a query takes, hangs on or brings down is this pr
 consent. Started by `lakeview.app.query.runner` through `lakeview.app.query.sandbox`; it imports no page.
 
 Standard input: a Request as JSON. Standard output: the rows as an Arrow stream. Standard error: lines that begin with
-MARK, each a JSON object: `{"read": rows so far}`, at the end `{"counts": ...}` or `{"error": ...}`; other lines are
-libraries' own.
+MARK, each a JSON object: `{"ready": true}` once a request can be read, `{"read": rows so far}`, at the end
+`{"counts": ...}` or `{"error": ...}`; other lines are libraries' own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
+from time import monotonic
 from typing import Any, NamedTuple, TextIO
 
 import msgspec
@@ -37,13 +38,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is wanted of a table: `sql`, else the changes of commits `start` to `version`, else the rows in which it
     differs from the version `base`, else rows that `where` keeps.
 
-    `names`: what the table is called in `sql`; `limit`: rows at most; `memory`: bytes the process may take.
+    `names`: what the table is called in `sql`; `limit`: rows at most; `memory`: bytes the process may take; `seconds`
+    after which rows that were read are given as they are, 0 for no limit.
     """
 
     address: str
     version: int
     limit: int
     memory: int
+    seconds: float = 0
     sql: str | None = None
     names: tuple[str, ...] = ()
     where: str | None = None
@@ -52,7 +55,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(NamedTuple):
-    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`."""
+    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`;
+    `stopped`: 1 if the seconds were over before all rows were there."""
 
     rows: pl.DataFrame
     counts: dict[str, int]
@@ -60,6 +64,7 @@ class Answer(NamedTuple):
 
 def main(stdin: TextIO = sys.stdin) -> int:
     """Answers one request; 0 with rows, 1 with an error told."""
+    _tell(ready=True)
     request = msgspec.json.decode(stdin.read(), type=Request)
     _limit_memory(request.memory)
     try:
@@ -87,7 +92,7 @@ def answer(request: Request, on_read: Callable[[int], object]) -> Answer:
         if request.base is not None:
             rows, counts = _difference(table, request, request.base, on_read)
         else:
-            rows = _rows(table, request, on_read)
+            rows, counts = _rows(table, request, on_read)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _cannot(request, error) from error
     if (size := rows.estimated_size()) > MAX_RESULT_BYTES:
@@ -111,7 +116,7 @@ def _difference(
     return found.rows, {"gained": found.gained, "lost": found.lost, "read": found.read}
 
 
-def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -> pl.DataFrame:
+def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -> tuple[pl.DataFrame, dict[str, int]]:
     if request.start is not None:
         lazy = _counted(table.changes(request.start, request.version), on_read)
     else:
@@ -120,7 +125,20 @@ def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -
         if unreadable := table.snapshot(version).schema.unreadable:
             scan = scan.drop(unreadable)
         lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
-    return lazy.head(request.limit).collect(engine="streaming")
+    if request.sql is not None or not request.seconds:  # a part of an aggregate is no answer
+        return lazy.head(request.limit).collect(engine="streaming"), {}
+    return rows_until(lazy, request.limit, monotonic() + request.seconds)
+
+
+def rows_until(lazy: pl.LazyFrame, limit: int, end: float) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The first rows, batch by batch, until there are enough or the time is over."""
+    batches, rows, stopped = [pl.DataFrame(schema=lazy.collect_schema())], 0, False
+    for batch in lazy.head(limit).collect_batches(maintain_order=True, engine="streaming"):
+        batches.append(batch)
+        rows += batch.height
+        if rows >= limit or (stopped := monotonic() > end):
+            break
+    return pl.concat(batches).head(limit), {"stopped": 1} if stopped else {}
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object]) -> pl.LazyFrame:

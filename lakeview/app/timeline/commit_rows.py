@@ -10,12 +10,11 @@ from lakeview.app import cache, display_rows, errors
 from lakeview.app.components import ROW_HEIGHT, fold, link, nothing
 from lakeview.app.data import changes
 from lakeview.app.memo import cached
+from lakeview.app.query import budget
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 
 _LIMIT = 50
-_AT_ONCE = 64 << 20
-"""So many bytes of data files are read without another click."""
 
 _KINDS = {"added": ("insert", "update_postimage"), "removed": ("delete", "update_preimage")}
 
@@ -36,7 +35,7 @@ def _preview(now: OpenTable, version: int) -> None:
     if cost.files == 0:
         nothing("No row changed.", "This commit added and removed none.")
         return
-    if cost.size is None or cost.size > _AT_ONCE:
+    if cost.size is None or cost.size > budget.CHEAP:
         size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
         st.markdown(f":gray[Its rows lie in {views.units.counted(cost.files, 'file')}, {size}.]")
     else:
