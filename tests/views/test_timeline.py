@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
+from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS, formatted
 from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.views.health.findings import Evidence
@@ -314,3 +315,19 @@ def test_a_long_history_takes_no_long_time() -> None:
     line = views.timeline.commits.timeline(frame, lifetimes)
     assert line["files"][-1] == lifetimes.height
     assert line["records"][-1] == lifetimes.height * 20
+
+
+def test_the_reason_of_a_commit_names_the_repair_and_leaves_out_what_stands_beside_it() -> None:
+    story = Story().append(10).append(20, user="feed").append(30, user="desk")
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes()).with_columns(
+        taken_back_by=pl.when(pl.col("version") == 1).then(2).cast(pl.Int64)
+    )
+    evidence = "by feed, 2025-12-02 04:00 UTC; dest is null in 9.7 %, expected 0.1 %; repaired by v2"
+    bad = Finding("load-anomaly-repaired", Severity.NOTE, "v1: delay reaches 9,000", evidence, commit=1)
+    broken = Finding("constraint-violated", Severity.ATTENTION, "delay >= 0 is violated", "in 1 file", commit=0)
+    sentences = [views.timeline.reasons.reasons(line, [bad, broken], version) for version in (0, 1, 2)]
+    gap = views.units.format_age(line["timestamp"][2] - line["timestamp"][1])
+    reason = f"Bad load: delay reaches 9,000; dest is null in 9.7 %, expected 0.1 %; repaired by v2, desk, {gap} later"
+    assert sentences == [[("delay >= 0 is violated; in 1 file", "orange")], [(reason, "red")], []]
+    late = line.with_columns(note=pl.lit("month=5 arrived 3 days late"))
+    assert views.timeline.reasons.reasons(late, [], 0) == [("month=5 arrived 3 days late", "gray")]

@@ -17,7 +17,7 @@ _LOAD = "load-anomaly"
 def reasons(timeline: pl.DataFrame, findings: Sequence[Finding], version: int) -> list[tuple[str, str]]:
     """Each reason as one sentence, and the colour of its meaning; the note of TIMELINE where no finding has one.
 
-    Red was wrong and open or repaired, orange asks for attention, gray explains.
+    Red: the load was wrong, repaired or not; orange: it asks for attention; gray: context.
     """
     commit = timeline.row(by_predicate=pl.col("version") == version, named=True)
     repaired = _repair(timeline, commit["timestamp"], commit["taken_back_by"])
@@ -31,8 +31,8 @@ def reasons(timeline: pl.DataFrame, findings: Sequence[Finding], version: int) -
     if sentences or not commit["note"]:
         return sentences
     if not commit["suspicious"]:
-        return [(_sentence(commit["note"]), "gray")]
-    return [(f"{_sentence(commit['label'] or 'unusual load')}: {commit['note']}", "red" if repaired else "orange")]
+        return [(commit["note"], "gray")]
+    return [(f"{(commit['label'] or 'unusual load').capitalize()}: {commit['note']}", "red" if repaired else "orange")]
 
 
 def _claim(finding: Finding, back: int | None) -> str:
@@ -53,7 +53,3 @@ def _repair(timeline: pl.DataFrame, bad: datetime | None, back: int | None) -> s
         parts += [writer] if writer else []
         parts += [f"{format_age(moment - bad)} later"] if moment is not None and bad is not None else []
     return ", ".join(parts)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
