@@ -109,6 +109,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
     rows = newest_first.slice((page - 1) * _PAGE, _PAGE)
     inside = -1 if position is None else position - (page - 1) * _PAGE
     key = f"commits-{version}-{page}"
+    long = not rows["version"].is_between(0, 10**9).all()  # random numbers
     frame(
         views.timeline.commits.with_marks(rows).with_columns(
             records_change=pl.col("records_added") - pl.col("records_removed")
@@ -117,9 +118,10 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
             "mark": columns.mark(
                 _GLYPHS, width=24, help="the kind of commit, as in the chart above; ✚: an anomalous load"
             ),
-            "version": columns.version(width=_width(rows["version"])),
-            "committed": columns.timestamp(width=112),
-            "operation": columns.text("operation", 72),
+            "version": columns.version(width=90 if long else 50),
+            "committed": columns.timestamp(width=108),
+            # beside the chart there is no room for it and long ids: the mark tells the kind of operation
+            **({} if long else {"operation": columns.text("operation", 68)}),
             "writer": columns.text("writer", 78),
             "change": columns.number(
                 "rows \N{PLUS-MINUS SIGN}", 56, of="records_change", help="rows added less rows removed"
@@ -143,11 +145,6 @@ _GLYPHS = {
     "maintenance": "\N{BLACK SQUARE}",
     "other": "\N{WHITE CIRCLE}",
 }
-
-
-def _width(versions: pl.Series) -> int:
-    """Pixels for labels of versions: those of random numbers are long."""
-    return 50 if versions.is_between(0, 10**9).all() else 90
 
 
 def _pick_from_table(key: str, versions: list[int]) -> None:
