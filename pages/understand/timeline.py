@@ -7,7 +7,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, commits, downloads, errors, metadata_panels, session, timeline_filters
 from lakeview.app.components import card, dark, nothing, side_by_side, stack
-from lakeview.app.timeline import lifetimes
+from lakeview.app.timeline import drawer, lifetimes
 from lakeview.app.widget_state import linked
 
 now = session.current()
@@ -47,7 +47,7 @@ if tabs["Commits"].open:
                 with card("Commits", timeline_filters.counted(filters.commits, timeline), key="commits"):
                     commits.commit_table(filters.commits, chosen)
                 with card(key="drawer"):
-                    commits.drawer(now, timeline, chosen)
+                    drawer.drawer(now, timeline, chosen)
 
 if tabs["Writers"].open:
     with tabs["Writers"], errors.messages(here="timeline"):

@@ -314,3 +314,22 @@ def test_a_long_history_takes_no_long_time() -> None:
     line = views.timeline.commits.timeline(frame, lifetimes)
     assert line["files"][-1] == lifetimes.height
     assert line["records"][-1] == lifetimes.height * 20
+
+
+def test_the_reason_of_a_commit_names_the_repair_and_leaves_out_what_stands_beside_it() -> None:
+    story = Story().append(10).append(20, user="feed").append(30, user="desk")
+    line = views.timeline.commits.timeline(story.frame(), story.lifetimes()).with_columns(
+        taken_back_by=pl.when(pl.col("version") == 1).then(2).cast(pl.Int64)
+    )
+    moments = line["timestamp"]
+    load = {
+        "version": 1, "timestamp": moments[1], "writer": "feed", "repaired_by": 2, "repaired_at": moments[2],
+        "repairer": "desk", "reasons": ["delay reaches 9,000", "dest is null in 9.7 %, expected 0.1 %"],
+    }  # fmt: skip
+    bad = pl.DataFrame([load], schema=views.quality.anomalies.ANOMALIES, orient="row")
+    sentences = [views.timeline.reasons.reason(line, bad, version) for version in (0, 1, 2)]
+    gap = views.units.format_age(moments[2] - moments[1])
+    reason = f"Bad load: delay reaches 9,000; dest is null in 9.7 %, expected 0.1 %; repaired by v2, desk, {gap} later"
+    assert sentences == [None, (reason, "red"), None]
+    late = line.with_columns(note=pl.lit("month=5 arrived 3 days late"))
+    assert views.timeline.reasons.reason(late, bad.clear(), 0) == ("month=5 arrived 3 days late", "gray")

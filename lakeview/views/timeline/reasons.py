@@ -19,10 +19,6 @@ def reason(timeline: pl.DataFrame, anomalies: pl.DataFrame, version: int) -> tup
                 later = f"{format_age(load['repaired_at'] - load['timestamp'])} later"
             by = filter(None, (format_version(load["repaired_by"]), load["repairer"], later))
             parts.append(f"repaired by {', '.join(by)}")
-        return f"{_sentence(BAD_LOAD)}: {'; '.join(parts)}", "red"
+        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", "red"
     note = timeline.row(by_predicate=pl.col("version") == version, named=True)["note"]
-    return (_sentence(note), "gray") if note else None
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return (note, "gray") if note else None

@@ -1,0 +1,155 @@
+"""One commit's drawer: why it stands out, what it changed, its rows, metadata and actions as recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import cache, commits, errors
+from lakeview.app.components import MAX_ROWS, escape, facts, fold, link
+from lakeview.app.memo import cached
+from lakeview.app.selection import link as selected
+from lakeview.app.session import OpenTable
+from lakeview.app.timeline import commit_rows
+from lakeview.model.errors import LakeviewError
+
+_MAX_ACTIONS = 200
+_MAX_CHANGES = 5
+_REASON_ICONS = {"red": ":material/error:", "orange": ":material/warning:", "gray": ":material/info:"}
+
+
+def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
+    """One commit: why it stands out, what it changed, then who wrote it with what, its metrics and raw actions."""
+    commit = now.history.row(by_predicate=pl.col("version") == version, named=True)
+    state = timeline.row(by_predicate=pl.col("version") == version, named=True)
+    with st.container(horizontal=True, vertical_alignment="center", key="drawer-title"):
+        operation = escape(commit["operation"] or "no operation recorded")
+        st.markdown(f"**{views.units.format_version(version)} · {operation}**", width="content")
+        st.space("stretch")
+        commits.picker(timeline, version)
+    reason = views.timeline.reasons.reason(timeline, now.look.anomalies(), version)
+    if reason is not None:
+        line, colour = reason
+        st.markdown(f":{colour}[{_REASON_ICONS[colour]}] {escape(line)}")
+    _changes(now, timeline, version, commit, state)
+    message = _actions(now.address, version).message
+    if message is not None:
+        st.markdown(f":gray[Message:] {escape(message)}")
+    facts(_commit_facts(commit))
+    with fold("Metrics from the writer", "metrics", icon=":material/monitoring:"):
+        metrics = _json_pairs(commit["metrics"])
+        if metrics:
+            facts(metrics)
+        else:
+            st.markdown(":gray[The writer recorded none.]")
+    with fold("Raw actions", "raw", icon=":material/data_object:") as raw:
+        if raw.open:
+            _raw_actions(now, version)
+
+
+def _changes(
+    now: OpenTable, timeline: pl.DataFrame, version: int, commit: Mapping[str, Any], state: Mapping[str, Any]
+) -> None:
+    """What the commit added and removed, how it changed the schema, and its rows."""
+    for glyph, what, colour in (("+", "added", "green"), ("\N{MINUS SIGN}", "removed", "orange")):
+        if commit[f"files_{what}"] != 0:
+            st.markdown(f":{colour}[**{glyph}**] {escape(_amount(commit, what) or 'unknown')}")
+    before = views.timeline.commits.version_before(timeline, version)
+    if state["schema_changed"] and before is not None:
+        _schema_change(now, before, version)
+    st.markdown(f":gray[Table after it:] {_state(state)}")
+    if before is not None:
+        link("compare", f"Compare with {views.units.format_version(before)}", selected(version=version, base=before))
+    if commit["files_added"] != 0 or commit["files_removed"] != 0:
+        commit_rows.preview(now, version)
+
+
+def _commit_facts(commit: Mapping[str, Any]) -> dict[str, str | None]:
+    version = commit["version"]
+    return (
+        ({} if views.units.format_version(version) == f"v{version}" else {"version": str(version)})
+        | {
+            "writer": commit["user"] or "not recorded",
+            "engine": " ".join(filter(None, (commit["engine"], commit["client_version"]))) or "not recorded",
+            "committed": f"{views.units.format_moment(commit['timestamp'], seconds=True)} UTC",
+        }
+        | _json_pairs(commit["parameters"])
+    )
+
+
+def _schema_change(now: OpenTable, before: int, version: int) -> None:
+    """What the commit changed of the schema, the first few changes in words, and a link to all of them."""
+    try:
+        changes = views.schema.diff.diff_schemas(now.snapshot_of(before).schema, now.snapshot_of(version).schema)
+    except LakeviewError as error:  # one of the two cannot be rebuilt
+        st.markdown(f":small[:gray[Its schema change is unknown: {escape(errors.public_text(error.message))}]]")
+        return
+    for change in changes.head(_MAX_CHANGES).iter_rows(named=True):
+        values = " \N{RIGHTWARDS ARROW} ".join(escape(text) for text in (change["before"], change["after"]) if text)
+        st.markdown(f":violet[:material/schema:] {change['change']} **{escape(change['column'])}** :gray[{values}]")
+    more = changes.height - _MAX_CHANGES
+    label = f"{views.units.counted(more, 'more change')}" if more > 0 else "What it breaks"
+    if not changes.is_empty():
+        link("schema", label, selected(version=version, base=before, tab="What changed"))
+
+
+def _raw_actions(now: OpenTable, version: int) -> None:
+    """The actions of one commit as recorded, at most 200, and which kinds there are."""
+    actions = _actions(now.address, version)
+    kinds = ", ".join(f"{name} {count:,}" for name, count in actions.kinds)
+    st.markdown(f":small[:gray[{escape(kinds)}]]")
+    if actions.count > _MAX_ACTIONS:
+        st.markdown(f":small[:gray[the first {_MAX_ACTIONS} of {actions.count:,}]]")
+    st.code(actions.first, language="json", height=280, wrap_lines=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Actions:
+    """A summary of one commit's actions: how many of each kind and in all, the first as recorded, and the message that
+    the writer left in `userMetadata`. All actions of a commit of a million files are too large to be cached."""
+
+    kinds: tuple[tuple[str, int], ...]
+    count: int
+    first: str
+    message: str | None
+
+
+@cached(64)
+def _actions(address: str, version: int) -> _Actions:
+    actions = cache.commit(address, version)
+    kinds = tuple(actions["kind"].value_counts(sort=True).iter_rows())
+    first = "\n".join(actions["action"].head(_MAX_ACTIONS).drop_nulls())
+    return _Actions(kinds, actions.height, first, views.timeline.commits.commit_message(actions))
+
+
+def _amount(row: Mapping[str, Any], what: str) -> str | None:
+    records, files, size = (row[f"{kind}_{what}"] for kind in ("records", "files", "bytes"))
+    if files is None:
+        return None
+    parts = [views.units.counted(files, "file")]
+    if files:
+        parts.append(views.units.format_bytes(size))
+        parts.append("rows unknown" if records is None else f"{views.units.format_count(records, exact=True)} rows")
+    return ", ".join(parts)
+
+
+def _state(state: Mapping[str, Any]) -> str:
+    rows = "rows unknown" if state["records"] is None else f"{state['records']:,} rows"
+    files = "files unknown" if state["files"] is None else views.units.counted(state["files"], "file")
+    return f"{rows}, {files}, {views.units.format_bytes(state['bytes'])}"
+
+
+def _json_pairs(text: str | None) -> dict[str, str | None]:
+    """The members of a JSON object as text; nested values stay JSON."""
+    if not text:
+        return {}
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        return {"value": text}
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in list(value.items())[:MAX_ROWS] if v is not None}
