@@ -13,6 +13,8 @@ import streamlit as st
 from lakeview.app.components import frame
 from lakeview.model.printable import ELLIPSIS
 
+OWN_COLUMNS = "own-columns-"
+"""What the keys of tables with the columns of the user's table begin with: they may be of any width."""
 MOST_CHARACTERS = 10_000
 MOST_BYTES = 1_000
 EXACT = 2**53
@@ -22,14 +24,27 @@ EXACT = 2**53
 def table(rows: pl.DataFrame, *, key: str, height: int = 420) -> None:
     """The rows as a table."""
     shown = as_shown(rows)
-    frame(shown, {name: _column(type_) for name, type_ in shown.schema.items()}, key=key, height=height)
+    with st.container(key=f"{OWN_COLUMNS}{key}"):
+        frame(shown, {name: _column(type_) for name, type_ in shown.schema.items()}, key=key, height=height)
 
 
 def as_shown(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what a browser would show wrongly as text: whole numbers beyond 2**53, floats that are no numbers,
     nested values (as JSON), bytes (in hex); texts of more than 10,000 characters are cut."""
+    rows = rows.rename(printable_names(rows.columns))
     # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
     return pl.DataFrame({name: _as_shown(rows[name].alias("values")) for name in rows.columns})
+
+
+def printable_names(names: list[str]) -> dict[str, str]:
+    """New names for columns whose names hold the character 0: with it no frame is handed to a browser."""
+    renamed: dict[str, str] = {}
+    for name in names:
+        shown = name.replace("\0", "\N{SYMBOL FOR NULL}")
+        while shown != name and (shown in names or shown in renamed.values()):
+            shown += "_"
+        renamed[name] = shown
+    return renamed
 
 
 def _as_shown(values: pl.Series) -> pl.Series:

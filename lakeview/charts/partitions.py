@@ -114,7 +114,7 @@ def _named_loads(cells: pl.DataFrame, ends: tuple[datetime, datetime]) -> pl.Dat
     return (
         cells.filter("suspicious")
         .head(3)
-        .join(beside, on="partition")
+        .join(beside, on="partition", maintain_order="left")
         .select(
             "partition",
             pl.col("note").alias("text"),

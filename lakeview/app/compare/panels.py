@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, selection
+from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
@@ -298,7 +298,7 @@ def _diff_table(pairs: pl.DataFrame) -> None:
     """The diff with the sign and the cells that changed in colour."""
     p = charts.palette.palette(dark())
     diff = views.compare.row_pairs
-    shown = pairs.head(MAX_ROWS)
+    shown = pairs.head(MAX_ROWS).rename(display_rows.printable_names(pairs.columns))
     colours = {diff.ADDED: p.green_text, diff.REMOVED: p.orange_text, diff.CHANGED: p.blue_text}
     colour = shown[diff.CHANGE].replace_strict(colours, return_dtype=pl.String)
     plain = pl.Series([""], dtype=pl.String).new_from_index(0, shown.height)

@@ -8,7 +8,6 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, display_rows, errors
 from lakeview.app.components import ROW_HEIGHT, fold, link, nothing
-from lakeview.app.data import changes
 from lakeview.app.memo import cached
 from lakeview.app.query import budget
 from lakeview.app.selection import link as selected
@@ -31,7 +30,7 @@ def _preview(now: OpenTable, version: int) -> None:
     plan = _plan(now.address, version)
     # a change data file says row by row what each is: its kind is null
     added = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
-    cost = changes.cost(plan if added.is_empty() else added)
+    cost = _cost(plan if added.is_empty() else added)
     if cost.files == 0:
         nothing("No row changed.", "This commit added and removed none.")
         return
@@ -47,6 +46,10 @@ def _preview(now: OpenTable, version: int) -> None:
         st.markdown(f":small[:gray[{more} {views.units.counted(rows.height, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
+
+
+def _cost(plan: pl.DataFrame) -> budget.Cost:
+    return budget.Cost(plan.height, views.sums.total_of(plan["size"]), plan.height)
 
 
 @cached(64)
