@@ -24,7 +24,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import PrimitiveType, leaf_name
 from lakeview.model.snapshot_sources import as_declared
 
-NOTE = "read at once up to 64 MiB, by a button above; the cost comes from the log"
+NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
 LIMITS = (50, 100, 500, 1_000)
 VERSION, MOMENT = "this version", "at a moment"
 TABS = ("Rows", "SQL", "Changes")
