@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import BoundedSemaphore
-from time import monotonic
+from threading import BoundedSemaphore, Event, Thread
 from typing import Any
 
 import polars as pl
@@ -143,22 +142,39 @@ def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Pat
         assert ask(tmp_path / "wide", version=30, where="a >= 0", limit=100).height == 100
 
 
-def test_what_was_read_when_the_time_was_over_is_given_and_said_to_be_a_part(good: Path) -> None:
-    """The time is over before the first batch is there: it is given all the same."""
-    asked = request(good, where="delay >= 0", limit=1_000)
-    table = lv.open_table(good)
-    every = worker.answer(asked, lambda _: None).rows.height
-    part, counts = worker.rows_until(table.scan().filter(pl.col("delay") >= 0), 1_000, monotonic())
-    assert 0 < part.height <= every
-    assert counts == {"stopped": 1}
-    whole, counts = worker.rows_until(table.scan().filter(pl.col("delay") >= 0), 1_000, monotonic() + 60)
-    assert (whole.height, counts) == (every, {})
-    few, counts = worker.rows_until(table.scan(), 5, monotonic())
-    assert (few.height, counts) == (5, {})  # enough rows are no part, however long they took
+def test_rows_that_passed_before_the_time_is_over_are_the_answer(good: Path) -> None:
+    """The query is held up at its first batch: the rows of that batch are there all the same."""
+    partial, passed, go_on = worker.RowsSoFar(7), Event(), Event()
+
+    def on_read(batch: pl.DataFrame) -> None:
+        partial.add(batch)
+        passed.set()
+        assert go_on.wait(30)
+
+    assert partial.answer() is None
+    query = Thread(target=worker.answer, args=(request(good, where="delay >= 0"), on_read))
+    query.start()
+    assert passed.wait(30)
+    part = partial.answer()
+    go_on.set()
+    query.join(30)
+    assert part is not None
+    assert part.counts == {"stopped": 1}
+    assert 0 < part.rows.height <= 7
+    assert (part.rows["delay"] >= 0).all()
 
 
-def test_the_time_to_start_a_process_is_none_of_the_query_s(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[runner.Progress] = []
-    found = runner.run(request(good, where="month = 2"), seconds=30, on_wait=seen.append)
-    assert found.rows.height
-    assert seen[0].seconds == 0.0  # an interpreter with polars is not there within a fifth of a second
+@pytest.mark.parametrize(("asked", "possible"), [({}, True), ({"sql": "select 1"}, False), ({"base": 1}, False)])
+def test_only_rows_can_be_given_in_part(good: Path, asked: dict[str, Any], *, possible: bool) -> None:
+    assert request(good, seconds=1.0, **asked).can_stop is possible
+    assert not request(good, **asked).can_stop
+
+
+def test_the_time_to_start_a_process_is_none_of_the_query_s(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(1)")  # a machine that is slow to start it
+    monkeypatch.syspath_prepend(str(tmp_path))
+    progress: list[runner.Progress] = []
+    assert runner.run(request(good, where="month = 2"), seconds=30, on_wait=progress.append).rows.height
+    assert [p.seconds for p in progress[:3]] == [0.0] * 3

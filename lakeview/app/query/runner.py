@@ -34,7 +34,7 @@ AT_ONCE = 4
 """Queries that may run at the same time, of all who use this app."""
 
 STEP = 0.2
-START_SECONDS, GRACE = 60.0, 0.5
+START_SECONDS, GRACE = 60.0, 2.0
 """Seconds that a process may take to start, and that one has after its time to give the rows it has read."""
 _PLACES = threading.BoundedSemaphore(AT_ONCE)
 
@@ -75,7 +75,9 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
         stderr=subprocess.PIPE,
         env=environment,
     ) as process:
-        watch = _Watch(process, msgspec.json.encode(msgspec.structs.replace(request, seconds=seconds)))
+        bounded = msgspec.structs.replace(request, seconds=seconds)
+        patience = seconds + (GRACE if bounded.can_stop else 0.0)
+        watch = _Watch(process, msgspec.json.encode(bounded))
         try:
             began = monotonic()
             while not watch.done.wait(STEP):
@@ -84,7 +86,7 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
                 on_wait(Progress(taken, watch.rows, begun=True))
                 if watch.ready is None and monotonic() - began > START_SECONDS:
                     raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
-                if taken > seconds + (GRACE if request.sql is None and request.base is None else 0.0):
+                if taken > patience:
                     raise _over(
                         f"the query was stopped after {seconds:g} seconds, when it had read"
                         f" {views.units.counted(watch.rows, 'row')}",

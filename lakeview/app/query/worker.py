@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
-from time import monotonic
 from typing import Any, NamedTuple, TextIO
 
 import msgspec
@@ -53,6 +53,12 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     start: int | None = None
     base: int | None = None
 
+    @property
+    def can_stop(self) -> bool:
+        """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate or of a difference is
+        none."""
+        return self.seconds > 0 and self.sql is None and self.base is None
+
 
 class Answer(NamedTuple):
     """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`;
@@ -62,27 +68,67 @@ class Answer(NamedTuple):
     counts: dict[str, int]
 
 
+class RowsSoFar:
+    """The first rows of a request as they pass, in any order: the answer where its time ends before all are there."""
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._batches: list[pl.DataFrame] = []
+        self._lock = threading.Lock()
+
+    def add(self, batch: pl.DataFrame) -> None:
+        """Keeps rows of a batch, as many as are missing."""
+        with self._lock:
+            if self._left and not batch.is_empty():
+                self._batches.append(batch.head(self._left))
+                self._left -= self._batches[-1].height
+
+    def answer(self) -> Answer | None:
+        """The rows, called a part; None without any."""
+        with self._lock:
+            return Answer(pl.concat(self._batches), {"stopped": 1}) if self._batches else None
+
+
 def main(stdin: TextIO = sys.stdin) -> int:
-    """Answers one request; 0 with rows, 1 with an error told."""
+    """Answers one request; 0 with rows, 1 with an error reported."""
     _tell(ready=True)
     request = msgspec.json.decode(stdin.read(), type=Request)
     _limit_memory(request.memory)
+    partial, answering = RowsSoFar(request.limit), threading.Lock()
+    if request.can_stop:
+        timer = threading.Timer(request.seconds, _give_part, (partial, answering))
+        timer.daemon = True
+        timer.start()
     try:
-        found = answer(request, _row_counter())
+        complete = answer(request, _row_counter(partial))
     except errors.LakeviewError as error:
         _tell(error=_as_json(error))
         return 1
-    _tell(counts=found.counts)
-    buffer = BytesIO()
-    found.rows.write_ipc_stream(buffer)
-    with suppress(BrokenPipeError):  # nobody waits for the rows any more
-        sys.stdout.buffer.write(buffer.getbuffer())
-        sys.stdout.buffer.flush()
+    if not answering.acquire(blocking=False):
+        threading.Event().wait()  # the timer's thread writes the part, and ends the process
+    _write(complete)
     return 0
 
 
-def answer(request: Request, on_read: Callable[[int], object]) -> Answer:
-    """What a request asks for; `on_read` is called with the number of rows read of the table, batch by batch.
+def _give_part(partial: RowsSoFar, answering: threading.Lock) -> None:
+    """Answers with the rows so far; without any, the runner ends this process when its patience is over."""
+    part = partial.answer()
+    if part is not None and answering.acquire(blocking=False):
+        _write(part)
+        os._exit(0)
+
+
+def _write(answer: Answer) -> None:
+    _tell(counts=answer.counts)
+    buffer = BytesIO()
+    answer.rows.write_ipc_stream(buffer)
+    with suppress(BrokenPipeError):  # the runner no longer waits for the rows
+        sys.stdout.buffer.write(buffer.getbuffer())
+        sys.stdout.buffer.flush()
+
+
+def answer(request: Request, on_read: Callable[[pl.DataFrame], object]) -> Answer:
+    """What a request asks for; `on_read` is called with each batch of rows that was read of the table.
 
     InvalidRequestError for what polars cannot run, and for a result of more than MAX_RESULT_BYTES.
     """
@@ -92,7 +138,7 @@ def answer(request: Request, on_read: Callable[[int], object]) -> Answer:
         if request.base is not None:
             rows, counts = _difference(table, request, request.base, on_read)
         else:
-            rows, counts = _rows(table, request, on_read)
+            rows = _rows(table, request, on_read)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _cannot(request, error) from error
     if (size := rows.estimated_size()) > MAX_RESULT_BYTES:
@@ -107,7 +153,7 @@ def answer(request: Request, on_read: Callable[[int], object]) -> Answer:
 
 
 def _difference(
-    table: lv.Table, request: Request, base: int, on_read: Callable[[int], object]
+    table: lv.Table, request: Request, base: int, on_read: Callable[[pl.DataFrame], object]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     left_out = {name for version in (base, request.version) for name in table.snapshot(version).schema.unreadable}
     readable = table.difference(base, request.version).drop(cs.by_name(*left_out, require_all=False))
@@ -116,7 +162,7 @@ def _difference(
     return found.rows, {"gained": found.gained, "lost": found.lost, "read": found.read}
 
 
-def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -> tuple[pl.DataFrame, dict[str, int]]:
+def _rows(table: lv.Table, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.DataFrame:
     if request.start is not None:
         lazy = _counted(table.changes(request.start, request.version), on_read)
     else:
@@ -125,23 +171,10 @@ def _rows(table: lv.Table, request: Request, on_read: Callable[[int], object]) -
         if unreadable := table.snapshot(version).schema.unreadable:
             scan = scan.drop(unreadable)
         lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
-    if request.sql is not None or not request.seconds:  # a part of an aggregate is no answer
-        return lazy.head(request.limit).collect(engine="streaming"), {}
-    return rows_until(lazy, request.limit, monotonic() + request.seconds)
+    return lazy.head(request.limit).collect(engine="streaming")
 
 
-def rows_until(lazy: pl.LazyFrame, limit: int, end: float) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The first rows, batch by batch, until there are enough or the time is over."""
-    batches, rows, stopped = [pl.DataFrame(schema=lazy.collect_schema())], 0, False
-    for batch in lazy.head(limit).collect_batches(maintain_order=True, engine="streaming"):
-        batches.append(batch)
-        rows += batch.height
-        if rows >= limit or (stopped := monotonic() > end):
-            break
-    return pl.concat(batches).head(limit), {"stopped": 1} if stopped else {}
-
-
-def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object]) -> pl.LazyFrame:
+def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:
     found = query(request.sql or "", request.names)
     counted = _counted(scan, on_read)
     context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), counted))
@@ -157,15 +190,15 @@ def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object
     return lazy
 
 
-def _filtered(scan: pl.LazyFrame, request: Request, on_read: Callable[[int], object]) -> pl.LazyFrame:
+def _filtered(scan: pl.LazyFrame, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:
     return _counted(scan if request.where is None else scan.filter(predicate(request.where)), on_read)
 
 
-def _counted(rows: pl.LazyFrame, on_read: Callable[[int], object]) -> pl.LazyFrame:
+def _counted(rows: pl.LazyFrame, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:
     """The same rows, counted as they pass; filters and choices of columns still reach the files."""
 
     def passed(batch: pl.DataFrame) -> pl.DataFrame:
-        on_read(batch.height)
+        on_read(batch)
         return batch
 
     return rows.map_batches(passed, predicate_pushdown=True, projection_pushdown=True, streamable=True)
@@ -191,12 +224,13 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
     )
 
 
-def _row_counter() -> Callable[[int], object]:
+def _row_counter(partial: RowsSoFar) -> Callable[[pl.DataFrame], object]:
     total = 0
 
-    def on_read(rows: int) -> None:
+    def on_read(batch: pl.DataFrame) -> None:
         nonlocal total
-        total += rows
+        partial.add(batch)
+        total += batch.height
         _tell(read=total)
 
     return on_read
