@@ -135,7 +135,9 @@ class TableFrames:
         names = None if columns is None else tuple(columns)
 
         def count() -> pl.DataFrame:
-            return absent_columns.counted(self, self.snapshot(version), self.recorded_statistics(version, names))
+            return absent_columns.with_absent_columns(
+                self, self.snapshot(version), self.recorded_statistics(version, names)
+            )
 
         return self.cached("statistics", count, version, self.latest, names, entries=64)
 

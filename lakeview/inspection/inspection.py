@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import polars as pl
 
 from lakeview import views
 from lakeview.inspection import absent_columns
+from lakeview.inspection.columns import ColumnAnswers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins, readable_schemas
 from lakeview.model.errors import LakeviewError
@@ -33,19 +33,6 @@ SCHEMA_CHANGES = pl.Schema(
     {"version": pl.Int64(), "timestamp": pl.Datetime("ms", "UTC"), **views.schema.diff.SCHEMA_DIFF}
 )
 """One row a change of a column: the version that made it, its timestamp, and SCHEMA_DIFF to the schema before."""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnAnswers:
-    """What the statistics of all columns show of a version: SCHEMA_TREE, NULL_SHARES, the rows of STATISTICS without
-    any value, CLUSTERING with the best columns first, DEPTHS of the first of them, and filters worth trying."""
-
-    tree: pl.DataFrame
-    shares: pl.DataFrame
-    without_statistics: pl.DataFrame
-    clustering: pl.DataFrame
-    depths: pl.DataFrame
-    examples: tuple[str, ...]
 
 
 class Inspection:
@@ -180,38 +167,9 @@ class Inspection:
 
     def columns(self) -> ColumnAnswers:
         """What the statistics of all columns show of this version."""
-        return self.frames.cached("columns", self._columns, self.version, self.branch)
-
-    def _columns(self) -> ColumnAnswers:
-        """All at once: statistics of a million files are read in seconds, and are too large to be cached."""
-        snapshot, statistics = self.snapshot, self.frames.statistics(self.version)
-        files = snapshot.files
-        least = views.files.rows.least_records(files, snapshot.delete_files)
-        with ThreadPoolExecutor(
-            2, thread_name_prefix="lakeview-statistics"
-        ) as pool:  # a second each of a million files
-            tree = pool.submit(
-                views.schema.columns.schema_tree,
-                snapshot.schema,
-                statistics,
-                snapshot.num_records,
-                files=files,
-                least=least,
-            )
-            shares = pool.submit(views.schema.columns.null_shares, statistics, files, least)
-            clustering = views.pruning.clustering.clustering(snapshot.schema, statistics, files)
-            clustering = clustering.sort("reads_share", nulls_last=True, maintain_order=True)
-            recorded = self.frames.recorded_statistics(self.version)
-            late = absent_columns.late_columns(self.frames, snapshot)
-            rows = snapshot.num_records or least
-            return ColumnAnswers(
-                views.schema.births.with_absent_shares(tree.result(), late, recorded, statistics, rows),
-                shares.result(),
-                views.schema.columns.files_without_statistics(recorded),
-                clustering,
-                views.pruning.clustering.depth_profile(statistics, files, next(iter(clustering["column"]), "")),
-                tuple(views.pruning.plan.example_filters(snapshot, statistics, clustering)),
-            )
+        return self.frames.cached(
+            "columns", lambda: column_answers(self.frames, self.snapshot), self.version, self.branch
+        )
 
     # -- files
 
@@ -275,9 +233,8 @@ class Inspection:
         columns = self.load_columns()[0]
 
         def compute() -> pl.DataFrame:
-            lifetimes = absent_columns.counted_lifetimes(
-                self.frames, self.newest, self.frames.column_lifetimes(columns)
-            )
+            recorded = self.frames.column_lifetimes(columns)
+            lifetimes = absent_columns.lifetimes_with_absent_columns(self.frames, self.newest, recorded)
             return views.quality.column_states.column_states(lifetimes, self.timeline())
 
         return self.frames.cached("column states", compute, self.frames.latest, self.frames.ref, columns, entries=8)

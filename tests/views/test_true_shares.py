@@ -29,14 +29,18 @@ def drawn_rows(draw: Random, names: list[str]) -> list[dict[str, Any]]:
 
 
 def delta(root: Path, draw: Random) -> str:
-    """Appends with and without statistics, new columns, and deletion vectors."""
+    """Appends with and without statistics, columns that come, go and come again, deletion vectors, and logs whose
+    beginning was cleaned up."""
     history, names = DeltaHistory(str(root)), list(COLUMNS[:2])
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     history.commit(protocol(3, 7, **features), metadata(dict.fromkeys(names, "long")))
     live: dict[str, tuple[dict[str, Any], int]] = {}
     for number in range(draw.randint(3, 8)):
         what = draw.random()
-        if what < 0.25 and len(names) < len(COLUMNS):
+        if what < 0.1 and len(names) > 1:
+            names.pop()  # its files stay, and have it when it comes again
+            history.commit(metadata(dict.fromkeys(names, "long")))
+        elif what < 0.3 and len(names) < len(COLUMNS):
             names.append(COLUMNS[len(names)])
             history.commit(metadata(dict.fromkeys(names, "long")))
         elif what < 0.45 and live:
@@ -55,6 +59,9 @@ def delta(root: Path, draw: Random) -> str:
             action = history.data(path, table, stats=stats if draw.random() < 0.9 else None)
             live[path] = action["add"], len(rows_of)
             history.commit(action)
+    if draw.random() < 0.4:
+        kept_from = draw.randrange(1, history.version + 1)
+        history.checkpoint(kept_from).without(*range(kept_from))
     return str(root)
 
 

@@ -70,7 +70,8 @@ class Features(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class FormatWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a format says what it needs: `readers` and `writers` by legacy version, `rules` and `properties` that show a
-    legacy feature in use; `traces` in a commit's metrics, `types` of columns and the metadata key of `defaults`;
+    legacy feature in use; `traces` in a commit's metrics, `types` of columns and the metadata key of `defaults`; the
+    property of a `name_mapping`, and the operations that add `foreign_files`, written for another table;
     `commands` by purpose, templates. `shared_as`: the format whose rules hold for recipients of such a table;
     `answers` and `of_the_log` (features no recipient sees) of that one.
     """
@@ -85,6 +86,8 @@ class FormatWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     traces: Mapping[str, tuple[str, ...]] = {}
     types: Mapping[str, str] = {}
     defaults: str | None = None
+    name_mapping: str | None = None
+    foreign_files: tuple[str, ...] = ()
     shared_as: str | None = None
     answers: Answers | None = None
     of_the_log: tuple[str, ...] = ()

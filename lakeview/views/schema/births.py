@@ -7,6 +7,7 @@ not mention the column: without the schemas of the log the nulls of such files w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
@@ -18,37 +19,52 @@ Identity = tuple[str | int, ...]
 NEVER = (1 << 63) - 1
 """The position of a schema that is not yet that of any version."""
 BEFORE_ALL = -1
+"""The position of the versions before the oldest one that the log records."""
+
+
+class Absence(NamedTuple):
+    """The positions of the versions whose new files lack a column: from `since` on, before `until`."""
+
+    since: int
+    until: int
 
 
 def births(schemas: Sequence[tuple[int, Schema | None]]) -> dict[Identity, int]:
     """The position of the first version whose schema has a column, from the positions of schema changes, oldest first.
 
-    A schema that cannot be read is None: from its position on nothing is known of columns that later schemas have.
+    A schema that cannot be read is None: it may have had any column, so later columns count from its position on.
     """
     first: dict[Identity, int] = {}
-    unknown: int | None = None
+    unreadable: int | None = None
     for position, schema in schemas:
         if schema is None:
-            unknown = position if unknown is None else unknown
+            unreadable = position if unreadable is None else unreadable
             continue
         for way in _leaves(schema.fields, ()):
-            first.setdefault(_identity(way), position if unknown is None else unknown)
+            first.setdefault(_identity(way), position if unreadable is None else unreadable)
     return first
 
 
-def late_columns(schema: Schema, first: Mapping[Identity, int], start: int) -> dict[str, tuple[int, bool]]:
-    """The leaf columns that later versions than `start` brought: the position of that version, and whether the column's
-    identity is never used again, so that files of any age before lack it. Columns with a default are left out."""
-    late: dict[str, tuple[int, bool]] = {}
+def absences(
+    schema: Schema, first: Mapping[Identity, int], start: int, default_key: str | None = None
+) -> dict[str, Absence]:
+    """The Absence of each leaf column that came after the oldest schema of the log, at the position `start`.
+
+    Names may have been those of earlier columns: of files from before `start` nothing is proved. Field ids are never
+    used again, so that files of any age lack the column. A column with a default (`default_key` of its metadata) is
+    left out: files that lack it give the default.
+    """
+    late: dict[str, Absence] = {}
     for way in _leaves(schema.fields, ()):
-        position = first.get(_identity(way), NEVER)
-        if position > start and all(f.metadata.get("initial-default") is None for f in way):
-            late[leaf_name(tuple(f.name for f in way))] = (position, way[-1].id is not None)
+        until = first.get(_identity(way), NEVER)
+        if until > start and (default_key is None or all(f.metadata.get(default_key) is None for f in way)):
+            has_lasting_id = way[-1].id is not None and way[-1].physical_name is None
+            late[leaf_name(tuple(f.name for f in way))] = Absence(BEFORE_ALL if has_lasting_id else start, until)
     return late
 
 
 def with_absent_columns(
-    statistics: pl.DataFrame, late: Mapping[str, tuple[int, bool]], arrived: pl.Series, rows: pl.Series
+    statistics: pl.DataFrame, absent: Mapping[str, Absence], arrived: pl.Series, rows: pl.Series
 ) -> pl.DataFrame:
     """STATISTICS whose null counts include files that were written before a column: all their `rows`.
 
@@ -57,30 +73,29 @@ def with_absent_columns(
     """
     columns = []
     yes = pl.Series([True]).new_from_index(0, statistics.height)
-    for name in late.keys() & set(statistics.columns):
-        position, lasting = late[name]
-        absent = (arrived < position) & (lasting | (arrived > BEFORE_ALL))
-        column = statistics[name]
-        fields = column.struct.unnest()
-        absent = absent.fill_null(value=False) & fields["null_count"].is_null() & rows.is_not_null()
-        filled = fields.with_columns(
-            rows.zip_with(absent, fields["null_count"]).cast(fields.schema["null_count"]).alias("null_count"),
-            yes.zip_with(absent, fields["null_count_exact"]).alias("null_count_exact"),
+    for name in absent.keys() & set(statistics.columns):
+        since, until = absent[name]
+        fields = statistics[name].struct.unnest()
+        lacks = ((arrived >= since) & (arrived < until)).fill_null(value=False)
+        lacks = lacks & fields["null_count"].is_null() & rows.is_not_null()
+        counted = fields.with_columns(
+            rows.zip_with(lacks, fields["null_count"]).cast(fields.schema["null_count"]).alias("null_count"),
+            yes.zip_with(lacks, fields["null_count_exact"]).alias("null_count_exact"),
         )
-        columns.append(filled.to_struct(name))
+        columns.append(counted.to_struct(name))
     return statistics.with_columns(columns)
 
 
 def with_absent_shares(
-    tree: pl.DataFrame, late: Iterable[str], recorded: pl.DataFrame, counted: pl.DataFrame, rows: int | None
+    tree: pl.DataFrame, absent: Iterable[str], recorded: pl.DataFrame, counted: pl.DataFrame, rows: int | None
 ) -> pl.DataFrame:
-    """SCHEMA_TREE with the `absent_share` of the late columns: of `rows` rows those that are among the nulls of the
+    """SCHEMA_TREE with the `absent_share` of these columns: of `rows` rows those that are among the nulls of the
     `counted` STATISTICS, and not of the `recorded` ones."""
     shares = {}
-    for name in set(late) & set(counted.columns):
+    for name in set(absent) & set(counted.columns):
         nulls = counted[name].struct.field("null_count")
-        absent = nulls.filter(recorded[name].struct.field("null_count").is_null()).sum()
-        shares[name] = min(absent / rows, 1.0) if rows else None
+        lacking = nulls.filter(recorded[name].struct.field("null_count").is_null()).sum()
+        shares[name] = min(lacking / rows, 1.0) if rows else None
     absent_shares = pl.DataFrame(
         list(shares.items()), schema={"path": pl.String(), "absent_share": pl.Float64()}, orient="row"
     )

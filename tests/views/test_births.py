@@ -1,0 +1,66 @@
+"""From which version on a column is there, and which files are proved to lack it."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+from lakeview.views.schema.births import BEFORE_ALL, NEVER, Absence, absences, births, with_absent_columns
+
+LONG = PrimitiveType("long")
+NAMED = {name: Field(name, LONG) for name in "abc"}
+IDS = {name: Field(name, LONG, id=number) for number, name in enumerate("abc", start=1)}
+MAPPED = {name: Field(name, LONG, id=number, physical_name=f"col-{name}") for number, name in enumerate("abc", start=1)}
+
+
+def schema(fields: dict[str, Field], names: str) -> Schema:
+    return Schema(tuple(fields[name] for name in names))
+
+
+@pytest.mark.parametrize(
+    ("fields", "since"),
+    [
+        pytest.param(NAMED, 5, id="a name may have been another column's before the log begins"),
+        pytest.param(IDS, BEFORE_ALL, id="a field id was never another column's"),
+        pytest.param(MAPPED, 5, id="a physical name is that of the column before mapping was turned on"),
+    ],
+)
+def test_files_before_a_column_lack_it(fields: dict[str, Field], since: int) -> None:
+    first = births([(5, schema(fields, "a")), (8, schema(fields, "ab"))])
+    assert absences(schema(fields, "abc"), first, 5) == {"b": Absence(since, 8), "c": Absence(since, NEVER)}
+
+
+def test_a_column_that_goes_and_comes_again_is_as_old_as_the_first() -> None:
+    first = births([(0, schema(NAMED, "ab")), (3, schema(NAMED, "a")), (6, schema(NAMED, "ab"))])
+    assert absences(schema(NAMED, "ab"), first, 0) == {}
+    assert absences(Schema((Field("B", LONG),)), first, 0) == {}  # names differ in case alone
+
+
+def test_a_schema_that_cannot_be_read_may_have_had_any_column() -> None:
+    first = births([(0, schema(NAMED, "a")), (4, None), (6, schema(NAMED, "ab"))])
+    assert absences(schema(NAMED, "ab"), first, 0) == {"b": Absence(0, 4)}
+    assert absences(schema(NAMED, "ab"), births([(0, None), (6, schema(NAMED, "ab"))]), 0) == {}
+
+
+def test_a_column_with_a_default_is_null_in_no_file() -> None:
+    late = Field("b", LONG, metadata={"initial-default": 7}, id=2)
+    inner = Field("s", StructType((Field("x", LONG, id=4),)), id=3)
+    first = births([(0, schema(IDS, "a"))])
+    found = absences(Schema((late, inner)), first, 0, "initial-default")
+    assert found == {"s.x": Absence(BEFORE_ALL, NEVER)}
+
+
+def test_only_files_of_these_versions_count_and_recorded_counts_stay() -> None:
+    counts = [None, None, None, None, 2]
+    column = [{"null_count": n, "null_count_exact": n is not None} for n in counts]
+    statistics = pl.DataFrame(
+        {"b": column}, schema={"b": pl.Struct({"null_count": pl.Int64, "null_count_exact": pl.Boolean})}
+    )
+    arrived = pl.Series([BEFORE_ALL, 3, 8, None, 3])
+    rows = pl.Series([10, 10, 10, 10, 10])
+    found = with_absent_columns(statistics, {"b": Absence(0, 8)}, arrived, rows)["b"]
+    assert found.struct.field("null_count").to_list() == [None, 10, None, None, 2]
+    assert found.struct.field("null_count_exact").to_list() == [False, True, False, False, True]
+    found = with_absent_columns(statistics, {"b": Absence(BEFORE_ALL, 8)}, arrived, rows)["b"]
+    assert found.struct.field("null_count").to_list() == [10, 10, None, None, 2]
