@@ -15,7 +15,7 @@ SHAPES = {
     "maint.": "square",
     "other": "circle",
     "aside": "triangle-down",
-    "unusual": "cross",
+    "bad load": "cross",
 }
 _SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
@@ -37,14 +37,14 @@ def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame
     """`tooltip_rows` of SAMPLED with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
     lane = (
         pl.when("suspicious")
-        .then(pl.lit("unusual"))
+        .then(pl.lit("bad load"))
         .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
         .alias("lane")
     )
     rows = texts.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
     colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
     return rows.with_columns(
-        color=pl.when(pl.col("lane") != "unusual")
+        color=pl.when(pl.col("lane") != "bad load")
         .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
         .when("taken_back")  # it was reverted: it was wrong
         .then(pl.lit(p.red))

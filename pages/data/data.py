@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import downloads, errors, session
+from lakeview.app import cache, downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.data import changes, panels, profile, sql
 from lakeview.app.query import budget
+from lakeview.app.query.budget import Cost
 from lakeview.app.widget_state import linked
 
 now = session.current()
@@ -55,7 +56,7 @@ if changed.open:
         if span is None:
             nothing("No commit leads to this version.", "Choose another version or another base above.", "timeline")
         else:
-            plan = changes.plan(now, span)
+            plan = cache.changes_plan(now.address, span.start or 0, span.version)
             costs = views.data.changes.change_costs(plan)
             downloads.offer("changes by commit", costs)
             if costs.is_empty():
@@ -64,7 +65,7 @@ if changed.open:
                 changes.costs_table(costs)
                 allowed = budget.controls()
                 if budget.button(
-                    "Read changed rows", span, changes.cost(plan), allowed, key="read-changes", on_arrival=True
+                    "Read changed rows", span, Cost.of_plan(plan), allowed, key="read-changes", on_arrival=True
                 ):
                     found = budget.rows(span, allowed)
                     downloads.offer("changed rows", found)

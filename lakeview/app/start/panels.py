@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 import streamlit as st
 
-from lakeview import views
+from lakeview import charts, views
 from lakeview.app import columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
 from lakeview.app.pages import PAGES
@@ -15,11 +15,9 @@ from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
-from lakeview.model.findings import Finding, Severity
+from lakeview.views.lake import LakeState
 
 SENTENCE = "See what a lakehouse table went through, and whether you can trust it now."
-_STATES = ("\N{MULTIPLICATION X}", "\N{BLACK UP-POINTING TRIANGLE}", "\N{CHECK MARK}")
-"""Signs of tables: broken or unreadable, needs attention, fine."""
 _GLANCE = ("name", "state", "table", "format", "latest", "rows", "bytes", "last", "verdict")
 _MAX_LISTED = 200
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
@@ -138,12 +136,14 @@ def recent() -> None:
         return
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
-    worst_first = pl.col("state").replace_strict(_STATES, range(len(_STATES)), default=len(_STATES))
-    table = table.sort(worst_first, maintain_order=True)
+    worst_first = pl.Enum([state.value for state in LakeState])
+    table = table.sort(pl.col("state").cast(worst_first), maintain_order=True)
     frame(
         table,
         {
-            "state": columns.mark(width=24, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
+            "state": columns.mark(
+                charts.lake.SIGNS, width=24, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"
+            ),
             "table": columns.text("table", 170),
             "format": columns.text("format", 70),
             "latest": columns.text("latest", 90),
@@ -166,7 +166,12 @@ def _open_row(names: list[str]) -> None:
 
 
 def _unread(offer: tables.Offer) -> dict[str, str]:
-    return {"name": offer.name, "table": offer.label, "format": (offer.format or "").capitalize()}
+    return {
+        "name": offer.name,
+        "table": offer.label,
+        "format": (offer.format or "").capitalize(),
+        "state": LakeState.UNREAD.value,
+    }
 
 
 def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
@@ -176,7 +181,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         snapshot = now.snapshot
         rhythm = now.look.cadence()
     except LakeviewError as error:
-        return _unread(offer) | {"state": _STATES[0], "verdict": errors.public_text(error.message)}
+        return _unread(offer) | {"state": LakeState.UNREADABLE.value, "verdict": errors.public_text(error.message)}
     return {
         "name": offer.name,
         "table": offer.label,
@@ -185,14 +190,9 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         "rows": views.files.rows.rows_text(snapshot),
         "bytes": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
-        "state": _state(found),
+        "state": views.lake.state_of(found).value,
         "verdict": views.health.findings.headline(found),
     }
-
-
-def _state(findings: Sequence[Finding]) -> str:
-    worst = [f.severity for f in findings if f.severity in views.health.findings.OPEN]
-    return _STATES[0] if Severity.BROKEN in worst else _STATES[1] if worst else _STATES[2]
 
 
 def opening_note(line: pl.DataFrame) -> str:
