@@ -122,7 +122,7 @@ def recent() -> None:
     # a root may hold thousands: their logs are read when somebody opens them
     rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
     if rows:
-        _listed(rows)
+        _table_list(rows)
     roots = config.settings().roots
     if not roots:
         st.markdown(":small[:gray[Start with] `LAKEVIEW_ROOTS=/data/lake` :gray[to see every table below it here.]]")
@@ -130,7 +130,7 @@ def recent() -> None:
         st.markdown(f":small[:gray[No table was found below {escape(', '.join(roots))}.]]")
 
 
-def _listed(rows: list[dict[str, str]]) -> None:
+def _table_list(rows: list[dict[str, str]]) -> None:
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
     worst_first = pl.Enum([state.value for state in LakeState])
