@@ -21,15 +21,15 @@ def table_with(app: AppTest, column: str) -> Any:
 
 def test_the_listing_is_narrowed_and_ordered_by_a_link(good: Path) -> None:
     app = open_page("files", good, partition="month=2", order="by path")
-    assert table_with(app, "file")["file"].to_list() == ["month=2/load-2.parquet"]
+    assert table_with(app, "file")["file"].to_list() == ["load-2.parquet"]
     app = open_page("files", good, order="by path")
-    assert table_with(app, "file")["file"].to_list() == [f"month={m}/load-{m}.parquet" for m in (1, 2, 3)]
+    assert table_with(app, "file")["file"].to_list() == [f"load-{m}.parquet" for m in (1, 2, 3)]
 
 
 def test_filters_drive_the_picture_and_the_figures(good: Path) -> None:
     app = open_page("files", good, path="load-2", sizes="<64 KiB")
     assert not app.exception
-    assert table_with(app, "file")["file"].to_list() == ["month=2/load-2.parquet"]
+    assert table_with(app, "file")["file"].to_list() == ["load-2.parquet"]
     assert next(tile for tile in app.metric if tile.label == "Ideal file count").delta == "now 1"
 
 

@@ -195,9 +195,11 @@ def _order(now: OpenTable, names: list[str]) -> tuple[str, str | None]:
 
 
 def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileLayout) -> None:
-    below = f"below {escape(layout.folder)}" if layout.folder else None
+    below = f"below {escape(layout.folder)}" if layout.folder else ""
+    if layout.partitions:
+        below = f"{below}, and below its partition's folder".removeprefix(", and ")
     shown = {
-        "file": columns.path("file", 300, layout.folder, of="path", help=below),
+        "file": columns.text("file", 176 if layout.partitions else 300, help=below or None),
         "partition": columns.text("partition", _wide_enough(rows["partition_text"]), of="partition_text"),
         "size": columns.size("size", 80),
         "rows": columns.number("rows", 70, of="records"),
@@ -208,8 +210,10 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
         "added": columns.version("added by", null="unknown"),
     }
     hidden = ([] if layout.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
+    path, partition = pl.col("path").str.strip_prefix(layout.folder), pl.col("partition_text")
+    inside = path.str.starts_with(partition + "/").fill_null(value=False)
     frame(
-        rows,
+        rows.with_columns(file=pl.when(inside).then(path.str.slice(partition.str.len_chars() + 1)).otherwise(path)),
         {name: kind for name, kind in shown.items() if name not in hidden},
         key="files",
         height=460,
