@@ -14,16 +14,21 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import TokenType
 
 from lakeview.predicates import limits
 from lakeview.predicates.forms import bytes_form, interval_form
+from lakeview.predicates.printing import polars_name
 from lakeview.predicates.refusals import check_operands, node_name
-from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement
+from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement, tokenize
 
 QUERY_TABLE = "t"
 """The name that the table always has in a query."""
 
 _REFUSAL = Refusal("bad-query", "sql", "the query")
+
+_FIRST_COLUMNS, _NAME_CHARACTERS = 8, 200
+_FIRST_ROWS = f"\nFROM {QUERY_TABLE}\nLIMIT 100"
 
 _PLAIN_SOURCES = ("DF", "PYTHON")
 _SOURCE = re.compile(r"^\s*(?:[\u2500-\u257f\s]*)([A-Za-z_]+)\s+SCAN\b", re.MULTILINE)
@@ -75,6 +80,40 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
     _check_nodes(tree)
     _check_relations(tree, {QUERY_TABLE, *names})
     return Query(_printed(tree), _condition(tree))
+
+
+def first_query(columns: Sequence[str]) -> str:
+    """Returns the query that shows the first rows of a table: its first columns that a query can name, all without
+    any."""
+    first = [column for column in columns if is_nameable(column)][:_FIRST_COLUMNS]
+    return f"SELECT {', '.join(map(column_name, first)) or '*'}{_FIRST_ROWS}"
+
+
+def with_column(text: str, column: str) -> str:
+    """Returns the text of a query with the name of one more column: among those selected if the text ends as
+    `first_query` does, else at its end."""
+    name, selected = column_name(column), text.removesuffix(_FIRST_ROWS)
+    if selected == text:
+        return f"{text}{'' if not text or text[-1].isspace() else ' '}{name}"
+    if f" {name}," in f"{selected},":
+        return text
+    return f"SELECT {name}{_FIRST_ROWS}" if selected == "SELECT *" else f"{selected}, {name}{_FIRST_ROWS}"
+
+
+def column_name(column: str) -> str:
+    """Returns a column as a query names it: in back-quotes unless it is one plain word."""
+    is_word = (
+        column.isascii() and column.isidentifier() and column.upper() not in DuckDBParser.NO_PAREN_FUNCTION_PARSERS
+    )
+    if is_word and [token.token_type for token in tokenize(column, _QuerySQL, _REFUSAL)] == [TokenType.VAR]:
+        return column
+    return polars_name([column])
+
+
+def is_nameable(column: str) -> bool:
+    """True if a query can name this column: polars takes `*` and `^...$` for patterns, also in quotes."""
+    is_pattern = column == "*" or (column.startswith("^") and column.endswith("$"))
+    return not is_pattern and "\0" not in column and len(column) <= _NAME_CHARACTERS
 
 
 def sources_refused(plan: str) -> list[str]:

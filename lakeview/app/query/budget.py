@@ -73,12 +73,14 @@ def button(
     at_most: bool = True,
     cheaper: str = "a filter that skips files",
     on_arrival: bool = False,
+    shortcut: str | None = None,
 ) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
     A price in bytes that is unknown is within every budget: the seconds bound it. `on_arrival`: what costs at most
     CHEAP bytes is asked for without a press, unless it was stopped or failed before.
-    `request`: what tells one request from another; `cheaper`: what else would cost less.
+    `request`: what tells one request from another; `cheaper`: what else would cost less; `shortcut`: keys that
+    press it.
     """
     request = (selection.remembered().table, key, request)
     fits = cost.size is None or cost.size <= budget.size
@@ -93,6 +95,7 @@ def button(
         icon=":material/refresh:" if fits and arrives else ":material/play_arrow:",
         key=key,
         disabled=not fits,
+        shortcut=shortcut,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
     if pressed:
