@@ -65,6 +65,8 @@ class Query:
 
     text: str
     where: str | None
+    is_rowwise: bool
+    """True if each row of the answer is made of one row of the table: then any of them are a part of the answer."""
 
 
 def query(text: str, names: Sequence[str] = ()) -> Query:
@@ -79,7 +81,7 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
     _check_size(tree)
     _check_nodes(tree)
     _check_relations(tree, {QUERY_TABLE, *names})
-    return Query(_printed(tree), _condition(tree))
+    return Query(_printed(tree), _condition(tree), _is_rowwise(tree))
 
 
 def first_query(columns: Sequence[str]) -> str:
@@ -199,7 +201,21 @@ def _condition(tree: exp.Expr) -> str | None:
     return _printed(condition)
 
 
-_FUNCTIONS = frozenset(
+def _is_rowwise(tree: exp.Expr) -> bool:
+    clause = tree.args.get("from_")
+    if not isinstance(tree, exp.Select) or clause is None or not isinstance(clause.this, exp.Table):
+        return False
+    if any(value for name, value in tree.args.items() if name not in ("expressions", "from_", "where", "limit")):
+        return False
+    return not any(
+        isinstance(node, exp.Window | exp.Filter | exp.WithinGroup)
+        or (isinstance(node, exp.Query) and node is not tree)
+        or (isinstance(node, exp.Anonymous) and node.name.upper() in _AGGREGATES)
+        for node in tree.walk()
+    )
+
+
+_VALUE_FUNCTIONS = frozenset(
     {
         "ABS", "ACOS", "ASIN", "ATAN", "ATAN2", "CBRT", "CEIL", "CEILING", "COS", "COT", "DEGREES", "DIV", "EXP",
         "FLOOR", "LN", "LOG", "LOG10", "LOG1P", "LOG2", "MOD", "PI", "POW", "POWER", "RADIANS", "ROUND", "SIGN",
@@ -209,15 +225,23 @@ _FUNCTIONS = frozenset(
         "REVERSE", "RIGHT", "RPAD", "RTRIM", "SPLIT_PART", "STARTS_WITH", "STRFTIME", "STRING_TO_ARRAY", "STRPOS",
         "STRPTIME", "SUBSTR", "SUBSTRING", "TIMESTAMP", "TRIM", "UPPER", "COALESCE", "GREATEST", "IF", "IFNULL",
         "LEAST", "NULLIF", "DATE_PART", "DATE_TRUNC", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND",
-        "QUARTER", "WEEK", "DAYOFWEEK", "DAYOFYEAR", "NOW", "AVG", "CORR", "COUNT", "COVAR", "COVAR_POP",
-        "COVAR_SAMP", "FIRST", "LAST", "MAX", "MEDIAN", "MIN", "QUANTILE_CONT", "QUANTILE_DISC", "STDDEV", "STDEV",
-        "STDDEV_SAMP", "SUM", "VAR", "VARIANCE", "VAR_SAMP", "ARRAY_AGG", "ARRAY_CONTAINS", "ARRAY_GET",
-        "ARRAY_LENGTH", "ARRAY_LOWER", "ARRAY_MEAN", "ARRAY_REVERSE", "ARRAY_SUM", "ARRAY_TO_STRING",
-        "ARRAY_UNIQUE", "ARRAY_UPPER", "STRING_AGG", "LISTAGG", "GROUP_CONCAT", "ROW_NUMBER", "RANK", "DENSE_RANK",
-        "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE",
+        "QUARTER", "WEEK", "DAYOFWEEK", "DAYOFYEAR", "NOW", "ARRAY_CONTAINS", "ARRAY_GET", "ARRAY_LENGTH",
+        "ARRAY_LOWER", "ARRAY_MEAN", "ARRAY_REVERSE", "ARRAY_SUM", "ARRAY_TO_STRING", "ARRAY_UNIQUE", "ARRAY_UPPER",
     }
 )  # fmt: skip
-"""Functions of polars' SQL that make no tables: of values, aggregates, and of windows."""
+
+_AGGREGATES = frozenset(
+    {
+        "AVG", "CORR", "COUNT", "COVAR", "COVAR_POP", "COVAR_SAMP", "FIRST", "LAST", "MAX", "MEDIAN", "MIN",
+        "QUANTILE_CONT", "QUANTILE_DISC", "STDDEV", "STDEV", "STDDEV_SAMP", "SUM", "VAR", "VARIANCE", "VAR_SAMP",
+        "ARRAY_AGG", "STRING_AGG", "LISTAGG", "GROUP_CONCAT", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK",
+        "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE",
+    }
+)  # fmt: skip
+"""Functions of more than one row, those of windows included."""
+
+_FUNCTIONS = _VALUE_FUNCTIONS | _AGGREGATES
+"""Functions of polars' SQL that make no tables."""
 
 _NODES: frozenset[type[exp.Expr]] = frozenset(
     {

@@ -52,8 +52,8 @@ if query.open:
     with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):
         asked = sql.request(now)
         if asked is not None:
-            answer = budget.rows(*asked)
-            downloads.offer("answer", answer)
+            answer = budget.answer(*asked)
+            downloads.offer("answer", answer.rows)
             sql.show(answer, asked[0])
 
 if changed.open:

@@ -142,17 +142,27 @@ def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Pat
         assert ask(tmp_path / "wide", version=30, where="a >= 0", limit=100).height == 100
 
 
-def test_rows_that_passed_before_the_time_is_over_are_the_answer(good: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "columns"),
+    [
+        ({"where": "delay >= 0"}, ["month", "carrier", "delay", "cancelled"]),
+        ({"sql": "select delay + 1 as later, 'x' as x from t where delay >= 0", "is_rowwise": True}, ["later", "x"]),
+    ],
+)
+def test_rows_of_the_answer_that_are_there_when_the_time_is_over_are_a_part_of_it(
+    asked: dict[str, Any], columns: list[str], good: Path
+) -> None:
     """The query is held up at its first batch: the rows of that batch are there all the same."""
     partial, passed, go_on = worker.RowsSoFar(7), Event(), Event()
+    answers: list[worker.Answer] = []
 
-    def on_read(batch: pl.DataFrame) -> None:
+    def on_found(batch: pl.DataFrame) -> None:
         partial.add(batch)
         passed.set()
         assert go_on.wait(30)
 
     assert partial.answer() is None
-    query = Thread(target=worker.answer, args=(request(good, where="delay >= 0"), on_read))
+    query = Thread(target=lambda: answers.append(worker.answer(request(good, **asked), lambda _: None, on_found)))
     query.start()
     assert passed.wait(30)
     part = partial.answer()
@@ -160,14 +170,40 @@ def test_rows_that_passed_before_the_time_is_over_are_the_answer(good: Path) -> 
     query.join(30)
     assert part is not None
     assert part.counts == {"stopped": 1}
+    assert part.rows.columns == columns
     assert 0 < part.rows.height <= 7
-    assert (part.rows["delay"] >= 0).all()
+    assert part.rows.join(answers[0].rows, on=columns, how="anti", nulls_equal=True).is_empty()
 
 
-@pytest.mark.parametrize(("asked", "possible"), [({}, True), ({"sql": "select 1"}, False), ({"base": 1}, False)])
+@pytest.mark.parametrize(
+    ("asked", "possible"),
+    [
+        ({}, True),
+        ({"sql": "select a from t", "is_rowwise": True}, True),
+        ({"sql": "select count(*) from t"}, False),
+        ({"base": 1}, False),
+        ({"seed": 1}, False),
+        ({"profile": True}, False),
+    ],
+)
 def test_only_rows_can_be_given_in_part(good: Path, asked: dict[str, Any], *, possible: bool) -> None:
     assert request(good, seconds=1.0, **asked).can_stop is possible
     assert not request(good, **asked).can_stop
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "fix"),
+    [
+        ({"base": 1}, "the comparison was stopped after 0 seconds", "compare versions closer together"),
+        ({"start": 2}, "the query was stopped after 0 seconds", "choose fewer commits"),
+        ({"sql": "select count(*) from t"}, "the query was stopped after 0 seconds", "filter by columns"),
+    ],
+)
+def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], said: str, fix: str, good: Path) -> None:
+    with pytest.raises(InvalidRequestError, match=said) as stopped:
+        ask(good, seconds=0, **asked)
+    assert "when it had read " in stopped.value.message
+    assert fix in (stopped.value.fix or "")
 
 
 def test_the_time_to_start_a_process_is_none_of_the_query_s(

@@ -144,6 +144,33 @@ def test_a_column_is_added_to_a_query(text: str, wanted: str) -> None:
     assert with_column(text, "a b") == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "is_rowwise"),
+    [
+        ("select * from t", True),
+        ("select a + 1 as b, upper(carrier) from t as x where x.a in (1, 2) limit 10", True),
+        ("select array_sum(l), case when a > 1 then 1 end from t", True),
+        ("select count(*) from t", False),
+        ("select max(a) filter (where a > 1) from t", False),
+        ("select a from t order by a", False),
+        ("select a from t limit 3 offset 1", False),
+        ("select distinct a from t", False),
+        ("select a from t group by a", False),
+        ("select lag(a) over (order by d) from t", False),
+        ("select a from t qualify row_number() over (order by a) = 1", False),
+        ("select x.a from t x join t y on x.a = y.a", False),
+        ("select * from t, t u", False),
+        ("select a from t where a in (select a from t u)", False),
+        ("select a from (select a from t) x", False),
+        ("with r as (select * from t) select * from r", False),
+        ("select a from t union all select a from t", False),
+        ("select 1 as one", False),
+    ],
+)
+def test_any_rows_are_a_part_of_the_answer_where_each_is_made_of_one_row(text: str, *, is_rowwise: bool) -> None:
+    assert query(text).is_rowwise is is_rowwise
+
+
 REFUSED = {
     "nothing": (" ; ", "the query is empty"),
     "two statements": ("select 1; drop table t", "there is more than one statement"),

@@ -13,7 +13,7 @@ from lakeview.app.components import escape, frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Budget, Cost
-from lakeview.app.query.worker import Request
+from lakeview.app.query.worker import Answer, Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
@@ -54,7 +54,10 @@ def request(now: OpenTable) -> tuple[Request, Budget] | None:
             # its keys run the query that is written next, in the run that checks it
             st.button("Run", type="primary", icon=":material/play_arrow:", key=_RUN, shortcut=_RUN_KEYS)
             raise
-        asked = Request(now.address, now.version, int(limit), runner.MEMORY, sql=found.text, names=names(now))
+        asked = Request(
+            now.address, now.version, int(limit), runner.MEMORY, sql=found.text, names=names(now),
+            is_rowwise=found.is_rowwise,
+        )  # fmt: skip
         is_asked = budget.button("Run", asked, cost(now, found), allowed, key=_RUN, shortcut=_RUN_KEYS)
     return (asked, allowed) if is_asked else None
 
@@ -107,8 +110,9 @@ def cost(now: OpenTable, query: Query) -> Cost:
     return Cost(read.files, read.bytes, snapshot.num_files)
 
 
-def show(rows: pl.DataFrame, request: Request) -> None:
+def show(answer: Answer, request: Request) -> None:
     """The answer, and whether there may be more of it."""
-    more = "the first" if rows.height == request.limit else "all"
+    rows = answer.rows
+    more = "a part," if answer.counts.get("stopped") else "the first" if rows.height == request.limit else "all"
     st.markdown(f"**Answer** &ensp; :small[:gray[{more} {views.units.counted(rows.height, 'row')}]]")
     display_rows.table(rows, key="sql-rows")

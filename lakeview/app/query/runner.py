@@ -87,11 +87,7 @@ def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], obj
                 if watch.ready is None and monotonic() - began > START_SECONDS:
                     raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
                 if taken > patience:
-                    raise _over(
-                        f"the query was stopped after {seconds:g} seconds, when it had read"
-                        f" {views.units.counted(watch.rows, 'row')}",
-                        "allow it more seconds, or filter by columns that skip files",
-                    )
+                    raise _stopped(request, seconds, watch.rows)
             return _answer(watch, process.wait(), request.memory)
         finally:
             process.kill()
@@ -179,6 +175,17 @@ def _answer(watch: _Watch, code: int, memory: int) -> Answer:
             "ask for fewer rows or columns, or filter first",
         )
     return Answer(pl.read_ipc_stream(BytesIO(watch.output)), watch.counts)
+
+
+def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
+    read = f"was stopped after {seconds:g} seconds, when it had read {views.units.counted(rows, 'row')}"
+    if request.base is not None:
+        return _over(
+            f"the comparison {read}: which rows differ is known only when all are read",
+            "allow it more seconds, or compare versions closer together",
+        )
+    cheaper = "choose fewer commits" if request.start is not None else "filter by columns that skip files"
+    return _over(f"the query {read}", f"allow it more seconds, or {cheaper}")
 
 
 def _over(message: str, fix: str) -> errors.InvalidRequestError:
