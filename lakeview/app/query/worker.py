@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple, TextIO
 
@@ -25,6 +26,7 @@ import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import views
+from lakeview.app.query.process import MARK
 from lakeview.model import errors
 from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
@@ -34,8 +36,9 @@ from lakeview.views.data.sampling import sample_rows
 
 _OnRows = Callable[[pl.DataFrame], object]
 
-MARK = "\x01"
 MAX_RESULT_BYTES = 256 << 20
+_AHEAD = ("lakeview.discovery", "pandas")
+"""Loaded before there is a request: readers of all formats, and what pyarrow imports with its first array."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,8 +47,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     `profile` the PROFILE of all.
 
     `paths`: of these data files alone; `names`: what the table is called in `sql`; `is_rowwise`: as `Query` has it;
-    `limit`: rows at most; `memory`: bytes the process may take; `seconds` after which rows that were found are given as
-    they are, 0 for no limit.
+    `change_types`: of the changes only these; `limit`: rows at most; `memory`: bytes the process may take; `seconds`
+    after which rows that were found are given as they are, 0 for no limit.
     """
 
     address: str
@@ -61,6 +64,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     seed: int | None = None
     profile: bool = False
     start: int | None = None
+    change_types: tuple[str, ...] = ()
     base: int | None = None
 
     @property
@@ -107,9 +111,14 @@ class RowsSoFar:
 
 
 def main(stdin: TextIO = sys.stdin) -> int:
-    """Answers one request; 0 with rows, 1 with an error reported."""
+    """Answers one request; 0 with rows, or without a request, 1 with an error reported."""
+    for name in _AHEAD:
+        import_module(name)
     _tell(ready=True)
-    request = msgspec.json.decode(stdin.read(), type=Request)
+    text = stdin.read()
+    if not text:  # started ahead of a request, and its server has ended
+        return 0
+    request = msgspec.json.decode(text, type=Request)
     _limit_memory(request.memory)
     partial, answering = RowsSoFar(request.limit), threading.Lock()
     if request.can_stop:
@@ -185,7 +194,10 @@ def _difference(table: lv.Table, request: Request, base: int, on_read: _OnRows) 
 
 def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows) -> pl.DataFrame:
     if request.start is not None:
-        lazy = _counted(table.changes(request.start, request.version), on_read)
+        changes = table.changes(request.start, request.version)
+        if request.change_types:  # skips the files of others, which may be vacuumed
+            changes = changes.filter(pl.col("_change_type").is_in(request.change_types))
+        lazy = _counted(changes, on_read)
     else:
         scan = _scan(table, request)
         lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
@@ -243,6 +255,8 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
             fix="choose versions closer together",
             place="rows",
         )
+    if request.where is None:
+        return errors.InvalidRequestError(f"the rows cannot be read: {why}", fix="choose another version", place="rows")
     return errors.InvalidRequestError(
         f"the rows cannot be filtered by {request.where}: {why}",
         fix="compare each column with a value of its own type",
