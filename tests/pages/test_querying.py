@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from threading import BoundedSemaphore, Event, Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -265,31 +265,34 @@ def test_a_process_that_waits_ends_when_its_input_closes(good: Path) -> None:
 class Fake(QueryProcess):
     """A process that is none."""
 
+    started: ClassVar[list[Fake]] = []
+
     def __init__(self, folders: tuple[str, ...]) -> None:
         self.folders = folders
-        self.has_ended = False
+        self.has_ended = Event()
+        self.started.append(self)
 
     @property
     def is_alive(self) -> bool:
-        return not self.has_ended
+        return not self.has_ended.is_set()
 
     def end(self) -> None:
-        self.has_ended = True
+        self.has_ended.set()
 
 
 @pytest.fixture
 def fakes(monkeypatch: pytest.MonkeyPatch) -> list[Fake]:
     """The processes that were started, which are none."""
-    started: list[Fake] = []
-    monkeypatch.setattr(idle, "QueryProcess", lambda folders: started.append(Fake(folders)) or started[-1])
-    return started
+    monkeypatch.setattr(Fake, "started", [])
+    monkeypatch.setattr(idle, "QueryProcess", Fake)
+    return Fake.started
 
 
 def test_one_process_waits_for_a_table_and_two_in_all(idle_processes: IdleProcesses, fakes: list[Fake]) -> None:
     for folder in ("a", "a", "b", "c"):
         idle_processes.start((folder,))
-    assert [(process.folders, process.has_ended) for process in fakes] == [
-        (("a",), True), (("b",), False), (("c",), False),
+    assert [(process.folders, process.is_alive) for process in fakes] == [
+        (("a",), False), (("b",), True), (("c",), True),
     ]  # fmt: skip
     assert idle_processes.take(("a",)) is None
     assert idle_processes.take(("b",)) is fakes[1]
@@ -300,19 +303,16 @@ def test_a_process_that_ended_while_it_waited_is_not_given_out(
     idle_processes: IdleProcesses, fakes: list[Fake]
 ) -> None:
     idle_processes.start(("a",))
-    fakes[0].has_ended = True
+    fakes[0].end()
     assert idle_processes.take(("a",)) is None
 
 
 def test_a_process_waits_no_longer_than_its_time(
     idle_processes: IdleProcesses, fakes: list[Fake], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    over = Event()
     monkeypatch.setattr(idle, "SECONDS", 0.0)
-    monkeypatch.setattr(Fake, "end", lambda process: (setattr(process, "has_ended", True), over.set()))
     idle_processes.start(("a",))
-    assert over.wait(30)
-    assert fakes[0].has_ended
+    assert fakes[0].has_ended.wait(30)
     assert idle_processes.take(("a",)) is None
 
 

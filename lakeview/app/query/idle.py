@@ -32,7 +32,7 @@ class IdleProcesses:
         atexit.register(self.clear)
 
     def start(self, folders: tuple[str, ...]) -> None:
-        """Starts a process for the next query over these folders, unless one waits already: that one waits anew."""
+        """Starts a process for the next query over these folders, unless one waits: its time starts again."""
         if not self.is_enabled:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""One process for one query: restricted when it starts, given a request when there is one, ended by whoever started it.
+"""One process for one query: restricted when it starts, given its request later, ended by its caller.
 
 Starting one and loading what it needs takes a second, so that one may be started before its request is known.
 """
