@@ -74,6 +74,6 @@ if changed.open:
                 if budget.button(
                     "Read changed rows", span, Cost.of_plan(plan), allowed, key="read-changes", on_arrival=True
                 ):
-                    rows = budget.rows(span, allowed)
-                    downloads.offer("changed rows", rows)
-                    changes.show(rows, span)
+                    changed_rows = budget.answer(span, allowed)
+                    downloads.offer("changed rows", changed_rows.rows)
+                    changes.show(changed_rows, span)

@@ -85,7 +85,7 @@ def test_another_table_begins_with_a_query_of_its_own(good: Path, tmp_path: Path
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("^x$", "*", "^.*$")])
 def test_columns_that_cannot_be_named_are_left_out(name: str, tmp_path: Path) -> None:
-    fields = [{**tables.FIELDS[1], "name": n} for n in ("^x$", "*", name)]
+    fields = [{**tables.FIELDS[1], "name": n} for n in ("^x$", "*", "a\0b", name)]
     table = tables.LogWriter(tmp_path / "odd", partitioned=False).create(fields=fields)
     app = open_page("data", table.root, tab="SQL")
     app.button(key="run").click().run()
