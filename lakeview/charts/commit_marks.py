@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, texts
 from lakeview.charts.palette import Palette
-from lakeview.views.units import format_bytes, format_count, format_moment
+from lakeview.views.units import format_bytes, format_count, format_moment, format_version
 
 SHAPES = {
     "append": "circle",
@@ -22,7 +22,7 @@ _SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "
 _DIMMED = 0.18
 
 TOOLTIP = (
-    ("version", "version"),
+    ("version_text", "version"),
     ("committed", "committed, UTC"),
     ("operation", "operation"),
     ("writer", "writer"),
@@ -59,6 +59,12 @@ def opacities(rows: pl.DataFrame) -> pl.Series:
     return whole.set(~rows["matches"], _DIMMED) if "matches" in rows.columns else whole
 
 
+def _version_text(version: int) -> str:
+    """`v63`; where the name is another than the id, both."""
+    name = format_version(version)
+    return name if name == f"v{version}" else f"{name} · {version}"
+
+
 def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """The texts of the tooltip for SAMPLED: unknown is a word, never 0; versions are text."""
     changes = [
@@ -72,6 +78,7 @@ def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
         {
             "timestamp": rows["timestamp"],
             "version": rows["version"].cast(pl.String),
+            "version_text": [_version_text(version) for version in rows["version"]],
             "committed": [f"{format_moment(m)}{n}" for m, n in zip(rows["timestamp"], many, strict=True)],
             # a field of its own would be empty for most commits
             "operation": rows.select(

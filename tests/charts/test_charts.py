@@ -171,6 +171,8 @@ def test_a_click_picks_the_version_as_text(line: pl.DataFrame) -> None:
         assert (param["name"], param["select"]["fields"]) == ("picked", ["version"])
         versions = [row["version"] for row in rows_of(panel) if "version" in row]
         assert str(9_007_199_254_740_993 + 35) in versions
+        texts = [row["version_text"] for row in rows_of(panel) if "version_text" in row]
+        assert "90071…41028 · 9007199254741028" in texts
     assert "params" not in charts.timeline.timeline_charts(line, pick=False)[0].to_dict()
 
 

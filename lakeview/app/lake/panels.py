@@ -131,10 +131,9 @@ def _table(entries: pl.DataFrame) -> None:
     rows = entries.head(MAX_ROWS)
     column = st.column_config
     shown = {
-        "state": column.TextColumn("state", width=86),
+        "state": column.TextColumn("state", width=46, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
         "name": column.TextColumn("table", width=104),
-        "format": column.TextColumn("format", width=58),
-        "remark": column.TextColumn("what to look at", width=290),
+        "remark": column.TextColumn("what to look at", width=236),
         "last": column.TextColumn("last commit", width=82),
         "records": column.TextColumn("rows", width=74, alignment="right"),
         "bytes": column.TextColumn("live bytes", width=70, alignment="right"),
@@ -144,6 +143,7 @@ def _table(entries: pl.DataFrame) -> None:
         "retained": column.TextColumn(
             "for old ones", width=78, alignment="right", help="bytes of files that only old versions need"
         ),
+        "format": column.TextColumn("format", width=58),
         "judged": column.TextColumn("judged by", width=66),
     }
     for name in ("format", "judged"):  # the same for all tables: no difference to see
@@ -151,9 +151,7 @@ def _table(entries: pl.DataFrame) -> None:
             del shown[name]
     frame(
         rows.with_columns(
-            pl.col("state").replace_strict(
-                {state.value: f"{sign} {state}" for state, sign in charts.lake.SIGNS.items()}
-            ),
+            pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
             pl.col("format").str.to_titlecase(),
             views.units.version_label("version"),
             remark=pl.coalesce("finding", "verdict"),

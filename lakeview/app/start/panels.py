@@ -10,7 +10,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
-from lakeview.app.pages import PAGES
+from lakeview.app.pages import PAGES, SHARING_PROFILE
 from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
@@ -31,7 +31,7 @@ def demo_table() -> OpenTable | None:
 
 
 def ways_in() -> None:
-    """The demo lake, a typed address, and the tables below the configured roots."""
+    """The demo lake, a typed address, and what is shared by a profile."""
     with grid(300):
         with card(":material/science: Open the demo lake", stretch=True):
             _demo_lake()
@@ -47,8 +47,8 @@ def ways_in() -> None:
                 label_visibility="collapsed",
                 on_change=_open_typed,
             )
-        with card(":material/folder_open: Tables under a root", stretch=True):
-            _roots()
+        with card(":material/share: Open a share", stretch=True):
+            _share()
     if st.session_state.pop("_go", None):
         st.switch_page(PAGES["overview"].file, query_params=session.link_to(selection.remembered().table or ""))
 
@@ -80,33 +80,22 @@ def _open_typed() -> None:
         st.session_state["_go"] = True
 
 
-def _roots() -> None:
-    roots = config.settings().roots
-    offered = tables.root_tables()
-    if not roots:
-        st.markdown(":gray[Start with] `LAKEVIEW_ROOTS=/data/lake` :gray[to see every table below it here.]")
-    elif not offered:
-        st.markdown(f":gray[No table was found below {escape(', '.join(roots))}.]")
-    else:
-        st.markdown(f":gray[{views.units.counted(len(offered), 'table')} found.]")
-        labels = {offer.name: offer.label for offer in offered}
-        st.selectbox(
-            "Table under a root",
-            list(labels),
-            index=None,
-            format_func=lambda name: labels[name],
-            placeholder="choose a table",
-            label_visibility="collapsed",
-            key="root-table",
-            on_change=_open_root_table,
-        )
+def _share() -> None:
+    st.markdown(":gray[By the profile file that you were sent: its path or address, or upload it on the Sharing page.]")
+    st.text_input(
+        "Profile",
+        key="typed-profile",
+        placeholder="team.share",
+        label_visibility="collapsed",
+        on_change=_open_profile,
+    )
+    if profile := st.session_state.pop("_profile", None):
+        st.switch_page(PAGES["sharing"].file, query_params={SHARING_PROFILE: profile})
+    link("sharing", "Upload a profile, or share tables")
 
 
-def _open_root_table() -> None:
-    name = st.session_state["root-table"]
-    if name is not None:
-        selection.select(name)
-        st.session_state["_go"] = True
+def _open_profile() -> None:
+    st.session_state["_profile"] = tables.typed(st.session_state["typed-profile"])
 
 
 def questions(now: OpenTable) -> None:
@@ -132,8 +121,16 @@ def recent() -> None:
     read = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
     # a root may hold thousands: their logs are read when somebody opens them
     rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
-    if not rows:
-        return
+    if rows:
+        _table_list(rows)
+    roots = config.settings().roots
+    if not roots:
+        st.markdown(":small[:gray[Start with] `LAKEVIEW_ROOTS=/data/lake` :gray[to see every table below it here.]]")
+    elif not tables.root_tables():
+        st.markdown(f":small[:gray[No table was found below {escape(', '.join(roots))}.]]")
+
+
+def _table_list(rows: list[dict[str, str]]) -> None:
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
     worst_first = pl.Enum([state.value for state in LakeState])
