@@ -18,6 +18,7 @@ from lakeview.app.query.arrival import first_rows
 from lakeview.app.query.budget import Cost
 from lakeview.app.query.worker import Answer
 from lakeview.app.query.worker import Request as Query
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
 NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
@@ -133,8 +134,9 @@ def nulls_note(now: OpenTable) -> str:
 
 def null_table(shares: pl.DataFrame) -> None:
     """One row a column: nulls, rows counted, share, and whether it is exact."""
+    rows = views.schema.tree.most_nulls_first(shares)
     frame(
-        views.schema.tree.most_nulls_first(shares),
+        rows,
         {
             "column": columns.text("column", 220),
             "mark": columns.mark(help=columns.BOUND_HELP),
@@ -143,6 +145,7 @@ def null_table(shares: pl.DataFrame) -> None:
             "records": columns.number("rows counted", 110),
             "counted": columns.text("files with null counts", 140, of="files_text"),
         },
-        key="nulls",
+        key="null-shares",
+        **row_link("null-shares", rows, "quality", lambda row: selection.link(column=row["column"])),
     )
     link("quality", "History by version", selection.link(tab=QUALITY_WHOLE_TABLE))
