@@ -23,13 +23,13 @@ _PAUSE = 3.0
 
 def seconds_of(request: Request, rounds: int, before: Callable[[], object]) -> float:
     """Median of the wall time of a request."""
-    taken = []
+    times = []
     for _ in range(rounds):
         before()
         began = perf_counter()
         runner.run(request, seconds=60, on_wait=lambda _: None)
-        taken.append(perf_counter() - began)
-    return median(taken)
+        times.append(perf_counter() - began)
+    return median(times)
 
 
 def main() -> None:
@@ -38,14 +38,14 @@ def main() -> None:
     parser.add_argument("table", nargs="?", default="demo-lake/flights")
     parser.add_argument("--where", default="dep_delay > 100")
     parser.add_argument("--rounds", type=int, default=7)
-    asked = parser.parse_args()
-    version = lv.open_table(asked.table).latest_version
-    request = Request(asked.table, version, 100, runner.MEMORY, where=asked.where)
-    cold = seconds_of(request, asked.rounds, lambda: None)
+    options = parser.parse_args()
+    version = lv.open_table(options.table).latest_version
+    request = Request(options.table, version, 100, runner.MEMORY, where=options.where)
+    cold = seconds_of(request, options.rounds, lambda: None)
     IDLE.enable()
-    runner.start_ahead(asked.table)
-    ahead = seconds_of(request, asked.rounds, lambda: sleep(_PAUSE))
-    print(f"| rows of {asked.table} where {asked.where} | seconds |\n|---|---|")
+    runner.start_ahead(options.table)
+    ahead = seconds_of(request, options.rounds, lambda: sleep(_PAUSE))
+    print(f"| rows of {options.table} where {options.where} | seconds |\n|---|---|")
     print(f"| process started for the query | {cold:.2f} |\n| process started ahead | {ahead:.2f} |")
 
 

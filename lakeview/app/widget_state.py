@@ -39,10 +39,7 @@ def linked(
     texts = None if options is None else {_text(option): option for option in options}
     link = st.query_params.get_all(key)
     seen: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
-    defaults: dict[str, Any] = st.session_state.setdefault(_DEFAULTS, {})
-    if defaults.get(key, default) != default and st.session_state.get(key) == defaults[key] and not link:
-        st.session_state[key] = default  # that of another table or version
-    defaults[key] = default
+    _follow_default(key, default, link)
     is_unknown = texts is not None and bool(link) and not any(text in texts for text in link)
     if is_unknown and st.session_state.get(key, default) == default:
         st.session_state[key] = default  # the link stays as it is: it may be an option later
@@ -58,6 +55,14 @@ def linked(
     if seen[key] != link:
         _write(key, seen[key])
     return key
+
+
+def _follow_default(key: str, default: Any, link: list[str]) -> None:
+    """Replaces a state that is not in the link because it was the default of another table or version."""
+    defaults: dict[str, Any] = st.session_state.setdefault(_DEFAULTS, {})
+    if not link and defaults.get(key, default) != default and st.session_state.get(key) == defaults[key]:
+        st.session_state[key] = default
+    defaults[key] = default
 
 
 def _parameters(state: Any, default: Any, *, many: bool) -> list[str]:

@@ -24,9 +24,9 @@ if preview.open:
         request, allowed = filters.toolbar(now)
         reading = panels.reading(now, request, budget.CHEAP if request.is_sample else None)
         if panels.read_button(request, reading, allowed):
-            found = panels.read_rows(now, request, reading, allowed)
-            downloads.offer("rows", found.rows)
-            panels.show_rows(now, found, request, reading)
+            first = panels.read_rows(now, request, reading, allowed)
+            downloads.offer("rows", first.rows)
+            panels.show_rows(now, first, request, reading)
 
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
@@ -51,11 +51,11 @@ if profiled.open:
 
 if query.open:
     with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):
-        asked = sql.request(now)
-        if asked is not None:
-            answer = budget.answer(*asked)
+        priced_query = sql.request(now)
+        if priced_query is not None:
+            answer = budget.answer(*priced_query)
             downloads.offer("answer", answer.rows)
-            sql.show(answer, asked[0])
+            sql.show(answer, priced_query[0])
 
 if changed.open:
     with changed, errors.messages(here="data"), card("Changes", changes.NOTE, key="changes"):

@@ -19,7 +19,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.discovery import readable_folders
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError
 from tests.pages import tables
-from tests.pages.app import open_page
+from tests.pages.app import open_page, text
 
 
 def request(root: Path, **asked: Any) -> Request:
@@ -316,6 +316,17 @@ def test_a_process_waits_no_longer_than_its_time(
     assert idle_processes.take(("a",)) is None
 
 
+def test_a_machine_without_memory_starts_nothing_ahead(
+    idle_processes: IdleProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: tuple[str, ...]) -> None:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(idle, "QueryProcess", refuse)
+    idle_processes.start(("a",))
+    assert len(idle_processes) == 0
+
+
 def test_nothing_is_started_ahead_where_no_server_asked_for_it(fakes: list[Fake]) -> None:
     IdleProcesses().start(("a",))
     assert fakes == []
@@ -331,3 +342,21 @@ def test_rows_on_arrival_are_read_in_another_process_and_once(good: Path, monkey
     assert len(open_page("timeline", good, commit="2", preview="True").dataframe[1].value) == 20
     monkeypatch.setattr(runner, "QueryProcess", refuse)
     assert open_page("data", good).dataframe[0].value.shape == (60, 4)
+
+
+def test_a_part_is_asked_for_again_once_it_may_take_longer(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds_given: list[float] = []
+
+    def stop(request: Request, *, seconds: float, on_wait: object) -> worker.Answer:
+        seconds_given.append(seconds)
+        return worker.Answer(pl.DataFrame({"month": [2]}), {"stopped": 1})
+
+    monkeypatch.setattr(runner, "run", stop)
+    app = open_page("data", good, where="month = 2")
+    assert "Stopped after 30 s" in text(app)
+    assert "a part, 1 where month = 2" in text(app)
+    app.selectbox(key="seconds").set_value("10 s").run()
+    assert "Stopped after 30 s" in text(app)
+    app.selectbox(key="seconds").set_value("2 min").run()
+    assert "Stopped after 120 s" in text(app)
+    assert seconds_given == [30, 120]

@@ -39,7 +39,7 @@ def request(now: OpenTable) -> tuple[Request, Budget] | None:
 
     InvalidRequestError for what is no SELECT over this table.
     """
-    typed = _editor(now)
+    text = _editor(now)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sql-toolbar"):
         place = st.container(width="content")
         limit = st.selectbox(
@@ -49,17 +49,18 @@ def request(now: OpenTable) -> tuple[Request, Budget] | None:
         allowed = budget.controls()
     with place:
         try:
-            found = query(typed, names(now))
+            checked_query = query(text, names(now))
         except InvalidRequestError:
             # its keys run the query that is written next, in the run that checks it
             st.button("Run", type="primary", icon=":material/play_arrow:", key=_RUN, shortcut=_RUN_KEYS)
             raise
-        asked = Request(
-            now.address, now.version, int(limit), runner.MEMORY, sql=found.text, names=names(now),
-            is_rowwise=found.is_rowwise,
+        sql_request = Request(
+            now.address, now.version, int(limit), runner.MEMORY, sql=checked_query.text, names=names(now),
+            is_rowwise=checked_query.is_rowwise,
         )  # fmt: skip
-        is_asked = budget.button("Run", asked, cost(now, found), allowed, key=_RUN, shortcut=_RUN_KEYS)
-    return (asked, allowed) if is_asked else None
+        price = cost(now, checked_query)
+        is_asked = budget.button("Run", sql_request, price, allowed, key=_RUN, shortcut=_RUN_KEYS)
+    return (sql_request, allowed) if is_asked else None
 
 
 def _editor(now: OpenTable) -> str:
@@ -68,12 +69,12 @@ def _editor(now: OpenTable) -> str:
     called = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
     st.html(_MONOSPACE)
     with st.container(horizontal=True, gap="small", key="sql-editor"):
-        typed = st.text_area(
+        text = st.text_area(
             "SQL", key=linked(_EDITOR, first_query(list(types))), height=_EDITOR_HEIGHT,
             help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
         )  # fmt: skip
         _column_list(types)
-    return typed or ""
+    return text or ""
 
 
 def _column_list(types: dict[str, str]) -> None:

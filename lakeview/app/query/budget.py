@@ -29,6 +29,12 @@ class Cost:
     size: int | None
     all_files: int
 
+    @property
+    def text(self) -> str:
+        """`3 files, 1.20 MiB`."""
+        size = "of unknown size" if self.size is None else views.units.format_bytes(self.size)
+        return f"{views.units.counted(self.files, 'file')}, {size}"
+
     @classmethod
     def of_plan(cls, plan: pl.DataFrame) -> Cost:
         """What reading the rows of a CHANGES_PLAN costs at most."""
@@ -87,10 +93,9 @@ def button(
     arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and st.session_state.get(_ENDED) != request
     if fits and arrives:
         st.session_state[_ASKED] = request
-    size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
-        f"{label}: {bound} {views.units.counted(cost.files, 'file')}, {size}",
+        f"{label}: {bound} {cost.text}",
         type="tertiary" if fits and arrives else "primary",
         icon=":material/refresh:" if fits and arrives else ":material/play_arrow:",
         key=key,
@@ -114,26 +119,43 @@ def rows(request: Request, budget: Budget) -> pl.DataFrame:
 
 
 def answer(request: Request, budget: Budget) -> Answer:
-    """What a request asks for: kept for this session until another is made, else asked now: progress and cancel."""
-    kept: tuple[Request, Answer] | None = st.session_state.get(_ANSWER)
-    if kept is not None and kept[0] == request:
-        say_if_stopped(kept[1], budget.seconds)
-        return kept[1]
+    """What a request asks for: kept for this session until another is made, else asked now: progress and cancel.
+
+    A part is asked for again once there are more seconds for it.
+    """
+    last: _LastAnswer | None = st.session_state.get(_ANSWER)
+    if last is None or last.request != request or (last.is_part and last.seconds < budget.seconds):
+        last = st.session_state[_ANSWER] = _LastAnswer(request, budget.seconds, _run(request, budget))
+    say_if_stopped(last.answer, last.seconds)
+    return last.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _LastAnswer:
+    """A request, the seconds that it was given, and its answer."""
+
+    request: Request
+    seconds: float
+    answer: Answer
+
+    @property
+    def is_part(self) -> bool:
+        return bool(self.answer.counts.get("stopped"))
+
+
+def _run(request: Request, budget: Budget) -> Answer:
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, "Starting")
         # pressing it ends this run of the page, and with it the query
         st.button("Cancel", icon=":material/stop:", key="cancel", on_click=forget)
     try:
-        found = runner.run(request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, budget))
+        return runner.run(request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, budget))
     except BaseException:
         forget()  # else every later run would begin it again
         raise
     finally:
         place.empty()
-    st.session_state[_ANSWER] = (request, found)
-    say_if_stopped(found, budget.seconds)
-    return found
 
 
 def say_if_stopped(answer: Answer, seconds: float) -> None:

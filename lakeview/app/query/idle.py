@@ -36,7 +36,12 @@ class IdleProcesses:
         if not self.is_enabled:
             return
         with self._lock:
-            process = self._pop(folders) or QueryProcess(folders)
+            process = self._pop(folders)
+            if process is None:
+                try:
+                    process = QueryProcess(folders)
+                except OSError:  # no memory for it now: the next query says so, if it is still so
+                    return
             while len(self._waiting) >= MOST:
                 self._end(next(iter(self._waiting)))
             timer = threading.Timer(SECONDS, self._expire, (folders, process))

@@ -39,14 +39,14 @@ class QueryProcess:
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         # the paths of this process: the app may run from a folder that is no installed package
-        passed = _without_credentials(os.environ) if folders else os.environ
+        environment = _without_credentials(os.environ) if folders else os.environ
         self._process = subprocess.Popen(
             # -P: the sandbox's own folder holds modules with names of the standard library's
             [sys.executable, "-P", sandbox.__file__, "lakeview.app.query.worker", *folders],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**passed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env={**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         )
         self.ready: float | None = None
         self.rows = 0

@@ -66,18 +66,18 @@ def start_ahead(address: str) -> None:
 def _watched(request: Request, seconds: float, on_wait: Callable[[Progress], object]) -> Answer:
     folders = readable_folders(request.address)
     process = IDLE.take(folders) or QueryProcess(folders)
-    bounded = msgspec.structs.replace(request, seconds=seconds)
-    patience = seconds + (GRACE if bounded.can_stop else 0.0)
+    timed_request = msgspec.structs.replace(request, seconds=seconds)
+    patience = seconds + (GRACE if timed_request.can_stop else 0.0)
     try:
         began = monotonic()
-        process.send(msgspec.json.encode(bounded))
+        process.send(msgspec.json.encode(timed_request))
         while not process.done.wait(STEP):
             # a process takes a second to start, longer on a busy machine: that is no time of the query
-            taken = 0.0 if process.ready is None else monotonic() - max(process.ready, began)
-            on_wait(Progress(taken, process.rows, begun=True))
+            running = 0.0 if process.ready is None else monotonic() - max(process.ready, began)
+            on_wait(Progress(running, process.rows, begun=True))
             if process.ready is None and monotonic() - began > START_SECONDS:
                 raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
-            if taken > patience:
+            if running > patience:
                 raise _stopped(request, seconds, process.rows)
         return _answer(process, request.memory)
     finally:

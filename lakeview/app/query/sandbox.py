@@ -58,6 +58,16 @@ def restrict(folders: Iterable[str], names_only: Iterable[str] = ()) -> None:
     _refuse_sockets(libc)
 
 
+def limit_memory(size: int) -> None:
+    """Sets the most memory this process may take, where the system knows such a limit."""
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return
+    with suppress(ValueError, OSError):  # a lower limit is set already
+        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
 def _restrict_files(libc: ctypes.CDLL, folders: Iterable[str], names_only: Iterable[str]) -> None:
     rights = ctypes.create_string_buffer(struct.pack("Q", _FILE_RIGHTS), 8)
     ruleset = libc.syscall(_CREATE_RULESET, rights, 8, 0)

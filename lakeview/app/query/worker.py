@@ -27,6 +27,7 @@ import polars.selectors as cs
 import lakeview as lv
 from lakeview import views
 from lakeview.app.query.process import MARK
+from lakeview.app.query.sandbox import limit_memory
 from lakeview.model import errors
 from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
@@ -114,12 +115,12 @@ def main(stdin: TextIO = sys.stdin) -> int:
     """Answers one request; 0 with rows, or without a request, 1 with an error reported."""
     for name in _AHEAD:
         import_module(name)
-    _tell(ready=True)
+    _report(ready=True)
     text = stdin.read()
     if not text:  # started ahead of a request, and its server has ended
         return 0
     request = msgspec.json.decode(text, type=Request)
-    _limit_memory(request.memory)
+    limit_memory(request.memory)
     partial, answering = RowsSoFar(request.limit), threading.Lock()
     if request.can_stop:
         timer = threading.Timer(request.seconds, _give_part, (partial, answering))
@@ -128,7 +129,7 @@ def main(stdin: TextIO = sys.stdin) -> int:
     try:
         complete = answer(request, _row_counter(), partial.add)
     except errors.LakeviewError as error:
-        _tell(error=_as_json(error))
+        _report(error=_as_json(error))
         return 1
     if not answering.acquire(blocking=False):
         threading.Event().wait()  # the timer's thread writes the part, and ends the process
@@ -147,7 +148,7 @@ def _give_part(partial: RowsSoFar, answering: threading.Lock) -> None:
 
 
 def _write(answer: Answer) -> None:
-    _tell(counts=answer.counts)
+    _report(counts=answer.counts)
     buffer = BytesIO()
     answer.rows.write_ipc_stream(buffer)
     with suppress(BrokenPipeError):  # the runner no longer waits for the rows
@@ -188,8 +189,8 @@ def _difference(table: lv.Table, request: Request, base: int, on_read: _OnRows) 
     left_out = {name for version in (base, request.version) for name in table.snapshot(version).schema.unreadable}
     readable = table.difference(base, request.version).drop(cs.by_name(*left_out, require_all=False))
     changes = _counted(readable, on_read)
-    found = views.compare.rows.row_difference(changes, request.limit)
-    return found.rows, {"gained": found.gained, "lost": found.lost, "read": found.read}
+    difference = views.compare.rows.row_difference(changes, request.limit)
+    return difference.rows, {"gained": difference.gained, "lost": difference.lost, "read": difference.read}
 
 
 def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows) -> pl.DataFrame:
@@ -213,10 +214,9 @@ def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:
-    found = query(request.sql or "", request.names)
-    counted = _counted(scan, on_read)
-    context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), counted))
-    lazy = context.execute(found.text, eager=False)
+    text = query(request.sql or "", request.names).text
+    context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), _counted(scan, on_read)))
+    lazy = context.execute(text, eager=False)
     # two readers of one text may disagree: what polars made of it is looked at too
     if other := sources_refused(lazy.explain(optimized=False)):
         raise errors.InvalidRequestError(
@@ -243,8 +243,7 @@ def _counted(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
 
 
 def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestError:
-    said = str(error).strip().splitlines()
-    why = said[0] if said else type(error).__name__
+    why = next(iter(str(error).strip().splitlines()), type(error).__name__)
     if request.sql is not None:
         return errors.InvalidRequestError(
             f"the query cannot be run: {why}", fix="correct it and run it again", place="sql", kind="bad-query"
@@ -270,14 +269,14 @@ def _row_counter() -> _OnRows:
     def on_read(batch: pl.DataFrame) -> None:
         nonlocal total
         total += batch.height
-        _tell(read=total)
+        _report(read=total)
 
     return on_read
 
 
-def _tell(**said: Any) -> None:
+def _report(**report: Any) -> None:
     with suppress(BrokenPipeError):
-        sys.stderr.write(f"{MARK}{json.dumps(said)}\n")
+        sys.stderr.write(f"{MARK}{json.dumps(report)}\n")
         sys.stderr.flush()
 
 
@@ -289,16 +288,6 @@ def _as_json(error: errors.LakeviewError) -> dict[str, str | None]:
         "place": error.place,
         "kind": error.kind,
     }
-
-
-def _limit_memory(size: int) -> None:
-    """Sets the most memory this process may take, where the system knows such a limit."""
-    try:
-        import resource  # not on every system
-    except ImportError:
-        return
-    with suppress(ValueError, OSError):  # a lower limit is set already
-        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 if __name__ == "__main__":
