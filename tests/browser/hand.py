@@ -1,0 +1,76 @@
+"""A hand with a task: what it does is counted, and a fourth click is one too many. Tables are read as drawn."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.visitor import PATIENCE, Visitor
+
+MOST = 3
+"""Clicks, choices and typed texts that a task may take, from the first page on."""
+
+_ROWS = """table => [...table.querySelectorAll("canvas table tr")].map(
+    row => [...row.children].map(cell => cell.textContent))"""
+"""What a table draws on its canvas, it lists inside it as well: the columns' names, then the rows in sight."""
+
+
+class Hand:
+    """A visitor whose clicks are counted."""
+
+    def __init__(self, visitor: Visitor, start: str) -> None:
+        self.visitor = visitor
+        self.main = visitor.main
+        self.clicks = 0
+        visitor.open(start)
+
+    def go(self, title: str) -> None:
+        """To a page by the sidebar: one click."""
+        self._count()
+        self.visitor.go(title)
+
+    def press(self, what: Locator) -> None:
+        """Anything that is clicked once."""
+        self._count()
+        what.click()
+        self.visitor.settle()
+
+    def follow(self, words: str) -> None:
+        """A link or a button of the page, by the first words on it."""
+        words_first = re.compile(rf"^\W*{re.escape(words)}")
+        links = self.main.get_by_role("link", name=words_first).or_(self.main.get_by_role("button", name=words_first))
+        self.press(links.first)
+
+    def choose(self, key: str, option: str) -> None:
+        """An option of a select box, by its first words: one choice."""
+        self._count()
+        self.main.locator(f".st-key-{key} input").first.click()
+        self.visitor.page.keyboard.type(option)
+        self.visitor.page.get_by_role("option", name=re.compile(rf"^{re.escape(option)}( ·|$)")).click()
+        self.visitor.settle()
+
+    def write(self, key: str, text: str) -> None:
+        """A text and Enter: one typed text."""
+        self._count()
+        field = self.main.locator(f".st-key-{key} input").first
+        field.fill(text)
+        field.press("Enter")
+        self.visitor.settle()
+
+    def reads(self, *texts: str) -> None:
+        """Each of the texts is on the page."""
+        for text in texts:
+            expect(self.main.get_by_text(text).first).to_be_visible(timeout=PATIENCE)
+
+    def rows(self, key: str) -> list[dict[str, str]]:
+        """The rows that a table draws, by the names of its columns; of more than fit the first."""
+        table = self.main.locator(f".st-key-{key}").get_by_test_id("stDataFrame").first
+        table.scroll_into_view_if_needed()
+        expect(table.locator("canvas table tr").nth(1)).to_be_attached(timeout=PATIENCE)
+        names, *rows = table.evaluate(_ROWS)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _count(self) -> None:
+        self.clicks += 1
+        assert self.clicks <= MOST, f"more than {MOST} clicks"
