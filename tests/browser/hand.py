@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from playwright.sync_api import Locator, expect
 
@@ -10,6 +11,8 @@ from tests.browser.visitor import PATIENCE, Visitor
 
 MOST = 3
 """Clicks, choices and typed texts that a task may take, from the first page on."""
+
+_ROLES: tuple[Literal["link", "button", "tab"], ...] = ("link", "button", "tab")
 
 _ROWS = """table => [...table.querySelectorAll("canvas table tr")].map(
     row => [...row.children].map(cell => cell.textContent))"""
@@ -37,17 +40,18 @@ class Hand:
         self.visitor.settle()
 
     def follow(self, words: str) -> None:
-        """A link or a button of the page, by the first words on it."""
-        words_first = re.compile(rf"^\W*{re.escape(words)}")
-        links = self.main.get_by_role("link", name=words_first).or_(self.main.get_by_role("button", name=words_first))
-        self.press(links.first)
+        """A link, a button, a tab or a fold of the page, by the first words on it."""
+        places = self.main.locator("summary").filter(has_text=words)
+        for role in _ROLES:
+            places = places.or_(self.main.get_by_role(role, name=_begins(words)))
+        self.press(places.first)
 
     def choose(self, key: str, option: str) -> None:
         """An option of a select box, by its first words: one choice."""
         self._count()
         self.main.locator(f".st-key-{key} input").first.click()
         self.visitor.page.keyboard.type(option)
-        self.visitor.page.get_by_role("option", name=re.compile(rf"^{re.escape(option)}( ·|$)")).click()
+        self.visitor.page.get_by_role("option", name=_begins(option)).click()
         self.visitor.settle()
 
     def write(self, key: str, text: str) -> None:
@@ -74,3 +78,8 @@ class Hand:
     def _count(self) -> None:
         self.clicks += 1
         assert self.clicks <= MOST, f"more than {MOST} clicks"
+
+
+def _begins(words: str) -> re.Pattern[str]:
+    """Texts that begin with whole words, behind an icon or not. (Playwright writes a pattern between slashes.)"""
+    return re.compile(rf"^\W*{re.escape(words)}(?![\w.])".replace("/", r"\/"))
