@@ -3,7 +3,7 @@
 Usage: LAKEVIEW_DEMO=build/demo PYTHONPATH=. python benches/make_screenshots.py
 
 Starts the app, looks at each page in a browser of 1440 pixels (two of them at 900 too), and writes
-`docs/screenshots/<page>-<theme>.png` in few colours, and `docs/pages.md`, which shows them all.
+`docs/screenshots/<page>-<theme>.png` in few colours, which `docs/pages.md` shows.
 """
 
 from __future__ import annotations
@@ -68,16 +68,6 @@ def pictures(browser: Browser, server: Server) -> Iterator[tuple[str, bytes]]:
         yield f"{page}-narrow-dark.png", picture(browser, server, page, "dark", NARROW)
 
 
-def gallery() -> str:
-    """The Markdown page that shows every picture under its page's title and question."""
-    lines = ["# Every page", "", "Pictures of the demo lake, made by `benches/make_screenshots.py`.", ""]
-    for name, entry in PAGES.items():
-        lines += [f"## {entry.title}", "", entry.question, ""] if entry.question else [f"## {entry.title}", ""]
-        lines += [f"![{entry.title}, {theme}](screenshots/{name}-{theme}.png)" for theme in ("light", "dark")]
-        lines += [""]
-    return "\n".join(lines)
-
-
 def main() -> None:
     """Makes all of them; SystemExit if they take more than the repository should hold."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -89,7 +79,6 @@ def main() -> None:
             total += len(content)
             print(f"{name}: {len(content):,} bytes")
         browser.close()
-    (ROOT / "docs" / "pages.md").write_text(gallery(), encoding="utf-8")
     if total > MOST_BYTES:
         raise SystemExit(f"the pictures take {total:,} bytes, {MOST_BYTES:,} are allowed: use fewer colours")
 

@@ -16,7 +16,7 @@ import polars as pl
 import streamlit as st
 
 import lakeview as lv
-from lakeview.app.memo import memory
+from lakeview.app.memo import cached, memory
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.schema import Schema
@@ -80,7 +80,7 @@ def _declared(table: Table, version: int | None = None) -> Schema | None:
 
 def _instead_of(before: Table, after: Table, address: str) -> Table:
     """The table at an address where the open one is no longer what lies there; all that was read of it is forgotten."""
-    if table(address) is before:  # else another session has seen to it
+    if table(address) is before:  # else another session has replaced it
         forget(address)
         if not _tells_the_same(before, after):
             _anew()[address] += 1
@@ -172,6 +172,12 @@ def statistics(address: str, version: int, columns: Sequence[str] | None = None)
 def plan(address: str, version: int, where: str) -> pl.DataFrame:
     """PLAN: what a filter would read."""
     return frames(address, version).plan(where, version)
+
+
+@cached(64)
+def changes_plan(address: str, start: int, end: int) -> pl.DataFrame:
+    """CHANGES_PLAN of the commits from `start` to `end`."""
+    return table(address).changes_plan(start, end)
 
 
 @st.cache_data(ttl=60, max_entries=32, show_spinner=False)

@@ -19,7 +19,7 @@ _PAGE = 200
 _CHOICES = 400
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
-    "risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
+    "at risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
     "kept": ("\N{FULL BLOCK}", "blue"),
     "broken": ("\N{MULTIPLICATION X}", "red"),
 }

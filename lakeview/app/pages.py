@@ -22,6 +22,9 @@ class PageEntry:
 QUALITY_WHOLE_TABLE = "Whole table"
 """The quality page's tab that other pages link to."""
 
+SHARING_PROFILE = "profile-file"
+"""The parameter of the sharing page's link that holds the address of a profile."""
+
 PAGES: dict[str, PageEntry] = {
     "start": PageEntry("", "pages/start/start.py", "Start", "", ":material/home:", default=True, of_table=False),
     "overview": PageEntry(

@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, texts
 from lakeview.charts.palette import Palette
-from lakeview.views.units import format_bytes, format_count, format_moment
+from lakeview.views.units import format_bytes, format_count, format_moment, format_version
 
 SHAPES = {
     "append": "circle",
@@ -15,14 +15,14 @@ SHAPES = {
     "maint.": "square",
     "other": "circle",
     "aside": "triangle-down",
-    "unusual": "cross",
+    "bad load": "cross",
 }
 _SIZES = {"circle": 34, "diamond": 44, "triangle-up": 44, "triangle-down": 44, "square": 40, "cross": 60}
 
 _DIMMED = 0.18
 
 TOOLTIP = (
-    ("version", "version"),
+    ("version_text", "version"),
     ("committed", "committed, UTC"),
     ("operation", "operation"),
     ("writer", "writer"),
@@ -37,14 +37,14 @@ def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame
     """`tooltip_rows` of SAMPLED with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
     lane = (
         pl.when("suspicious")
-        .then(pl.lit("unusual"))
+        .then(pl.lit("bad load"))
         .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
         .alias("lane")
     )
     rows = texts.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
     colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
     return rows.with_columns(
-        color=pl.when(pl.col("lane") != "unusual")
+        color=pl.when(pl.col("lane") != "bad load")
         .then(pl.col("lane").replace_strict(colours, default=p.gray, return_dtype=pl.String))
         .when("taken_back")  # it was reverted: it was wrong
         .then(pl.lit(p.red))
@@ -57,6 +57,12 @@ def opacities(rows: pl.DataFrame) -> pl.Series:
     """`opacity` of each commit's mark: whole for those that match the filters, all without a column `matches`."""
     whole = pl.Series([1.0], dtype=pl.Float64).new_from_index(0, rows.height).alias("opacity")
     return whole.set(~rows["matches"], _DIMMED) if "matches" in rows.columns else whole
+
+
+def _version_text(version: int) -> str:
+    """`v63`; where the name is another than the id, both."""
+    name = format_version(version)
+    return name if name == f"v{version}" else f"{name} · {version}"
 
 
 def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
@@ -72,6 +78,7 @@ def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
         {
             "timestamp": rows["timestamp"],
             "version": rows["version"].cast(pl.String),
+            "version_text": [_version_text(version) for version in rows["version"]],
             "committed": [f"{format_moment(m)}{n}" for m, n in zip(rows["timestamp"], many, strict=True)],
             # a field of its own would be empty for most commits
             "operation": rows.select(

@@ -7,7 +7,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, texts
+from lakeview.charts.marks import exact_count, picks, texts
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, finished, layered
 from lakeview.model.printable import shorten_column
@@ -53,7 +53,7 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
     return layered(
         base.mark_bar(color=p.blue).encode(x=x, y=y, tooltip=tooltip),
         # the whole column answers to the pointer, however low its bar is
-        base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip),
+        _clickable(base.mark_rect(color=p.orange).encode(x=x, tooltip=tooltip)),
         *(labels if bins.height > 1 else labels[:1]),
     )
 
@@ -67,8 +67,15 @@ def _bars(rows: pl.DataFrame, p: Palette) -> AnyChart:
         base.mark_bar(height=15, opacity=0.45).encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
         base.mark_text(align="left", dx=4, color=p.text).encode(x=alt.value(0), y=y, text="short:N"),
         base.mark_text(align="right", color=p.text).encode(x=alt.value("width"), y=y, text="part:N"),
-        base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip),
+        _clickable(base.mark_rect(color=p.orange).encode(y=y, tooltip=tooltip)),
     )
+
+
+def _clickable(marks: alt.Chart) -> alt.Chart:
+    """The marks, seen only where they were clicked: `position` is picked."""
+    picked = picks("position")
+    seen: alt.Chart = marks.encode(opacity=alt.when(picked).then(alt.value(0.3)).otherwise(alt.value(0)))
+    return seen.add_params(picked)
 
 
 _TOOLTIP = (alt.Tooltip("said:N", title="rows"), alt.Tooltip("part:N", title="of these rows"))

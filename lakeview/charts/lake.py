@@ -15,11 +15,14 @@ from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
 
 _MOST_BARS = 24
-_GLYPHS = {
-    LakeState.BROKEN: "\N{MULTIPLICATION X} ",
-    LakeState.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} ",
-    LakeState.FINE: "\N{CHECK MARK} ",
+SIGNS = {
+    LakeState.UNREADABLE: "\N{MULTIPLICATION X}",
+    LakeState.BROKEN: "\N{MULTIPLICATION X}",
+    LakeState.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE}",
+    LakeState.FINE: "\N{CHECK MARK}",
+    LakeState.UNREAD: "\N{MIDDLE DOT}",
 }
+"""The sign that stands for a table's state, beside its colour or without one."""
 _MOST_CHARACTERS = 28
 
 
@@ -37,7 +40,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False, width: Width = "conta
     rows = pl.DataFrame(
         {
             "position": list(range(top.height)),
-            "short": [_GLYPHS[s] + _short(name) for s, name in zip(states, top["name"], strict=True)],
+            "short": [f"{SIGNS[s]} {_short(name)}" for s, name in zip(states, top["name"], strict=True)],
             "table": top["name"],
             "value": top["bytes"] / unit,
             "said": texts(top["bytes"], format_bytes),

@@ -22,8 +22,11 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NAMED_WIDTH, _NAMED_HEIGHT = 0.16, 0.06
 
 
-def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross. The last _MOST_YEARS.
+def partition_calendar(
+    days: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """A calendar a year, to be stacked: deeper is more bytes, a day that is missing has a cross, the one `picked` an
+    outline. The last _MOST_YEARS.
 
     `days`: TIME_PARTITIONS whose grain is the day; [] without any.
     """
@@ -42,12 +45,12 @@ def partition_calendar(days: pl.DataFrame, *, dark: bool = False, width: Width =
     more = f"; {earlier} earlier years are in the table" if earlier else ""
     note = f"{{}}: bytes by day, deeper is more, ✕ is missing{more}"
     return [
-        _year(told.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, p, width=width)
+        _year(told.filter(pl.col("year") == year), note.format(year) if i == 0 else str(year), top, picked, p, width)
         for i, year in enumerate(years)
     ]
 
 
-def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Width) -> AnyChart:
+def _year(days: pl.DataFrame, title: str, top: float, picked: str | None, p: Palette, width: Width) -> AnyChart:
     rows = _texts(days).with_columns(
         weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
     )
@@ -68,15 +71,22 @@ def _year(days: pl.DataFrame, title: str, top: float, p: Palette, *, width: Widt
     layers: list[AnyChart] = [
         alt.Chart(rows.filter(~pl.col("missing"))).mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
         alt.Chart(rows.filter("missing")).mark_text(text="✕", color=p.orange_text).encode(x=x, y=y, tooltip=_TOOLTIP),
+        _outline(rows, picked, p).encode(x=x, y=y),
         alt.Chart(rows).mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     ]
     return finished(layered(*layers), p, height=7 * _CELL, title=title, width=width)
 
 
 def partition_heatmap(
-    cells: pl.DataFrame, names: tuple[str, str], *, dark: bool = False, width: Width = "container"
+    cells: pl.DataFrame,
+    names: tuple[str, str],
+    *,
+    picked: str | None = None,
+    dark: bool = False,
+    width: Width = "container",
 ) -> list[AnyChart]:
-    """Bytes by two keys, deeper is more, blank where there is no partition; `names` of the keys across and down."""
+    """Bytes by two keys, deeper is more, blank where there is no partition; `names` of the keys across and down; the
+    one `picked` has an outline."""
     if cells.is_empty():
         return []
     p = palette(dark)
@@ -92,6 +102,7 @@ def partition_heatmap(
     base = alt.Chart(rows)
     chart = layered(
         base.mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
+        _outline(rows, picked, p).encode(x=x, y=y),
         base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     )
     height = min(max(len(down), 2) * 20, _MOST_ROWS_HIGH)
@@ -99,8 +110,17 @@ def partition_heatmap(
     return [finished(chart, p, height=height, title=title, width=width)]
 
 
-def partition_treemap(rects: pl.DataFrame, *, dark: bool = False, width: Width = "container") -> list[AnyChart]:
-    """A rectangle a partition, its area its share of the bytes, beside those of its first key; [] without bytes."""
+def _outline(rows: pl.DataFrame, picked: str | None, p: Palette) -> alt.Chart:
+    chart = alt.Chart(rows.filter(pl.col("partition") == pl.lit(picked)))
+    outline: alt.Chart = chart.mark_rect(filled=False, stroke=p.text, strokeWidth=2)
+    return outline
+
+
+def partition_treemap(
+    rects: pl.DataFrame, *, picked: str | None = None, dark: bool = False, width: Width = "container"
+) -> list[AnyChart]:
+    """A rectangle a partition, its area its share of the bytes, beside those of its first key; the one `picked` has an
+    outline; [] without bytes."""
     if rects.is_empty():
         return []
     p = palette(dark)
@@ -132,6 +152,7 @@ def partition_treemap(rects: pl.DataFrame, *, dark: bool = False, width: Width =
         .mark_rect(stroke=p.page, strokeWidth=1)
         .encode(x=x, x2="x1:Q", y=y, y2="y1:Q", color=color, tooltip=tooltip)
         .add_params(click),
+        _outline(rows, picked, p).encode(x=x, x2="x1:Q", y=y, y2="y1:Q"),
         alt.Chart(frames).mark_rect(filled=False, stroke=p.page, strokeWidth=4).encode(x=x, x2="x1:Q", y=y, y2="y1:Q"),
         alt.Chart(named)
         .mark_text(align="left", baseline="top", dx=7, dy=6, color=p.text, fontWeight=600)

@@ -8,7 +8,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, texts, tooltips
+from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, Width, byte_unit, count_unit, finished, layered, time_axis
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
@@ -21,13 +21,18 @@ _KEYS = "(^|/)[^=/]*="
 
 
 def partition_bars(
-    sizes: pl.DataFrame, *, arrivals: pl.DataFrame | None = None, dark: bool = False, width: Width = "container"
+    sizes: pl.DataFrame,
+    *,
+    arrivals: pl.DataFrame | None = None,
+    picked: str | None = None,
+    dark: bool = False,
+    width: Width = "container",
 ) -> list[AnyChart]:
     """Rows (bytes where rows are unknown), median file and file count, to be stacked; [] without partitions.
 
     Of more than _MOST_BARS partitions those with most bytes and the first missing ones are shown, and the title says
     so. What needs attention is orange: late ones (PARTITION_ARRIVALS) with their lag, missing ones (of no files) with a
-    cross, and those with many times the files of the others.
+    cross, and those with many times the files of the others. A click picks a partition; the one `picked` stands out.
     """
     if sizes.is_empty():
         return []
@@ -47,7 +52,8 @@ def partition_bars(
     measure = "bytes" if shown["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
     divisor, title = unit(peak(shown[measure]), "Bytes" if measure == "bytes" else "Rows")
-    bars = rows.with_columns(value=shown[measure] / divisor)
+    weight = pl.lit(1.0) if picked is None else pl.when(pl.col("partition") == picked).then(1.0).otherwise(0.45)
+    bars = rows.with_columns(value=shown[measure] / divisor, weight=weight)
     median = _median(there[measure]) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p, width),
@@ -128,9 +134,14 @@ def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palet
     top = max(peak(rows["value"]), 1e-9)
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False))
     middle = alt.Chart(pl.DataFrame({"value": [median]})).mark_rule(color=p.muted, strokeDash=[3, 3])
-    bars = alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=_tooltip())
+    base = alt.Chart(rows)
+    bars = base.mark_bar().encode(
+        x=x, y=y, color=alt.Color("color:N", scale=None), opacity=alt.Opacity("weight:Q", scale=None)
+    )
+    # the whole column answers to the pointer, however low its bar is
+    columns = base.mark_rect(opacity=0).encode(x=x, tooltip=_tooltip()).add_params(picks("partition"))
     words = alt.Chart(rows.filter(pl.col("words") != "")).mark_text(baseline="bottom", dy=-3, color=p.orange_text)
-    layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"))
+    layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), columns)
     return finished(layers, p, height=96, title=title, width=width)
 
 

@@ -13,10 +13,10 @@ from lakeview.charts.theme import AnyChart, Width, finished, layered, no_axis, t
 from lakeview.views.timeline.readability import readability_runs, runs_text
 from lakeview.views.units import format_moment, format_range
 
-_HEIGHTS = {"gone": 0.22, "risk": 0.55, "kept": 1.0, "broken": 1.0}
+_HEIGHTS = {"gone": 0.22, "at risk": 0.55, "kept": 1.0, "broken": 1.0}
 _GLYPHS = {
     "gone": "\N{LOWER ONE QUARTER BLOCK}",
-    "risk": "\N{LOWER FIVE EIGHTHS BLOCK}",
+    "at risk": "\N{LOWER FIVE EIGHTHS BLOCK}",
     "kept": "\N{FULL BLOCK}",
     "broken": "\N{MULTIPLICATION X}",
 }
@@ -61,11 +61,11 @@ def ribbon_chart(
 
 _TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"))
 
-_WORDS = {"gone": "no longer", "risk": "until the next VACUUM", "kept": "yes", "broken": "no, broken"}
+_WORDS = {"gone": "no longer", "at risk": "until the next VACUUM", "kept": "yes", "broken": "no, broken"}
 
 
 def _cells(ribbon: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
-    colours = {"gone": p.absent, "risk": p.orange, "kept": p.quiet, "broken": p.red}
+    colours = {"gone": p.absent, "at risk": p.orange, "kept": p.quiet, "broken": p.red}
     first, last = (pl.lit(moment).cast(ribbon.schema["timestamp"]) for moment in domain)
     narrow = (pl.col("until") - pl.col("timestamp")) <= (domain[1] - domain[0]) * _NARROW
     cells = ribbon.with_columns(pl.col("until").fill_null(last)).with_row_index("row")

@@ -35,8 +35,8 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False, width: Width = "con
         axis=alt.Axis(grid=True, tickBand="center", minExtent=150, maxExtent=190, labelLimit=180),
     )
     domain = time_domain(known["timestamp"])
-    said = (("version", "version"), ("committed", "committed, UTC"), ("operation", "operation"), ("writer", "writer"),
-            ("change", "rows added, removed"))  # fmt: skip
+    said = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
+            ("writer", "writer"), ("change", "rows added, removed"))  # fmt: skip
     points = (
         alt.Chart(rows)
         .mark_point(filled=True, opacity=0.9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,14 +63,15 @@ def share() -> None:
 def serve(source: str, host: str | None, port: int | None, profile: Path | None) -> None:
     """Serve a YAML configuration, or every table below a folder.
 
-    A folder is shared with one token that is make at each start; a configuration names its shares and recipients.
+    A folder is shared with one token that is made at each start; a configuration names its shares and recipients.
     """
     import msgspec
 
     from lakeview.sharing.server.config_file import folder_settings, read_settings
+    from lakeview.sharing.server.folder import open_folder
     from lakeview.sharing.server.hub import Hub
     from lakeview.sharing.server.profiles import endpoint_of
-    from lakeview.sharing.server.serving import check_exposure
+    from lakeview.sharing.server.serving import check_exposure, free_port
     from lakeview.sharing.server.serving import serve as run
 
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
@@ -86,36 +86,23 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
         settings = msgspec.structs.replace(folder_settings(source), **given)
         check_exposure(settings)
         if settings.port == 0:
-            settings = msgspec.structs.replace(settings, port=_free_port(settings.host))
-        hub = _open_folder(settings, profile)
+            settings = msgspec.structs.replace(settings, port=free_port(settings.host))
+        hub, document = open_folder(settings, _now)
+        _write_profile(document, profile)
     shares = ", ".join(s.name for s in hub.settings.shares)
     click.echo(f"sharing {printable(shares)} at {endpoint_of(hub.settings)}", err=True)
     run(hub)
 
 
-def _open_folder(settings: Settings, profile: Path | None) -> Any:
-    """The state of a server for a folder, with one token that lives as long as it."""
-    import secrets
-
-    from lakeview.sharing.server.hub import Hub
+def _write_profile(document: dict[str, Any], profile: Path | None) -> None:
     from lakeview.sharing.server.private_files import write_privately
-    from lakeview.sharing.server.profiles import profile_of
-    from lakeview.sharing.server.tokens import PREFIX, Token, digest
 
-    text = PREFIX + secrets.token_urlsafe(32)
-    token = Token("start", settings.recipients[0].name, digest(text), _now())
-    document = json.dumps(profile_of(settings, text, None), indent=2)
+    text = json.dumps(document, indent=2)
     if profile is None:
-        click.echo(document)
+        click.echo(text)
     else:
-        write_privately(profile, document.encode() + b"\n")
+        write_privately(profile, text.encode() + b"\n")
         click.echo(f"the profile is in {profile}", err=True)
-    return Hub(settings, tokens=(token,))
-
-
-def _free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as found:
-        return int(found.getsockname()[1])
 
 
 @share.group()
@@ -154,7 +141,7 @@ def _give_profile(
     try:
         if profile is not None:
             write_privately(profile, document)
-    except OSError as error:  # the token is make, and nobody could tell it again
+    except OSError as error:  # the token is made, and shown nowhere else
         click.echo(f"warning: {profile} cannot be written ({error.strerror}), the profile is printed", err=True)
         profile = None
     if profile is None:

@@ -35,7 +35,7 @@ from lakeview.model.table import OneLine, RangeRead, check_point
 from lakeview.predicates import predicate
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
@@ -156,10 +156,13 @@ class DeltaTable(OneLine):
         *,
         at: datetime | None = None,
         ref: str | None = None,
+        paths: Sequence[str] | None = None,
         row_tracking: bool = False,
     ) -> pl.LazyFrame:
         """The rows at a version, pinned now; filters prune files by partition values and statistics.
 
+        `paths`: of these data files alone, by their paths in FILES; reading raises InvalidRequestError for one that the
+        version has not.
         `row_tracking` adds `_row_id` and `_row_commit_version` (i64; null where the log does not say):
         InvalidRequestError if the table does not track its rows.
         Collecting raises DataFileMissingError for a file that is gone, UnsupportedTableError for a type without rows.
@@ -168,10 +171,10 @@ class DeltaTable(OneLine):
         self._states.require_parquet(state)
         schema = self._states.schema(state)
         if not row_tracking:
-            return lazy_rows(self._scan(state).tasks, schema, self.storage)
+            return lazy_rows(of_files(self._scan(state).tasks, paths), schema, self.storage)
         tracked = tracked_schema(schema, state.table_protocol, state.properties, self.address)
         scan = Scan(state, schema, self._states.partitions(state), self.address, tracked=tracked)
-        return lazy_rows(scan.tasks, tracked, self.storage)
+        return lazy_rows(of_files(scan.tasks, paths), tracked, self.storage)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None

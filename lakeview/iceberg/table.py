@@ -40,7 +40,7 @@ from lakeview.predicates import predicate
 from lakeview.rows.difference import difference
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
 
 
@@ -262,11 +262,14 @@ class IcebergTable(TableBody):
         *,
         at: datetime | None = None,
         ref: str | None = None,
+        paths: Sequence[str] | None = None,
         row_tracking: bool = False,
         metadata_columns: Sequence[str] = (),
     ) -> pl.LazyFrame:
         """The rows at a snapshot, pinned now; filters prune manifests and files.
 
+        `paths`: of these data files alone, by their paths in FILES; reading raises InvalidRequestError for one that the
+        version has not.
         `metadata_columns`: which of `_file`, `_pos`, `_deleted`, `_spec_id`, `_partition`, `_row_id` and
         `_last_updated_sequence_number` follow the table's columns; with `_deleted`, deleted rows are given too, marked.
         `row_tracking` stands for the last two, null for rows from before the table kept them. InvalidRequestError for
@@ -277,7 +280,8 @@ class IcebergTable(TableBody):
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
         names = [*metadata_columns, *(f.name for f in LINEAGE if row_tracking)]
         schema = with_metadata_columns(schema, names, state.metadata, state.columns)
-        return lazy_rows(self._scan(state, entry, schema).tasks, schema, state.storage)
+        places = None if paths is None else [state.locations.resolve(path) for path in paths]
+        return lazy_rows(of_files(self._scan(state, entry, schema).tasks, places), schema, state.storage)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None

@@ -116,8 +116,16 @@ class Table(Protocol):
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         """PLAN: which files a filter would read, and what skips the others."""
 
-    def scan(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> pl.LazyFrame:
-        """The rows, lazily; filters prune files; the version is pinned at this call."""
+    def scan(
+        self,
+        version: int | None = None,
+        *,
+        at: datetime | None = None,
+        ref: str | None = None,
+        paths: Sequence[str] | None = None,
+    ) -> pl.LazyFrame:
+        """The rows, lazily; filters prune files; the version is pinned at this call. `paths`: of these data files
+        alone, by their paths in FILES."""
 
     def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
         """The rows that commits `start` to `end` (both included) inserted, updated and deleted: the table's columns,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import polars as pl
 import pyarrow as pa
 import pyroaring
 
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.rows.casts import Match
 from lakeview.storage import Storage
@@ -78,3 +80,28 @@ def select_columns(tasks: Iterable[FileTask], schema: Schema, names: Sequence[st
     """
     selected_schema = schema if names is None else schema.select(names)
     return [task if names is None else replace(task, schema=selected_schema) for task in tasks]
+
+
+def of_files(
+    tasks: Callable[[pl.Expr | None], Iterable[FileTask]], paths: Sequence[str] | None
+) -> Callable[[pl.Expr | None], Iterable[FileTask]]:
+    """`tasks` (what a filter needs) of these files alone, by the path that a task has; all of them without `paths`.
+
+    Called without a filter, the function raises InvalidRequestError for a path that no task has.
+    """
+    if paths is None:
+        return tasks
+    wanted = frozenset(paths)
+
+    def some(where: pl.Expr | None) -> list[FileTask]:
+        chosen = [task for task in tasks(where) if task.path in wanted]
+        missing = sorted(wanted - {task.path for task in chosen}) if where is None else []
+        if missing:
+            raise InvalidRequestError(
+                f"the version has no data file {missing[0]}",
+                fix="take paths from the files of this version",
+                place=missing[0],
+            )
+        return chosen
+
+    return some

@@ -174,12 +174,20 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
     )
 
 
+def state_of(findings: Sequence[Finding]) -> LakeState:
+    """The state of a table that was read, by its worst finding."""
+    severities = {finding.severity for finding in findings}
+    if Severity.BROKEN in severities:
+        return LakeState.BROKEN
+    return LakeState.ATTENTION if Severity.ATTENTION in severities else LakeState.FINE
+
+
 def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
     broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
     worst = next((f for f in findings if f.severity in OPEN), None)
     return replace(
         entry,
-        state=LakeState.BROKEN if broken else LakeState.ATTENTION if attention else LakeState.FINE,
+        state=state_of(findings),
         verdict=verdict(findings),
         finding=None if worst is None else f"{worst.claim}: {worst.evidence}" if worst.evidence else worst.claim,
         page=None if worst is None else worst.page,

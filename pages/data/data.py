@@ -1,37 +1,46 @@
-"""Data: the rows at a version or timestamp, SQL over them, and what commits changed; the estimated cost first."""
+"""Data: the rows at a version or timestamp, their profile, SQL over them, and what commits changed; the cost first."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import downloads, errors, session
+from lakeview.app import cache, downloads, errors, session
 from lakeview.app.components import card, nothing
-from lakeview.app.data import changes, panels, profile, sql
+from lakeview.app.data import changes, filters, panels, profile, sql
 from lakeview.app.query import budget
+from lakeview.app.query.budget import Cost
 from lakeview.app.widget_state import linked
 
 now = session.current()
-preview, query, changed = st.tabs(panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun")
+preview, profiled, query, changed = st.tabs(
+    panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
+)
 
 if preview.open:
     with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
         panels.warn_of_missing_files(now)
-        request = panels.request(now)
-        allowed = budget.controls()
-        if panels.read_button(request, panels.cost(now, request), allowed):
-            rows = panels.read_rows(now, request, allowed)
+        request, allowed = filters.toolbar(now)
+        reading = panels.reading(now, request, budget.CHEAP if request.is_sample else None)
+        if panels.read_button(request, reading, allowed):
+            rows = panels.read_rows(now, request, reading, allowed)
             downloads.offer("rows", rows)
-            panels.show_rows(now, rows, request)
-            with errors.messages(here="data"):
-                spread = views.data.distributions.distributions(rows)
-                downloads.offer("distributions", spread)
-                profile.profile_table(
-                    views.data.preview.profile(rows), profile.note(rows, request.limit, request.where)
-                )
-                profile.distributions(spread)
+            panels.show_rows(now, rows, request, reading)
 
-    with preview, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
+if profiled.open:
+    with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
+        request, allowed = filters.toolbar(now, of_rows=False)
+        reading = panels.reading(now, request, allowed.size)
+        profile_answer = profile.read(now, request, reading, allowed)
+        if profile_answer is not None:
+            spread = views.data.profile.distribution(profile_answer.rows)
+            downloads.offer("profile", profile_answer.rows.drop("distribution"))
+            downloads.offer("distributions", spread)
+            profile.sentence(request, reading, profile_answer.counts["rows"])
+            profile.table(profile_answer.rows.drop("distribution"))
+            profile.distributions(spread)
+
+    with profiled, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
         shares = now.look.columns().shares
         downloads.offer("null shares", shares)
         if shares["null_share"].is_null().all():
@@ -55,7 +64,7 @@ if changed.open:
         if span is None:
             nothing("No commit leads to this version.", "Choose another version or another base above.", "timeline")
         else:
-            plan = changes.plan(now, span)
+            plan = cache.changes_plan(now.address, span.start or 0, span.version)
             costs = views.data.changes.change_costs(plan)
             downloads.offer("changes by commit", costs)
             if costs.is_empty():
@@ -64,7 +73,7 @@ if changed.open:
                 changes.costs_table(costs)
                 allowed = budget.controls()
                 if budget.button(
-                    "Read changed rows", span, changes.cost(plan), allowed, key="read-changes", on_arrival=True
+                    "Read changed rows", span, Cost.of_plan(plan), allowed, key="read-changes", on_arrival=True
                 ):
                     found = budget.rows(span, allowed)
                     downloads.offer("changed rows", found)

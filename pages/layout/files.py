@@ -24,15 +24,18 @@ else:
     if findings:
         with card(key="files-findings"):
             finding_lines(findings, here="files")
-    sizes = file_layout(now)
-    with card("Sizes, doubling bins", views.files.sizes.small_files_note(sizes.bins), key="sizes-card"):
-        histogram = charts.files.size_histogram(sizes.bins, picked=panels.picked_bin(sizes), dark=dark())
+    whole = file_layout(now)
+    choice = panels.filters(whole)
+    files = panels.passing_files(now, choice)
+    bins = panels.bins(now, whole, choice)
+    with card("Sizes, doubling bins", views.files.sizes.small_files_note(bins), key="sizes-card"):
+        histogram = charts.files.size_histogram(bins, picked=choice.sizes, dark=dark())
         stack(histogram, key="sizes-picture", on_pick=panels.pick_bin)
-    panels.tiles(sizes.facts)
+    panels.tiles(whole.facts if choice.is_any else views.files.sizes.file_facts(files))
     with card(key="files-card"):
-        page = panels.listing(now, sizes)
+        page = panels.listing(now, whole, choice, files.height)
     downloads.offer("files on this page", page)
-    downloads.offer("all files", live)
+    downloads.offer("all files" if choice.is_any else "files that pass the filters", files)
     layout.detail(now, page)
 
 with errors.messages(here="files"):

@@ -8,20 +8,22 @@ from lakeview.app import errors
 from lakeview.app.sharing import provider, recipient
 from lakeview.app.widget_state import linked
 
-received, shared, read = st.tabs(
-    list(recipient.TABS), key=linked("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
-)
-if received.open:
-    with received, errors.messages(here="sharing"):
-        recipient.browse()
-if shared.open:
-    with shared, errors.messages(here="sharing"):
-        served = provider.server()
-        if served is not None:
-            provider.shares(served)
-if read.open:
-    with read, errors.messages(here="sharing"):
-        served = provider.server()
-        if served is not None:
-            provider.audit(served)
+if provider.is_configured():
+    received, shared, read = st.tabs(
+        list(recipient.TABS), key=linked("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
+    )
+    if received.open:
+        with received, errors.messages(here="sharing"):
+            recipient.shared_tables()
+    if shared.open:
+        with shared, errors.messages(here="sharing"):
+            provider.shares(provider.server())
+    if read.open:
+        with read, errors.messages(here="sharing"):
+            provider.audit(provider.server())
+else:
+    with errors.messages(here="sharing"):
+        recipient.shared_tables()
+    with errors.messages(here="sharing"):
+        provider.set_up()
 recipient.leave()

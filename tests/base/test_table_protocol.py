@@ -112,3 +112,15 @@ def test_a_refresh_without_news_is_false(address: str) -> None:
     first = table.history()["timestamp"].min() or system_clock()
     assert isinstance(first, datetime)
     assert table.snapshot(at=first.astimezone(UTC)).version in table.versions()["version"]
+
+
+def test_the_rows_of_chosen_files(address: str) -> None:
+    table = lv.open_table(address)
+    paths = table.files()["path"].to_list()
+    parts = [table.scan(paths=[path]).collect() for path in paths]
+    assert [part.height for part in parts] == table.files()["records"].to_list()
+    assert_frame_equal(pl.concat(parts), table.scan().collect(), check_row_order=False)
+    month = parts[0]["month"][0]
+    assert table.scan(paths=paths[:1]).filter(month=month).collect().height == parts[0].filter(month=month).height
+    with pytest.raises(InvalidRequestError, match="has no data file"):
+        table.scan(paths=[*paths, "elsewhere.parquet"]).collect()

@@ -171,6 +171,8 @@ def test_a_click_picks_the_version_as_text(line: pl.DataFrame) -> None:
         assert (param["name"], param["select"]["fields"]) == ("picked", ["version"])
         versions = [row["version"] for row in rows_of(panel) if "version" in row]
         assert str(9_007_199_254_740_993 + 35) in versions
+        texts = [row["version_text"] for row in rows_of(panel) if "version_text" in row]
+        assert "90071…41028 · 9007199254741028" in texts
     assert "params" not in charts.timeline.timeline_charts(line, pick=False)[0].to_dict()
 
 
@@ -185,8 +187,8 @@ def test_tooltips_say_unknown_never_zero() -> None:
 
 def test_a_load_that_stands_out_has_its_own_lane_and_shape(line: pl.DataFrame) -> None:
     rows = {row["version"]: row for row in rows_of(charts.timeline.timeline_charts(line)[-1]) if "lane" in row}
-    assert (rows["35"]["lane"], rows["35"]["shape"], rows["35"]["color"]) == ("unusual", "cross", LIGHT.red)
-    assert (rows["55"]["lane"], rows["55"]["color"]) == ("unusual", LIGHT.orange)
+    assert (rows["35"]["lane"], rows["35"]["shape"], rows["35"]["color"]) == ("bad load", "cross", LIGHT.red)
+    assert (rows["55"]["lane"], rows["55"]["color"]) == ("bad load", LIGHT.orange)
     assert (rows["14"]["lane"], rows["14"]["shape"], rows["14"]["color"]) == ("schema", "triangle-up", LIGHT.violet)
     assert (rows["26"]["lane"], rows["26"]["color"]) == ("maint.", LIGHT.gray)
 

@@ -21,9 +21,16 @@ def table_with(app: AppTest, column: str) -> Any:
 
 def test_the_listing_is_narrowed_and_ordered_by_a_link(good: Path) -> None:
     app = open_page("files", good, partition="month=2", order="by path")
-    assert table_with(app, "file")["file"].to_list() == ["month=2/load-2.parquet"]
+    assert table_with(app, "file")["file"].to_list() == ["load-2.parquet"]
     app = open_page("files", good, order="by path")
-    assert table_with(app, "file")["file"].to_list() == [f"month={m}/load-{m}.parquet" for m in (1, 2, 3)]
+    assert table_with(app, "file")["file"].to_list() == [f"load-{m}.parquet" for m in (1, 2, 3)]
+
+
+def test_filters_drive_the_picture_and_the_figures(good: Path) -> None:
+    app = open_page("files", good, path="load-2", sizes="<64 KiB")
+    assert not app.exception
+    assert table_with(app, "file")["file"].to_list() == ["load-2.parquet"]
+    assert next(tile for tile in app.metric if tile.label == "Ideal file count").delta == "now 1"
 
 
 def test_every_choice_of_the_listing_comes_from_the_link(good: Path) -> None:
@@ -55,6 +62,7 @@ def test_a_file_is_looked_into_by_a_link(good: Path) -> None:
     assert told["rows, by the log"] == "20"
     assert told["added by"] == "v2"
     assert told["row groups"] == "1"
+    assert len(table_with(app, "delay")) == 20
     columns = table_with(app, "encodings")
     assert sorted(columns["column"]) == ["carrier", "delay"]
     assert columns["share"].sum() == pytest.approx(100)

@@ -166,7 +166,7 @@ def test_a_cleanup_is_of_the_whole_table_whichever_branch_is_looked_at(tmp_path:
     assert told[0][0].startswith(
         "The next cleanup ends v1001: versions of all 2 branches and tags are retained for 5 days"
     )
-    assert look_at(history.address, ref="audit").look.readability()["state"].to_list() == ["risk", "kept"]
+    assert look_at(history.address, ref="audit").look.readability()["state"].to_list() == ["at risk", "kept"]
     retained = [m.value for m in open_page("overview", history.address, ref="audit").metric if "Retained" in m.label]
     assert retained == [views.units.format_bytes((tmp_path / "t/data/a").stat().st_size)]  # of main, which is empty now
 

@@ -23,7 +23,7 @@ SAYS_ON_GOOD = {
     "files": "3 in v6",
     "partitions": "Partitions 3 3 files",
     "pruning": "of 3 columns: 2 have min and max in every file",
-    "data": "v6, from the statistics of its 3 files",
+    "data": "Rows of v6",
     "quality": "Loads of",
     "health": "Who can read v6",
 }

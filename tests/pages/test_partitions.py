@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -67,6 +68,11 @@ def test_one_partition_is_linked_to_and_chosen(good: Path) -> None:
     app = open_page("partitions", good, partition="month=2")
     assert app.selectbox(key="pick_partition").value == "month=2"
     assert table_with(app, "files_added")["version"].to_list() == ["v2"]
+    onward = {link.label: parse_qs(link.proto.query_string) for link in app.page_link}
+    files, rows = (
+        next(query for label, query in onward.items() if name in label) for name in ("Its files", "Its rows")
+    )
+    assert (files["partition"], rows["where"]) == (["month=2"], ["month = 2"])
     app.selectbox(key="pick_partition").set_value("month=3").run()
     assert app.query_params["partition"] == "month=3"
     assert table_with(app, "files_added")["version"].to_list() == ["v3"]

@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 import lakeview as lv
 from lakeview.app import cache
 from lakeview.app.pages import PAGES
-from lakeview.app.sharing.recipient import PROFILE, SHARE, TABS
+from lakeview.app.sharing.recipient import PROFILE, SHARE, TABS, UPLOAD
 from lakeview.sharing.server.overview import ShareConfiguration
 from lakeview.sharing.server.tokens import TokenFile
+from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text
 from tests.server.conftest import RunningServer, listening
 from tests.server.shared_lake import build, configuration, write_configuration
@@ -47,11 +48,35 @@ def open_tab(number: int, **parameters: str) -> AppTest:
 
 
 def test_without_anything_the_page_says_how_to_begin() -> None:
-    assert "No profile is given" in text(open_tab(0))
-    for number in (1, 2):
-        app = open_tab(number)
-        assert "No sharing server is configured here" in text(app)
-        assert "lakeview share serve server.yaml" in app.code[0].value
+    app = open_tab(0)
+    assert not app.exception
+    assert "by the profile file that you were sent" in text(app)
+    assert "lakeview share serve server.yaml" in app.code[0].value
+    assert not app.tabs
+
+
+def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_tab(0)
+    app.file_uploader(key=UPLOAD).upload("ann.share", served.profile.read_bytes(), "text/plain").run()
+    assert not app.exception
+    address = app.text_input(key=PROFILE).value
+    assert address is not None
+    assert Path(address).stat().st_mode & 0o777 == 0o600
+    assert app.dataframe[0].value["address"][0] == f"{address}#lake.default.months"
+    app = open_tab(0)
+    app.file_uploader(key=UPLOAD).upload("wrong.share", b"{}", "text/plain").run()
+    assert "is no profile" in text(app)
+    monkeypatch.setenv("LAKEVIEW_ROOTS", str(served.profile.parent))
+    assert not open_tab(0).get("file_uploader")
+
+
+def test_the_demo_lake_is_shared_by_a_click(no_demo_lake: Path) -> None:
+    tables.good(no_demo_lake / "flights")
+    app = open_tab(0)
+    app.button(key="share-the-demo").click().run()
+    assert not app.exception
+    assert app.dataframe[0].value["table"].to_list() == ["flights"]
+    assert lv.open_table(app.dataframe[0].value["address"][0]).snapshot().num_records == 60
 
 
 def test_a_profile_is_browsed_and_a_table_opened(served: RunningServer) -> None:

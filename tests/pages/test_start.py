@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app.start import demo
+from lakeview.app.tables import label
 from tests.pages import tables
 from tests.pages.app import open_page, text
 
@@ -96,10 +97,14 @@ def test_a_page_without_a_link_shows_the_demo(lake: Path) -> None:
 def test_tables_below_a_root_are_offered(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKEVIEW_ROOTS", str(good.parent))
     app = open_page("start")
-    assert "1 table found" in text(app)
-    app.selectbox(key="root-table").set_value(str(good)).run()
+    assert app.dataframe[0].value["table"].to_list() == [label(str(good))]
+
+
+def test_a_profile_typed_opens_the_sharing_page(tmp_path: Path) -> None:
+    app = open_page("start")
+    app.text_input(key="typed-profile").set_value(f"  '{tmp_path}/team.share' ").run()
     assert not app.exception
-    assert app.query_params["table"] == str(good)
+    assert f"There is no profile at {tmp_path}/team.share".lower() in text(app).lower()
 
 
 def test_an_empty_root_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

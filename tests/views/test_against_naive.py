@@ -94,7 +94,7 @@ def test_a_clean_up_takes_what_going_through_every_version_says() -> None:
                 if table.readable[version] and (paths & live.keys() or vectors & live.items())
             ]
             done = views.retention.simulation.simulate(found, keep)
-            risk = done.ribbon.filter(pl.col("state") == "risk")["version"].to_list()
+            risk = done.ribbon.filter(pl.col("state") == "at risk")["version"].to_list()
             assert (seed, hours, risk, done.versions) == (seed, hours, lost, len(lost))
             assert done.versions_left == sum(table.readable) - len(lost)
             gone = paths & old
@@ -115,7 +115,7 @@ def test_versions_that_expire_take_the_files_that_no_other_version_has() -> None
             taken = {p for v, live in enumerate(table.versions) if table.readable[v] for p in live} - left
             done = views.retention.simulation.simulate(found, keep)
             lost = [version for version, expired in enumerate(gone) if expired and table.readable[version]]
-            assert done.ribbon.filter(pl.col("state") == "risk")["version"].to_list() == lost, (seed, hours)
+            assert done.ribbon.filter(pl.col("state") == "at risk")["version"].to_list() == lost, (seed, hours)
             assert (done.files, done.bytes) == (len(taken), sum(table.sizes[path] for path in taken)), (seed, hours)
 
 

@@ -1,4 +1,4 @@
-"""Previewed rows: their profile, and filters as SQL."""
+"""Filters of a form as SQL."""
 
 from __future__ import annotations
 
@@ -11,28 +11,6 @@ import pytest
 from lakeview import views
 from lakeview.model.errors import InvalidRequestError
 from lakeview.views.data.preview import Condition
-
-
-def test_a_profile_is_of_the_sample_and_any_names_will_do() -> None:
-    sample = pl.DataFrame(
-        {"^x$": [1, 2, None], "x": ["b", "a", "a"], "l": [[1], None, [2]], "n": [None] * 3, "": [1.5] * 3}
-    )
-    profile = views.data.preview.profile(sample)
-    assert profile.schema == views.data.preview.PROFILE
-    assert profile.drop("type", "null_share").rows() == [
-        ("^x$", 1, 2, "1", "2"),
-        ("x", 0, 2, "a", "b"),
-        ("l", 1, None, None, None),
-        ("n", 3, None, None, None),
-        ("", 0, 1, "1.5", "1.5"),
-    ]
-
-
-def test_a_profile_of_no_rows_or_columns() -> None:
-    assert views.data.preview.profile(pl.DataFrame()).schema == views.data.preview.PROFILE
-    row = views.data.preview.profile(pl.DataFrame(schema={"x": pl.Int64()})).row(0, named=True)
-    assert (row["null_share"], row["distinct"], row["min_text"]) == (None, 0, None)
-
 
 ROWS = pl.DataFrame(
     {

@@ -71,7 +71,7 @@ def test_a_version_dies_with_the_first_of_its_files() -> None:
 def test_what_no_readable_version_needs_is_not_counted() -> None:
     done = views.retention.simulation.simulate(found_in(story(), {0: "a file is missing"}), timedelta())
     assert (done.files, done.bytes, done.lost) == (1, 5 * MIB, "v2")
-    assert done.ribbon["state"].to_list() == ["gone", "kept", "risk", "kept", "kept"]
+    assert done.ribbon["state"].to_list() == ["gone", "kept", "at risk", "kept", "kept"]
 
 
 def test_a_file_that_came_back_is_live() -> None:

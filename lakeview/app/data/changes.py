@@ -6,11 +6,10 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, columns, display_rows
+from lakeview.app import columns, display_rows
 from lakeview.app.components import frame
-from lakeview.app.data.panels import LIMITS
-from lakeview.app.memo import cached
-from lakeview.app.query import budget, runner
+from lakeview.app.data.filters import LIMITS
+from lakeview.app.query import runner
 from lakeview.app.query.worker import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
@@ -38,21 +37,6 @@ def _start(now: OpenTable, span: str) -> int | None:
     if span == SINCE_BASE:
         return None if now.base is None else views.data.changes.first_after(timeline, now.base, now.version)
     return views.data.changes.first_of_last(timeline, now.version, SPANS[span])
-
-
-def plan(now: OpenTable, request: Request) -> pl.DataFrame:
-    """CHANGES_PLAN of the requested commits."""
-    return _plan(now.address, request.start or 0, request.version)
-
-
-@cached(16)
-def _plan(address: str, start: int, end: int) -> pl.DataFrame:
-    return cache.table(address).changes_plan(start, end)
-
-
-def cost(plan_rows: pl.DataFrame) -> budget.Cost:
-    """What reading the rows of a CHANGES_PLAN costs at most."""
-    return budget.Cost(plan_rows.height, views.sums.total_of(plan_rows["size"]), plan_rows.height)
 
 
 def costs_table(costs: pl.DataFrame) -> None:

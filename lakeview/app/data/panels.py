@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from decimal import Decimal
 
 import polars as pl
 import streamlit as st
@@ -13,30 +10,32 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import escape, frame, link, nothing
+from lakeview.app.data.filters import Request
 from lakeview.app.memo import cached
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
 from lakeview.app.query.worker import Request as Query
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
-from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import PrimitiveType, leaf_name
 from lakeview.model.snapshot_sources import as_declared
 
 NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
-LIMITS = (50, 100, 500, 1_000)
-VERSION, MOMENT = "this version", "at a moment"
-TABS = ("Rows", "SQL", "Changes")
+SEED = 1
+"""Of samples: the same files and rows each time that they are drawn."""
+TABS = ("Rows", "Profile", "SQL", "Changes")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A version, a filter as SQL text, and how many rows."""
+class Reading:
+    """What a request reads at most; `paths`: a sample of the files, drawn by the seed, where all are too many."""
 
-    version: int
-    where: str | None
-    limit: int
+    cost: Cost
+    paths: tuple[str, ...] | None = None
+
+    @property
+    def files_text(self) -> str:
+        """`32 of 1,200 files drawn by a seed`."""
+        return f"{self.cost.files:,} of {views.units.counted(self.cost.all_files, 'file')} drawn by a seed"
 
 
 def warn_of_missing_files(now: OpenTable) -> None:
@@ -49,157 +48,57 @@ def warn_of_missing_files(now: OpenTable) -> None:
         st.markdown(f":red[:material/error:] **{escape(shown)}** :gray[rows of other files are shown]")
 
 
-def request(now: OpenTable) -> Request:
-    """The widgets: timestamp, simple filter, SQL, row limit; what is typed is in the URL.
-
-    Raises VersionNotFoundError for a moment before the table's first version.
-    """
-    with st.container(horizontal=True, gap="small"):
-        when = st.segmented_control(
-            "Rows of", (VERSION, MOMENT), required=True, key=linked("when", VERSION, (VERSION, MOMENT))
-        )
-        moment = _moment_input(now) if when == MOMENT else None
-        limit = st.selectbox("Rows at most", LIMITS, key=linked("limit", LIMITS[1], LIMITS), width=110)
-        simple = _simple_filter(now)
-    version = now.version
-    if moment is not None:
-        version = cache.snapshot_at(now.address, moment).version
-        latest, at = views.units.format_version(version), views.units.format_moment(moment)
-        st.markdown(f":small[:gray[{latest} was the latest at {at} UTC]]")
-    typed = st.text_input(
-        "Where, in SQL",
-        key=linked("where"),
-        placeholder=_example(now),
-        help="A condition on the columns. Partition values and statistics decide which files must be read.",
-    )
-    parts = [part for part in (typed, simple) if part]
-    where = parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
-    return Request(version, where or None, int(limit))
+def reading(now: OpenTable, request: Request, most: int | None) -> Reading:
+    """All files that the request needs, from the log, or a sample of them where they take more than `most` bytes."""
+    snapshot = cache.snapshot(now.address, request.version)
+    plan = None
+    cost = Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
+    if request.where is not None:
+        plan = cache.plan(now.address, request.version, request.where)
+        st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
+        read = views.pruning.plan.read_cost(plan)
+        cost = Cost(read.files, read.bytes, read.all_files)
+    if most is None or cost.size is None or cost.size <= most:
+        return Reading(cost)
+    files = snapshot.files if plan is None else plan.filter("kept")
+    drawn = views.data.sampling.sample_files(files.select("path", "size"), most, SEED)
+    if drawn.is_empty():
+        return Reading(cost)
+    return Reading(Cost(drawn.height, int(drawn["size"].sum()), cost.all_files), tuple(drawn["path"]))
 
 
-def _example(now: OpenTable) -> str:
-    """A condition that this table understands."""
-    names = [field.name for field in now.snapshot.schema.fields if field.name.isidentifier()]
-    return f"{names[0]} IS NOT NULL" if names else "as after WHERE"
-
-
-def _moment_input(now: OpenTable) -> datetime | None:
-    committed = now.snapshot.timestamp
-    moment: datetime | None = st.datetime_input(
-        "Moment, UTC",
-        key=linked("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
-        format="YYYY-MM-DD",
-        step=60,
-        width=190,
-        help="Shows the version that was the latest at this moment.",
-    )
-    return None if moment is None else moment.replace(tzinfo=UTC)
-
-
-def _simple_filter(now: OpenTable) -> str | None:
-    """One filter by choosing: a column, a comparison, a value."""
-    kinds = {leaf_name(path): field.type for path, field in now.snapshot.schema.leaves()}
-    column = st.selectbox(
-        "Only where",
-        list(kinds),
-        index=None,
-        key=linked("filter-column", None, kinds),
-        placeholder="no filter",
-        width=180,
-    )
-    if column is None:
-        return None
-    operator = st.selectbox(
-        "Comparison",
-        views.data.preview.OPERATORS,
-        key=linked("filter-operator", views.data.preview.OPERATORS[0], views.data.preview.OPERATORS),
-        label_visibility="hidden",
-        width=130,
-    )
-    if operator in ("is null", "is not null"):
-        return views.data.preview.where_text([views.data.preview.Condition(column, operator)])
-    text = st.text_input("Value", key=linked("filter-value"), label_visibility="hidden", placeholder="value", width=180)
-    if not text:
-        return None
-    kind = kinds[column]
-    name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
-    value: object = text
-    if operator == "in":
-        value = [_value(part.strip(), name, column) for part in text.split(",")]
-    elif operator not in ("contains", "starts with"):
-        value = _value(text, name, column)
-    return views.data.preview.where_text([views.data.preview.Condition(column, operator, value)])
-
-
-def _value(text: str, kind: str, column: str) -> object:
-    """A typed text as a value of the column's type."""
-    convert = _CONVERTERS.get(kind, Decimal if kind.startswith("decimal") else str)
-    try:
-        return convert(text)
-    except (ValueError, ArithmeticError) as error:
-        raise InvalidRequestError(
-            f"{text!r} is no {kind}", fix=f"type a value of {column}'s type", place=column
-        ) from error
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-_CONVERTERS: Mapping[str, Callable[[str], object]] = {
-    "long": int,
-    "integer": int,
-    "short": int,
-    "byte": int,
-    "double": float,
-    "float": float,
-    "boolean": _boolean,
-    "date": lambda text: datetime.fromisoformat(text).date(),
-    "timestamp": _moment,
-    "timestamp_ntz": datetime.fromisoformat,
-}
-
-
-def cost(now: OpenTable, request: Request) -> Cost:
-    """The most that the request reads, from the log: no data is read."""
-    if request.where is None:
-        snapshot = cache.snapshot(now.address, request.version)
-        return Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
-    plan = cache.plan(now.address, request.version, request.where)
-    st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
-    read = views.pruning.plan.read_cost(plan)
-    return Cost(read.files, read.bytes, read.all_files)
-
-
-def read_button(request: Request, estimate: Cost, allowed: budget.Budget) -> bool:
+def read_button(request: Request, reading: Reading, allowed: budget.Budget) -> bool:
     """The button with the estimated cost; True if these rows were requested, now or earlier in this session."""
-    if estimate.all_files == 0:
+    if not any_file(request, reading.cost):
+        return False
+    first = request.where is None and not request.is_sample
+    if first and reading.cost.size is not None:  # the first files hold rows enough
+        allowed = replace(allowed, size=reading.cost.size)
+    return budget.button("Read rows", request, reading.cost, allowed, key="read", at_most=first, on_arrival=True)
+
+
+def any_file(request: Request, cost: Cost) -> bool:
+    """False, with a line that says why, where there is no file to read."""
+    if cost.all_files == 0:
         nothing(
             f"{views.units.format_version(request.version)} holds no rows.",
             "Nothing was written yet, or everything was removed.",
             "timeline",
         )
-        return False
-    if estimate.files == 0:
+    elif cost.files == 0:
         nothing("No file can hold such rows.", "Data skipping leaves no file to read.")
-        return False
-    if request.where is None and estimate.size is not None:  # the first files hold rows enough
-        allowed = replace(allowed, size=estimate.size)
-    return budget.button(
-        "Read rows", request, estimate, allowed, key="read", at_most=request.where is None, on_arrival=True
-    )
+    return cost.files > 0
 
 
-def read_rows(now: OpenTable, request: Request, allowed: budget.Budget) -> pl.DataFrame:
-    """The first rows of the request: those of the first files, or those that match a filter, which may read all
-    files."""
+def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> pl.DataFrame:
+    """The rows of the request: those of the first files; those that match a filter, which may read all files; or a
+    sample."""
+    if request.is_sample:
+        query = Query(
+            now.address, request.version, request.limit, runner.MEMORY, where=request.where, paths=reading.paths,
+            seed=SEED,
+        )  # fmt: skip
+        return budget.rows(query, allowed)
     if request.where is None:
         with st.spinner("Reading rows", show_time=True):
             return _first_rows(now.address, request.version, request.limit)
@@ -215,13 +114,17 @@ def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
     return scan.head(limit).collect()
 
 
-def show_rows(now: OpenTable, rows: pl.DataFrame, request: Request) -> None:
+def show_rows(now: OpenTable, rows: pl.DataFrame, request: Request, reading: Reading) -> None:
     """The rows, and which they are."""
     if rows.is_empty():
         st.markdown(":gray[:material/do_not_disturb_on:] **No row matches this filter.**")
         return
     left_out = cache.snapshot(now.address, request.version).schema.unreadable
-    more = f"the first {rows.height:,}" if rows.height == request.limit else f"all {rows.height:,}"
+    more = f"all {rows.height:,}"
+    if request.is_sample and (rows.height == request.limit or reading.paths is not None):
+        more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
+    elif rows.height == request.limit:
+        more = f"the first {rows.height:,}"
     where = f" where {escape(request.where)}" if request.where else ""
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     st.markdown(

@@ -1,30 +1,60 @@
-"""The rows that were read, column by column: a profile, charts of the distributions, and facets that filter."""
+"""The data page's profile: every column of all rows that pass the filter, or of a sample, and a value to go on with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import partial
 
 import polars as pl
 import streamlit as st
 
-from lakeview import charts
-from lakeview.app import columns
-from lakeview.app.components import MAX_ROWS, dark, fold, frame, grid, stack
+from lakeview import charts, views
+from lakeview.app import columns, selection
+from lakeview.app.components import MAX_ROWS, dark, escape, fold, frame, grid, link, stack
+from lakeview.app.data import filters
+from lakeview.app.data.filters import Request
+from lakeview.app.data.panels import Reading, any_file
+from lakeview.app.query import budget, runner
+from lakeview.app.query.worker import Answer
+from lakeview.app.query.worker import Request as Query
+from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
+NOTE = "all rows where the budget allows, else those of files drawn by a seed"
 MOST_PICTURES = 24
+VALUE = "value"
+"""The parameter of the link that holds the condition of the value that was clicked."""
 
 
-def note(rows: pl.DataFrame, limit: int, where: str | None) -> str:
-    """What the figures of these rows stand for."""
-    if rows.height < limit:
-        return "of all rows that pass the filter" if where else "of all rows"
-    return f"of the {rows.height:,} rows above, which are no random sample of the table"
+def read(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> Answer | None:
+    """PROFILE of the rows, read at once where that is cheap, else by the button with its price; None before."""
+    if not any_file(request, reading.cost):
+        return None
+    query = Query(
+        now.address, request.version, 0, runner.MEMORY, where=request.where, paths=reading.paths, profile=True
+    )
+    label = "Profile" if reading.paths is None else "Profile a sample"
+    if not budget.button(label, query, reading.cost, allowed, key="read-profile", at_most=False, on_arrival=True):
+        return None
+    return budget.answer(query, allowed)
 
 
-def profile_table(profile: pl.DataFrame, note: str) -> None:
-    """PROFILE of the rows read: a profile of these rows only."""
-    st.markdown(f"**These rows, column by column** &ensp; :small[:gray[{note}]]")
+def sentence(request: Request, reading: Reading, rows: int) -> None:
+    """Which rows the figures are of."""
+    st.markdown(f"**{escape(_sentence(request, reading, rows))}**")
+
+
+def _sentence(request: Request, reading: Reading, rows: int) -> str:
+    version = views.units.format_version(request.version)
+    where = f" where {request.where}" if request.where else ""
+    if reading.paths is None:
+        files = views.units.counted(reading.cost.files, "file")
+        return f"All {views.units.counted(rows, 'row')} of {version}{where}, in {files}"
+    return f"A sample of {version}{where}: the {views.units.counted(rows, 'row')} of {reading.files_text}"
+
+
+def table(profile: pl.DataFrame) -> None:
+    """PROFILE, one row a column."""
     frame(
         profile,
         {
@@ -40,7 +70,8 @@ def profile_table(profile: pl.DataFrame, note: str) -> None:
 
 
 def distributions(spread: pl.DataFrame) -> None:
-    """A small picture a column, of those chosen in the URL; their twin is a table whose rows filter by a click."""
+    """A small picture a column, of those chosen in the URL; a click on a bar, or on a row of the table that is their
+    twin, picks a value."""
     names = spread["column"].unique(maintain_order=True).to_list()
     chosen = st.multiselect(
         "Columns",
@@ -53,11 +84,13 @@ def distributions(spread: pl.DataFrame) -> None:
         for part in spread.partition_by("column", maintain_order=True)
         if part["column"][0] in (chosen or names)[:MOST_PICTURES]
     ]
+    _picked_value(spread)
     with grid(230):
         for position, part in enumerate(parts):
             with st.container():
-                stack([charts.distributions.distribution_bars(part, dark=dark())], key=f"distribution-{position}")
-    with fold("As a table: a click on a row filters by it", "values-table"):
+                pictures = [charts.distributions.distribution_bars(part, dark=dark())]
+                stack(pictures, key=f"distribution-{position}", on_pick=partial(_pick_bar, part["condition"].to_list()))
+    with fold("As a table: a click on a row picks its value", "values-table"):
         facets = pl.concat(parts).head(MAX_ROWS) if parts else spread
         frame(
             facets,
@@ -70,17 +103,43 @@ def distributions(spread: pl.DataFrame) -> None:
             },
             key="facets",
             selection_mode="single-row",
-            on_select=lambda: _narrow(facets["condition"].to_list()),
+            on_select=partial(_pick_row, facets["condition"].to_list()),
         )
 
 
-def _narrow(conditions: Sequence[str | None]) -> None:
-    picked = st.session_state["facets"]["selection"]["rows"]
-    narrow(conditions[picked[0]] if picked else None)
-
-
-def narrow(condition: str | None) -> None:
-    """Adds a condition to the filter in SQL; None, of rows that no condition can name, changes nothing."""
-    if condition is not None:
+def _picked_value(spread: pl.DataFrame) -> None:
+    """The value that was clicked: how many rows have it, and where to go on."""
+    conditions = spread.filter(pl.col("condition") == st.query_params.get(VALUE, ""))
+    if conditions.is_empty():
+        st.markdown(":small[:gray[click a bar for its rows]]")
+        return
+    value = conditions.row(0, named=True)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="picked-value"):
+        share = views.units.format_percent(value["share"])
+        text = f"**{escape(value['condition'])}** &ensp; {views.units.counted(value['count'], 'row')}, {share} of these"
+        st.markdown(text, width="content")
         before = st.session_state.get("where")
-        st.session_state["where"] = f"({before}) AND {condition}" if before else condition
+        where = f"({before}) AND {value['condition']}" if before else value["condition"]
+        link("data", "Its rows", selection.link(where=where))
+        st.button(
+            "Profile these rows alone", type="tertiary", icon=":material/filter_alt:", key="narrow",
+            on_click=partial(filters.narrow, value["condition"]),
+        )  # fmt: skip
+
+
+def _pick_bar(conditions: list[str | None], chart: str) -> None:
+    picked = st.session_state[chart].get("selection", {}).get(charts.theme.PICKED)
+    positions = [row["position"] for row in picked or () if isinstance(row, Mapping) and "position" in row]
+    _pick(conditions, positions)
+
+
+def _pick_row(conditions: list[str | None]) -> None:
+    _pick(conditions, st.session_state["facets"]["selection"]["rows"])
+
+
+def _pick(conditions: list[str | None], positions: list[int]) -> None:
+    condition = conditions[positions[0]] if positions else None
+    if condition is not None:  # null, of rows that no condition can name
+        st.query_params[VALUE] = condition
+    else:
+        st.query_params.pop(VALUE, None)

@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, display_rows
 from lakeview.app.components import escape, nothing
-from lakeview.app.data.panels import LIMITS
+from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
 from lakeview.app.session import OpenTable

@@ -6,15 +6,18 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, downloads, errors
-from lakeview.app.components import card, dark, facts, fold, frame, grid, stack
+from lakeview.app import cache, columns, display_rows, downloads, errors
+from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, stack
 from lakeview.app.file_layout import file_layout
 from lakeview.app.files import panels
 from lakeview.app.memo import cached
+from lakeview.app.query import budget, runner
+from lakeview.app.query.worker import Request
 from lakeview.app.session import OpenTable
 from lakeview.model.physical import PhysicalFile
 
 _NONE = "no file"
+_ROWS = 50
 
 
 def detail(now: OpenTable, page: pl.DataFrame) -> None:
@@ -24,12 +27,15 @@ def detail(now: OpenTable, page: pl.DataFrame) -> None:
         _picker(page["path"].to_list(), chosen, file_layout(now).folder)
         if chosen is None:
             st.markdown(
-                ":gray[Choose a row above, or a file here: its footer describes row groups and column chunks. "
-                "That costs one small request, and no row is read.]"
+                ":gray[Choose a row above, or a file here: its footer describes row groups and column chunks, "
+                "and its first rows are read.]"
             )
             return
         with errors.messages(here="files"):
-            _draw(now, _physical(now.address, now.version, chosen))
+            file = _physical(now.address, now.version, chosen)
+            _draw(now, file)
+            with errors.messages(here="files"):
+                _first_rows(now, chosen, file.size)
 
 
 def _picker(paths: list[str], current: str | None, folder: str) -> None:
@@ -69,6 +75,19 @@ def _draw(now: OpenTable, file: PhysicalFile) -> None:
         stack(charts.file_layout.column_bars(chunks, dark=dark()), key="column-bytes")
     _columns_table(chunks)
     _groups(file)
+
+
+def _first_rows(now: OpenTable, path: str, size: int) -> None:
+    """The first live rows of the file, at once where it is small."""
+    request = Request(now.address, now.version, _ROWS, runner.MEMORY, paths=(path,))
+    cost = budget.Cost(1, size, 1)
+    allowed = budget.Budget(size, budget.SECONDS["30 s"])  # the first rows lie at its beginning
+    if budget.button("Read its first rows", request, cost, allowed, key="read-file", on_arrival=True):
+        rows = budget.rows(request, allowed)
+        downloads.offer("first rows of this file", rows)
+        more = "the first" if rows.height == _ROWS else "all"
+        st.markdown(f"**Its rows** &ensp; :small[:gray[{more} {rows.height:,}]]")
+        display_rows.table(rows, key="file-rows", height=9 * ROW_HEIGHT)
 
 
 def _facts(now: OpenTable, file: PhysicalFile, chunks: pl.DataFrame) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import polars as pl
 import streamlit as st
@@ -65,10 +66,61 @@ def tiles(facts: views.files.sizes.FileFacts) -> None:
         )
 
 
-def picked_bin(layout: views.files.sizes.FileLayout) -> str | None:
-    """The bin of sizes that the listing is narrowed to: by the widget, the URL, or a click on a bar."""
-    picked = st.session_state.get("sizes", st.query_params.get("sizes"))
-    return picked if picked in layout.labels else None
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The choices above the picture; None is any."""
+
+    partition: str | None
+    path: str
+    sizes: str | None
+
+    @property
+    def is_any(self) -> bool:
+        """True if all files pass."""
+        return self.partition is None and not self.path and self.sizes is None
+
+
+def filters(layout: views.files.sizes.FileLayout) -> Filters:
+    """Partition, part of a path, and bin of sizes, from one line of widgets; all in the link."""
+    partition = ALL_PARTITIONS
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="file-filters"):
+        if layout.partitions:
+            choices = [ALL_PARTITIONS, *layout.partitions]
+            partition = st.selectbox(
+                "Partition", choices, key=linked("partition", ALL_PARTITIONS, choices),
+                label_visibility="collapsed", width=190,
+            )  # fmt: skip
+        path = st.text_input(
+            "Path holds", key=linked("path"), placeholder="path holds", label_visibility="collapsed", width=220
+        )
+        labels = [ALL_SIZES, *layout.labels]
+        sizes = st.selectbox(
+            "Sizes", labels, key=linked("sizes", ALL_SIZES, labels), label_visibility="collapsed", width=140,
+            help="A click on a bar of the chart chooses its sizes.",
+        )  # fmt: skip
+    return Filters(None if partition == ALL_PARTITIONS else partition, path, None if sizes == ALL_SIZES else sizes)
+
+
+def passing_files(now: OpenTable, choice: Filters) -> pl.DataFrame:
+    """FILES that pass the filters."""
+    if choice.is_any:
+        return now.snapshot.files
+    return _passing_files(now.address, now.version, now.branch, choice)
+
+
+def bins(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters) -> pl.DataFrame:
+    """FILE_SIZES of the files that pass the other filters, of any size."""
+    of_any_size = replace(choice, sizes=None)
+    return layout.bins if of_any_size.is_any else views.files.sizes.file_sizes(passing_files(now, of_any_size))
+
+
+@cached(32)
+def _passing_files(address: str, version: int, branch: str | None, choice: Filters) -> pl.DataFrame:
+    bins = layout_of(address, version, branch).bins
+    files = views.files.sizes.files_of(
+        cache.snapshot(address, version, branch).files, bins, choice.partition, choice.sizes
+    )
+    return files.filter(pl.col("path").str.contains(choice.path, literal=True)) if choice.path else files
 
 
 def pick_bin(key: str) -> None:
@@ -79,30 +131,22 @@ def pick_bin(key: str) -> None:
                 st.session_state["sizes"] = row["label"]
 
 
-def listing(now: OpenTable, layout: views.files.sizes.FileLayout) -> pl.DataFrame:
-    """Filters, pages and the table of files; returns the rows shown. All of it is kept in the URL."""
-    partitions = list(layout.partitions)
+def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters, count: int) -> pl.DataFrame:
+    """Order, pages and the table of the files that pass the filters; returns the rows shown. All is in the URL."""
     names = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
-    heading = st.container()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        partition, label, order, column = _filters(now, partitions, layout.labels, names)
-    whole = now.address, now.version, now.branch
-    count = _filtered(*whole, partition, label).height
-    heading.markdown(
-        f"**Files** &ensp; :small[:gray[{count:,} in {views.units.format_version(now.version)} · {order} · "
-        "choose a row to inspect the file]]"
-    )
+        st.markdown(
+            f"**Files** &ensp; :small[:gray[{count:,} in {views.units.format_version(now.version)} · "
+            "choose a row to inspect the file]]",
+            width="content",
+        )
+        st.space("stretch")
+        order, column = _order(now, names)
     pages = max(1, -(-count // PAGE))
     number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
-    rows = _page(*whole, now.latest, now.ref, partition, label, order, column, min(number, pages))
+    rows = _page(now.address, now.version, now.branch, now.latest, now.ref, choice, order, column, min(number, pages))
     _table(rows, column, layout)
     return rows
-
-
-def _filtered(address: str, version: int, branch: str | None, partition: str | None, label: str | None) -> pl.DataFrame:
-    """The files of a partition and a bin of sizes."""
-    live = cache.snapshot(address, version, branch).files
-    return views.files.sizes.files_of(live, layout_of(address, version, branch).bins, partition, label)
 
 
 @cached(64)
@@ -112,15 +156,16 @@ def _page(
     branch: str | None,
     latest: int,
     ref: str | None,
-    partition: str | None,
-    label: str | None,
+    choice: Filters,
     order: str,
     column: str | None,
     number: int,
 ) -> pl.DataFrame:
     sort, descending = SORTS[order]
     return views.files.sizes.file_page(
-        _filtered(address, version, branch, partition, label),
+        cache.snapshot(address, version, branch).files
+        if choice.is_any
+        else _passing_files(address, version, branch, choice),
         sort,
         descending,
         (number - 1) * PAGE,
@@ -131,28 +176,8 @@ def _page(
     )
 
 
-def _filters(
-    now: OpenTable, partitions: list[str], labels: list[str], names: list[str]
-) -> tuple[str | None, str | None, str, str | None]:
-    """Partition, bin of sizes, order, and the column whose range is shown."""
-    partition = None
-    if partitions:
-        picked = st.selectbox(
-            "Partition",
-            [ALL_PARTITIONS, *partitions],
-            key=linked("partition", ALL_PARTITIONS, [ALL_PARTITIONS, *partitions]),
-            label_visibility="collapsed",
-            width=170,
-        )
-        partition = None if picked == ALL_PARTITIONS else picked
-    label = st.selectbox(
-        "Sizes",
-        [ALL_SIZES, *labels],
-        key=linked("sizes", ALL_SIZES, [ALL_SIZES, *labels]),
-        label_visibility="collapsed",
-        width=140,
-        help="A click on a bar of the chart chooses its sizes.",
-    )
+def _order(now: OpenTable, names: list[str]) -> tuple[str, str | None]:
+    """The order, and the column whose range is shown."""
     order = st.selectbox(
         "Order", list(SORTS), key=linked("order", next(iter(SORTS)), SORTS), label_visibility="collapsed", width=150
     )
@@ -166,13 +191,15 @@ def _filters(
         width=190,
         help="Shows this column's min, max and nulls in each file.",
     )
-    return partition, None if label == ALL_SIZES else label, order, None if column == NO_COLUMN else column
+    return order, None if column == NO_COLUMN else column
 
 
 def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileLayout) -> None:
-    below = f"below {escape(layout.folder)}" if layout.folder else None
+    below = f"below {escape(layout.folder)}" if layout.folder else ""
+    if layout.partitions:
+        below = f"{below}, and below its partition's folder".removeprefix(", and ")
     shown = {
-        "file": columns.path("file", 300, layout.folder, of="path", help=below),
+        "file": columns.text("file", 176 if layout.partitions else 300, help=below or None),
         "partition": columns.text("partition", _wide_enough(rows["partition_text"]), of="partition_text"),
         "size": columns.size("size", 80),
         "rows": columns.number("rows", 70, of="records"),
@@ -183,8 +210,10 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
         "added": columns.version("added by", null="unknown"),
     }
     hidden = ([] if layout.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
+    path, partition = pl.col("path").str.strip_prefix(layout.folder), pl.col("partition_text")
+    inside = path.str.starts_with(partition + "/").fill_null(value=False)
     frame(
-        rows,
+        rows.with_columns(file=pl.when(inside).then(path.str.slice(partition.str.len_chars() + 1)).otherwise(path)),
         {name: kind for name, kind in shown.items() if name not in hidden},
         key="files",
         height=460,

@@ -27,14 +27,6 @@ BUDGETS = (50, 200, 1_000)
 PATIENCE = 2.0
 """Seconds that the first picture waits for the reading, so that a small lake is shown at once."""
 
-STATES = {
-    views.lake.LakeState.UNREADABLE: "\N{MULTIPLICATION X} unreadable",
-    views.lake.LakeState.BROKEN: "\N{MULTIPLICATION X} broken",
-    views.lake.LakeState.ATTENTION: "\N{BLACK UP-POINTING TRIANGLE} attention",
-    views.lake.LakeState.FINE: "\N{CHECK MARK} fine",
-    views.lake.LakeState.UNREAD: "\N{MIDDLE DOT} not read",
-}
-
 
 def chosen_root() -> str | None:
     """The root in the URL, typed or chosen; the first one offered if none is named. None if there is none at all."""
@@ -128,10 +120,10 @@ def _drawn(entries: pl.DataFrame) -> None:
 def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
     with st.container(horizontal=True, gap="small"):
         states = [state.value for state in views.lake.LakeState if state.value in set(entries["state"])]
-        kept = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
+        chosen = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
         part = st.text_input("Name holds", key=linked("name"), width=200)
-    if kept:
-        entries = entries.filter(pl.col("state").is_in(kept))
+    if chosen:
+        entries = entries.filter(pl.col("state").is_in(chosen))
     return entries.filter(pl.col("name").str.contains(part, literal=True)) if part else entries
 
 
@@ -139,10 +131,9 @@ def _table(entries: pl.DataFrame) -> None:
     rows = entries.head(MAX_ROWS)
     column = st.column_config
     shown = {
-        "state": column.TextColumn("state", width=86),
+        "state": column.TextColumn("state", width=46, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
         "name": column.TextColumn("table", width=104),
-        "format": column.TextColumn("format", width=58),
-        "said": column.TextColumn("what to look at", width=290),
+        "remark": column.TextColumn("what to look at", width=236),
         "last": column.TextColumn("last commit", width=82),
         "records": column.TextColumn("rows", width=74, alignment="right"),
         "bytes": column.TextColumn("live bytes", width=70, alignment="right"),
@@ -152,17 +143,18 @@ def _table(entries: pl.DataFrame) -> None:
         "retained": column.TextColumn(
             "for old ones", width=78, alignment="right", help="bytes of files that only old versions need"
         ),
+        "format": column.TextColumn("format", width=58),
         "judged": column.TextColumn("judged by", width=66),
     }
-    for name in ("format", "judged"):  # what is the same for all tables says nothing of one
+    for name in ("format", "judged"):  # the same for all tables: no difference to see
         if rows.height > 1 and rows[name].n_unique() == 1:
             del shown[name]
     frame(
         rows.with_columns(
-            pl.col("state").replace_strict({state.value: text for state, text in STATES.items()}),
+            pl.col("state").replace_strict({state.value: sign for state, sign in charts.lake.SIGNS.items()}),
             pl.col("format").str.to_titlecase(),
             views.units.version_label("version"),
-            said=pl.coalesce("finding", "verdict"),
+            remark=pl.coalesce("finding", "verdict"),
             records=pl.Series([_rows(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
             bytes=pl.Series(
                 [None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String
@@ -206,7 +198,7 @@ def _retained(row: Mapping[str, Any]) -> str | None:
 
 
 def _one(entries: pl.DataFrame) -> None:
-    """One table, chosen above or here: what is said of it, and a link into each page."""
+    """One table, chosen above or here: its verdict, and a link into each page."""
     names = entries["name"].head(MAX_ROWS).to_list()
     name = st.selectbox("Table", names, index=None, key=linked(TABLE, None, names), placeholder="choose one to open")
     if name is None:

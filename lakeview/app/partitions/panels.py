@@ -8,8 +8,8 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads, tables
-from lakeview.app.components import MAX_ROWS, dark, frame, grid, nothing, stack, tile
+from lakeview.app import answers, cache, columns, downloads, selection, tables
+from lakeview.app.components import MAX_ROWS, dark, frame, grid, link, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.session import OpenTable
 
@@ -72,30 +72,38 @@ def picture(now: OpenTable, sizes: pl.DataFrame) -> None:
     snapshot = now.snapshot
     in_time = views.partitions.layout.time_partitions(snapshot, sizes)
     kind = views.partitions.keys.partition_kind(snapshot)
-    arrivals = now.look.arrivals()
+    arrivals, picked = now.look.arrivals(), chosen_partition(sizes)
     if in_time is not None:
         steps = in_time[1]
         if _is_map(now, sizes):
-            stack(charts.partition_maps.partition_calendar(steps, dark=dark()), key="partition-map", on_pick=pick)
+            stack(
+                charts.partition_maps.partition_calendar(steps, picked=picked, dark=dark()),
+                key="partition-map",
+                on_pick=pick,
+            )
             return
         bars = charts.partitions.partition_bars(
-            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, dark=dark()
+            views.partitions.layout.with_gaps(sizes, steps), arrivals=arrivals, picked=picked, dark=dark()
         )
-        stack(bars, key="partition-sizes")
+        stack(bars, key="partition-sizes", on_pick=pick)
     elif kind == "pair":
         cells = views.partitions.layout.partition_cells(snapshot, sizes)
         if cells.is_empty():
-            stack(charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark()), key="partition-sizes")
+            bars = charts.partitions.partition_bars(sizes, arrivals=arrivals, picked=picked, dark=dark())
+            stack(bars, key="partition-sizes", on_pick=pick)
             return
         across = views.partitions.layout.axes(snapshot, sizes)
-        stack(charts.partition_maps.partition_heatmap(cells, across, dark=dark()), key="partition-map", on_pick=pick)
+        heatmap = charts.partition_maps.partition_heatmap(cells, across, picked=picked, dark=dark())
+        stack(heatmap, key="partition-map", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.layout.partition_rects(snapshot, sizes)
-        stack(charts.partition_maps.partition_treemap(rects, dark=dark()), key="partition-map", on_pick=pick)
+        treemap = charts.partition_maps.partition_treemap(rects, picked=picked, dark=dark())
+        stack(treemap, key="partition-map", on_pick=pick)
     else:
         numbered = views.partitions.layout.number_steps(snapshot, sizes)
         shown = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
-        stack(charts.partitions.partition_bars(shown, arrivals=arrivals, dark=dark()), key="partition-sizes")
+        bars = charts.partitions.partition_bars(shown, arrivals=arrivals, picked=picked, dark=dark())
+        stack(bars, key="partition-sizes", on_pick=pick)
 
 
 def pick(key: str) -> None:
@@ -110,12 +118,18 @@ def _choose(partition: str) -> None:
     st.query_params[PARTITION] = partition
 
 
+def chosen_partition(sizes: pl.DataFrame) -> str | None:
+    """The partition that the URL names, if the version has it."""
+    name = st.query_params.get(PARTITION)
+    return name if name in views.partitions.layout.names(sizes) else None
+
+
 def map_note(now: OpenTable, sizes: pl.DataFrame) -> str:
     """What the picture counts, and what a click does."""
     missing = len(views.partitions.sizes.missing_partitions(now.snapshot))
     gaps = f"{missing:,} missing in between; " if missing else ""
     if not _is_map(now, sizes):
-        return f"{gaps}{views.partitions.layout.sizes_note(sizes)}"
+        return f"{gaps}{views.partitions.layout.sizes_note(sizes)}; a click opens the partition's history below"
     return f"{gaps}bytes, from the log; a click opens the partition's history below"
 
 
@@ -132,13 +146,12 @@ def _is_map(now: OpenTable, sizes: pl.DataFrame) -> bool:
 
 def history(now: OpenTable, sizes: pl.DataFrame) -> None:
     """One partition's history: its size after each commit that changed it, and these commits."""
-    names = views.partitions.layout.names(sizes)
-    chosen = st.query_params.get(PARTITION)
-    is_there = chosen is not None and chosen in names
-    shown = chosen if chosen is not None and is_there else views.partitions.layout.most_files(sizes)
+    name, there = st.query_params.get(PARTITION), chosen_partition(sizes)
+    shown = views.partitions.layout.most_files(sizes) if there is None else there
     _picker(sizes, shown)
-    if chosen is not None and not is_there:
-        nothing(f"{chosen} is no partition of {views.units.format_version(now.version)}.", "Another one is shown.")
+    if name is not None and there is None:
+        nothing(f"{name} is no partition of {views.units.format_version(now.version)}.", "Another one is shown.")
+    _onward(now, shown)
     states = _history(now.address, now.version, now.latest, now.ref, shown)
     downloads.offer("history of one partition", states)
     if states.is_empty():
@@ -162,6 +175,15 @@ def _picker(sizes: pl.DataFrame, partition: str) -> None:
             label_visibility="collapsed",
             width=260,
         )
+
+
+def _onward(now: OpenTable, partition: str) -> None:
+    """Links to the files of a partition, and to its rows where a condition can name them."""
+    with st.container(horizontal=True, gap="small"):
+        link("files", "Its files", selection.link(partition=partition))
+        where = views.retention.remedies.partition_condition(now.snapshot, partition)
+        if where is not None:
+            link("data", "Its rows", selection.link(where=where))
 
 
 def _history_table(states: pl.DataFrame) -> None:
@@ -220,9 +242,10 @@ def table_note(sizes: pl.DataFrame) -> str:
 
 
 def size_table(sizes: pl.DataFrame) -> None:
-    """The twin of the bars: one row a partition, the largest ones of very many."""
+    """The twin of the picture: one row a partition, the largest ones of very many; a click on a row picks it."""
+    rows = views.partitions.layout.largest(sizes, MAX_ROWS)
     frame(
-        views.partitions.layout.largest(sizes, MAX_ROWS),
+        rows,
         {
             "partition": columns.text("partition", 220, of="partition_text", null="unknown"),
             "rows": columns.number("rows", 100, of="records"),
@@ -233,7 +256,16 @@ def size_table(sizes: pl.DataFrame) -> None:
         },
         key="partitions",
         unknown="unknown",
+        selection_mode="single-row",
+        on_select=lambda: _pick_row(rows["partition_text"].to_list()),
     )
+
+
+def _pick_row(partitions: list[str | None]) -> None:
+    rows = st.session_state["partitions"]["selection"]["rows"]
+    partition = partitions[rows[0]] if rows else None
+    if partition is not None:
+        _choose(partition)
 
 
 def _times(ratio: float | None) -> str | None:

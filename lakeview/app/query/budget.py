@@ -29,6 +29,11 @@ class Cost:
     size: int | None
     all_files: int
 
+    @classmethod
+    def of_plan(cls, plan: pl.DataFrame) -> Cost:
+        """What reading the rows of a CHANGES_PLAN costs at most."""
+        return cls(plan.height, views.sums.total_of(plan["size"]), plan.height)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:

@@ -29,6 +29,8 @@ from lakeview.model import errors
 from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
 from lakeview.predicates.query import QUERY_TABLE, query, sources_refused
+from lakeview.views.data.profile import profile
+from lakeview.views.data.sampling import sample_rows
 
 MARK = "\x01"
 MAX_RESULT_BYTES = 256 << 20
@@ -36,10 +38,11 @@ MAX_RESULT_BYTES = 256 << 20
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is wanted of a table: `sql`, else the changes of commits `start` to `version`, else the rows in which it
-    differs from the version `base`, else rows that `where` keeps.
+    differs from the version `base`, else rows that `where` keeps: the first ones, with a `seed` a sample of all, or as
+    `profile` the PROFILE of all.
 
-    `names`: what the table is called in `sql`; `limit`: rows at most; `memory`: bytes the process may take; `seconds`
-    after which rows that were read are given as they are, 0 for no limit.
+    `paths`: of these data files alone; `names`: what the table is called in `sql`; `limit`: rows at most; `memory`:
+    bytes the process may take; `seconds` after which rows that were read are given as they are, 0 for no limit.
     """
 
     address: str
@@ -50,19 +53,22 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     sql: str | None = None
     names: tuple[str, ...] = ()
     where: str | None = None
+    paths: tuple[str, ...] | None = None
+    seed: int | None = None
+    profile: bool = False
     start: int | None = None
     base: int | None = None
 
     @property
     def can_stop(self) -> bool:
-        """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate or of a difference is
-        none."""
-        return self.seconds > 0 and self.sql is None and self.base is None
+        """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate, of a difference, a
+        sample or a profile is none."""
+        return self.seconds > 0 and all(way is None for way in (self.sql, self.base, self.seed)) and not self.profile
 
 
 class Answer(NamedTuple):
-    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`;
-    `stopped`: 1 if the seconds were over before all rows were there."""
+    """The rows of a request, and what was counted beside them: of a `base`, rows `gained`, `lost` and `read`; of
+    a profile its `rows`; `stopped`: 1 if the seconds were over before all rows were there."""
 
     rows: pl.DataFrame
     counts: dict[str, int]
@@ -137,6 +143,9 @@ def answer(request: Request, on_read: Callable[[pl.DataFrame], object]) -> Answe
     try:
         if request.base is not None:
             rows, counts = _difference(table, request, request.base, on_read)
+        elif request.profile:
+            rows, profiled = profile(_filtered(_scan(table, request), request, on_read))
+            counts = {"rows": profiled}
         else:
             rows = _rows(table, request, on_read)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -166,12 +175,17 @@ def _rows(table: lv.Table, request: Request, on_read: Callable[[pl.DataFrame], o
     if request.start is not None:
         lazy = _counted(table.changes(request.start, request.version), on_read)
     else:
-        version = as_declared(table, request.version)
-        scan = table.scan(version)
-        if unreadable := table.snapshot(version).schema.unreadable:
-            scan = scan.drop(unreadable)
+        scan = _scan(table, request)
         lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
+        if request.seed is not None:
+            return sample_rows(lazy, request.limit, request.seed)
     return lazy.head(request.limit).collect(engine="streaming")
+
+
+def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
+    version = as_declared(table, request.version)
+    scan = table.scan(version, paths=request.paths)
+    return scan.drop(table.snapshot(version).schema.unreadable)
 
 
 def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:

@@ -25,7 +25,9 @@ from lakeview.app.components import (
     tile,
 )
 from lakeview.app.memo import cached
-from lakeview.app.sharing.recipient import choose
+from lakeview.app.sharing import profiles
+from lakeview.app.sharing.recipient import PROFILE, choose
+from lakeview.app.tables import demo_tables
 from lakeview.model import config
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.findings import Finding, Severity
@@ -46,7 +48,7 @@ _READ = "_audit-read"
 
 _HOW = """lakeview share serve lake --profile me.share   # every table below a folder
 lakeview share serve server.yaml               # shares, recipients, an audit log
-LAKEVIEW_SHARE=server.yaml lakeview app        # this page tells about it"""
+LAKEVIEW_SHARE=server.yaml lakeview app        # this page shows what is shared, and who read what"""
 
 WHOLE_FILES = Finding(
     "files-shared-whole",
@@ -66,20 +68,34 @@ BOUNDS = Finding(
 )
 
 
-def server() -> ShareConfiguration | None:
-    """The configured server; None, and how to get one, where none is configured.
+def is_configured() -> bool:
+    """Whether LAKEVIEW_SHARE names the configuration of a server."""
+    return bool(config.settings().share)
+
+
+def server() -> ShareConfiguration:
+    """The configured server.
 
     MissingExtraError without the extra `server`, InvalidRequestError for a configuration that is none.
     """
-    path = config.settings().share
-    if not path:
-        nothing("No sharing server is configured here.", "LAKEVIEW_SHARE names the configuration of one.")
-        st.code(_HOW, language="bash")
-        return None
     require_extra()
     from lakeview.sharing.server.overview import ShareConfiguration
 
-    return ShareConfiguration.read(path)
+    return ShareConfiguration.read(config.settings().share)
+
+
+def set_up() -> None:
+    """How to share tables, and the demo lake shared on this machine to try it."""
+    with card("Share tables of your own", "with any client of Delta Sharing", key="share-set-up"):
+        st.code(_HOW, language="bash")
+    if demo_tables() and profiles.can_be_written():
+        with card("Try it with the demo lake", "served to this machine alone, until this app ends", key="share-demo"):
+            st.button("Share the demo lake", icon=":material/share:", key="share-the-demo", on_click=_share_demo)
+
+
+def _share_demo() -> None:
+    with st.spinner("Starting a sharing server"):
+        st.session_state[PROFILE] = profiles.demo_share(config.settings().demo)
 
 
 # -- what is shared

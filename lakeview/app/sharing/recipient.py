@@ -10,20 +10,23 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, downloads, errors, selection
 from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
-from lakeview.app.pages import PAGES
+from lakeview.app.pages import PAGES, SHARING_PROFILE
+from lakeview.app.sharing import profiles
 from lakeview.app.widget_state import linked
 from lakeview.model import config
+from lakeview.model.errors import LakeviewError
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.portable_tasks import reach
 from lakeview.sharing.client.profile import Profile, read_profile
 
 TABS = ("As a recipient", "What is shared", "What was read")
-PROFILE, SHARE = "profile-file", "share-name"
+PROFILE, SHARE, UPLOAD = SHARING_PROFILE, "share-name", "profile-upload"
+_UPLOAD_ERROR = "_profile-upload-error"
 _SELECTION = "_chosen-on-sharing"
 
 
-def browse() -> None:
-    """A profile's address, who it is for, and the tables that its server shares with it."""
+def profile_input() -> str:
+    """The address of a profile: typed, or that of one uploaded; "" for none."""
     st.text_input(
         "Profile",
         key=linked(PROFILE),
@@ -31,11 +34,31 @@ def browse() -> None:
         icon=":material/badge:",
         help="Its path or address. The credential in it is sent to its server only, and shown nowhere.",
     )
-    address = st.session_state[PROFILE].strip()
-    if not address:
-        nothing("No profile is given.", "Whoever shares tables with you sends you one; its path goes above.")
-        return
-    profile = read_profile(address)
+    if profiles.can_be_written() and not st.session_state[PROFILE]:
+        st.file_uploader("Or upload it", key=UPLOAD, on_change=_upload, max_upload_size=1)
+    if (error := st.session_state.pop(_UPLOAD_ERROR, None)) is not None:
+        raise error
+    return str(st.session_state[PROFILE]).strip()
+
+
+def _upload() -> None:
+    file = st.session_state[UPLOAD]
+    if file is not None:
+        try:
+            st.session_state[PROFILE] = profiles.upload(file.getvalue())
+        except LakeviewError as error:
+            st.session_state[_UPLOAD_ERROR] = error
+
+
+def shared_tables() -> None:
+    """The profile, who it is for, and the tables that its server shares with it."""
+    with card("Read what is shared with you", "by the profile file that you were sent", key="share-profile"):
+        address = profile_input()
+    if address:
+        _browse(read_profile(address))
+
+
+def _browse(profile: Profile) -> None:
     finding_lines(profile.findings(cache.now()))
     shares = _shares(profile.address)["share"].to_list()
     with grid(400):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 import streamlit as st
 
-from lakeview import views
+from lakeview import charts, views
 from lakeview.app import columns, errors, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
-from lakeview.app.pages import PAGES
+from lakeview.app.pages import PAGES, SHARING_PROFILE
 from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
-from lakeview.model.findings import Finding, Severity
+from lakeview.views.lake import LakeState
 
 SENTENCE = "See what a lakehouse table went through, and whether you can trust it now."
-_STATES = ("\N{MULTIPLICATION X}", "\N{BLACK UP-POINTING TRIANGLE}", "\N{CHECK MARK}")
-"""Signs of tables: broken or unreadable, needs attention, fine."""
 _GLANCE = ("name", "state", "table", "format", "latest", "rows", "bytes", "last", "verdict")
 _MAX_LISTED = 200
 PROMISE = "Read from the table's own log. Nothing is written, nothing leaves this machine."
@@ -33,7 +31,7 @@ def demo_table() -> OpenTable | None:
 
 
 def ways_in() -> None:
-    """The demo lake, a typed address, and the tables below the configured roots."""
+    """The demo lake, a typed address, and what is shared by a profile."""
     with grid(300):
         with card(":material/science: Open the demo lake", stretch=True):
             _demo_lake()
@@ -49,8 +47,8 @@ def ways_in() -> None:
                 label_visibility="collapsed",
                 on_change=_open_typed,
             )
-        with card(":material/folder_open: Tables under a root", stretch=True):
-            _roots()
+        with card(":material/share: Open a share", stretch=True):
+            _share()
     if st.session_state.pop("_go", None):
         st.switch_page(PAGES["overview"].file, query_params=session.link_to(selection.remembered().table or ""))
 
@@ -82,33 +80,22 @@ def _open_typed() -> None:
         st.session_state["_go"] = True
 
 
-def _roots() -> None:
-    roots = config.settings().roots
-    offered = tables.root_tables()
-    if not roots:
-        st.markdown(":gray[Start with] `LAKEVIEW_ROOTS=/data/lake` :gray[to see every table below it here.]")
-    elif not offered:
-        st.markdown(f":gray[No table was found below {escape(', '.join(roots))}.]")
-    else:
-        st.markdown(f":gray[{views.units.counted(len(offered), 'table')} found.]")
-        labels = {offer.name: offer.label for offer in offered}
-        st.selectbox(
-            "Table under a root",
-            list(labels),
-            index=None,
-            format_func=lambda name: labels[name],
-            placeholder="choose a table",
-            label_visibility="collapsed",
-            key="root-table",
-            on_change=_open_root_table,
-        )
+def _share() -> None:
+    st.markdown(":gray[By the profile file that you were sent: its path or address, or upload it on the Sharing page.]")
+    st.text_input(
+        "Profile",
+        key="typed-profile",
+        placeholder="team.share",
+        label_visibility="collapsed",
+        on_change=_open_profile,
+    )
+    if profile := st.session_state.pop("_profile", None):
+        st.switch_page(PAGES["sharing"].file, query_params={SHARING_PROFILE: profile})
+    link("sharing", "Upload a profile, or share tables")
 
 
-def _open_root_table() -> None:
-    name = st.session_state["root-table"]
-    if name is not None:
-        selection.select(name)
-        st.session_state["_go"] = True
+def _open_profile() -> None:
+    st.session_state["_profile"] = tables.typed(st.session_state["typed-profile"])
 
 
 def questions(now: OpenTable) -> None:
@@ -134,16 +121,26 @@ def recent() -> None:
     read = {offer.name for offer in tables.demo_tables()} | set(tables.recent())
     # a root may hold thousands: their logs are read when somebody opens them
     rows = [_at_a_glance(offer) if offer.name in read else _unread(offer) for offer in tables.offers()[:_MAX_LISTED]]
-    if not rows:
-        return
+    if rows:
+        _table_list(rows)
+    roots = config.settings().roots
+    if not roots:
+        st.markdown(":small[:gray[Start with] `LAKEVIEW_ROOTS=/data/lake` :gray[to see every table below it here.]]")
+    elif not tables.root_tables():
+        st.markdown(f":small[:gray[No table was found below {escape(', '.join(roots))}.]]")
+
+
+def _table_list(rows: list[dict[str, str]]) -> None:
     st.markdown("**Tables** &ensp; :small[:gray[in the demo lake, under a root, or opened in this session]]")
     table = pl.DataFrame(rows, schema=dict.fromkeys(_GLANCE, pl.String()))
-    worst_first = pl.col("state").replace_strict(_STATES, range(len(_STATES)), default=len(_STATES))
-    table = table.sort(worst_first, maintain_order=True)
+    worst_first = pl.Enum([state.value for state in LakeState])
+    table = table.sort(pl.col("state").cast(worst_first), maintain_order=True)
     frame(
         table,
         {
-            "state": columns.mark(width=24, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"),
+            "state": columns.mark(
+                charts.lake.SIGNS, width=24, help="✕ broken or unreadable, ▲ needs attention, ✓ fine"
+            ),
             "table": columns.text("table", 170),
             "format": columns.text("format", 70),
             "latest": columns.text("latest", 90),
@@ -166,7 +163,12 @@ def _open_row(names: list[str]) -> None:
 
 
 def _unread(offer: tables.Offer) -> dict[str, str]:
-    return {"name": offer.name, "table": offer.label, "format": (offer.format or "").capitalize()}
+    return {
+        "name": offer.name,
+        "table": offer.label,
+        "format": (offer.format or "").capitalize(),
+        "state": LakeState.UNREAD.value,
+    }
 
 
 def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
@@ -176,7 +178,7 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         snapshot = now.snapshot
         rhythm = now.look.cadence()
     except LakeviewError as error:
-        return _unread(offer) | {"state": _STATES[0], "verdict": errors.public_text(error.message)}
+        return _unread(offer) | {"state": LakeState.UNREADABLE.value, "verdict": errors.public_text(error.message)}
     return {
         "name": offer.name,
         "table": offer.label,
@@ -185,14 +187,9 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, str]:
         "rows": views.files.rows.rows_text(snapshot),
         "bytes": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",
-        "state": _state(found),
+        "state": views.lake.state_of(found).value,
         "verdict": views.health.findings.headline(found),
     }
-
-
-def _state(findings: Sequence[Finding]) -> str:
-    worst = [f.severity for f in findings if f.severity in views.health.findings.OPEN]
-    return _STATES[0] if Severity.BROKEN in worst else _STATES[1] if worst else _STATES[2]
 
 
 def opening_note(line: pl.DataFrame) -> str:

@@ -27,10 +27,10 @@ def preview(now: OpenTable, version: int) -> None:
 
 
 def _preview(now: OpenTable, version: int) -> None:
-    plan = _plan(now.address, version)
+    plan = cache.changes_plan(now.address, version, version)
     # a change data file says row by row what each is: its kind is null
     added = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
-    cost = _cost(plan if added.is_empty() else added)
+    cost = budget.Cost.of_plan(plan if added.is_empty() else added)
     if cost.files == 0:
         nothing("No row changed.", "This commit added and removed none.")
         return
@@ -46,15 +46,6 @@ def _preview(now: OpenTable, version: int) -> None:
         st.markdown(f":small[:gray[{more} {views.units.counted(rows.height, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
-
-
-def _cost(plan: pl.DataFrame) -> budget.Cost:
-    return budget.Cost(plan.height, views.sums.total_of(plan["size"]), plan.height)
-
-
-@cached(64)
-def _plan(address: str, version: int) -> pl.DataFrame:
-    return cache.table(address).changes_plan(version, version)
 
 
 @cached(8)

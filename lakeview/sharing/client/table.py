@@ -21,7 +21,7 @@ from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table import OneLine, RangeRead, check_point
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
-from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.sharing.client.answers import Head
 from lakeview.sharing.client.changes import check_range, range_after, shared_changes
 from lakeview.sharing.client.earliest_version import history_findings, shared_versions
@@ -174,10 +174,13 @@ class SharedTable(OneLine):
         *,
         at: datetime | None = None,
         ref: str | None = None,
+        paths: Sequence[str] | None = None,
         row_tracking: bool = False,
     ) -> pl.LazyFrame:
         """The rows at a version, pinned now; filters and limits are hints to the server and hold here.
 
+        `paths`: of these data files alone, by their paths in FILES; reading raises InvalidRequestError for one that the
+        version has not.
         `row_tracking` adds `_row_id` and `_row_commit_version`: InvalidRequestError if the table does not track its
         rows, or its server does not say so. Collecting raises DataFileMissingError for a file that is gone,
         VersionNotFoundError if the table has moved on and its history is not shared, UnsupportedTableError for a type
@@ -186,9 +189,10 @@ class SharedTable(OneLine):
         state = self._state(version, at, ref)
         state.require_rows()
         if not row_tracking:
-            return lazy_rows(state.tasks, state.schema, state.files, enough=state.enough)
+            enough = state.enough if paths is None else None
+            return lazy_rows(of_files(state.tasks, paths), state.schema, state.files, enough=enough)
         scan, tracked = state.listed.tracked_scan()
-        return lazy_rows(scan.tasks, tracked, state.files)
+        return lazy_rows(of_files(scan.tasks, paths), tracked, state.files)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None

@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import socket
 import sys
+import threading
 from typing import Any
 
 import uvicorn
@@ -20,6 +21,7 @@ from lakeview.sharing.server.settings import Settings
 
 _KEEP_ALIVE = 30
 _SWITCH_SECONDS = 0.001
+_STEP = 0.01
 _SHUTDOWN = 10  # seconds that answers under way may take once the server is to end
 
 
@@ -119,3 +121,18 @@ def serve(hub: Hub) -> None:
     # takes it several times for one answer, and beside a costly parse waited 100 ms for it in all, now 20
     sys.setswitchinterval(_SWITCH_SECONDS)
     Server(uvicorn_config(hub)).run()
+
+
+def serve_in_background(hub: Hub) -> None:
+    """Serves in a thread that ends with this process; returns when the server takes requests, or has ended."""
+    server = Server(uvicorn_config(hub))
+    thread = threading.Thread(target=server.run, daemon=True, name="sharing-server")
+    thread.start()
+    while thread.is_alive() and not server.started:
+        thread.join(_STEP)
+
+
+def free_port(host: str) -> int:
+    """A port of this interface on which no server listens now."""
+    with socket.create_server((host, 0)) as probe:
+        return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A sample of rows to a profile of each column, and the filters of a form to SQL text."""
+"""The filters of a form to SQL text, and what such a filter would read as one line."""
 
 from __future__ import annotations
 
@@ -11,21 +11,6 @@ import polars as pl
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.printing import polars_literal, polars_name
 from lakeview.views.units import counted
-from lakeview.views.values import value_text
-
-PROFILE = pl.Schema(
-    {
-        "column": pl.String(),
-        "type": pl.String(),
-        "nulls": pl.Int64(),
-        "null_share": pl.Float64(),
-        "distinct": pl.Int64(),
-        "min_text": pl.String(),
-        "max_text": pl.String(),
-    }
-)
-"""One row a column of the sample (nothing is said of the rest). `distinct` values without null, and `min_text` and
-`max_text`, are null for lists, structs and maps."""
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 OPERATORS = (*_COMPARISONS, "in", "contains", "starts with", "is null", "is not null")
@@ -46,22 +31,6 @@ class Condition:
 def where_text(conditions: Sequence[Condition]) -> str | None:
     """The conditions as SQL text (as polars reads it) joined by AND; None without any."""
     return " AND ".join(_condition(c) for c in conditions) or None
-
-
-def profile(sample: pl.DataFrame) -> pl.DataFrame:
-    """PROFILE of a frame of rows."""
-    # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
-    rows = [_column_profile(name, sample[name].alias("values")) for name in sample.columns]
-    return pl.DataFrame(rows, schema=PROFILE, orient="row")
-
-
-def _column_profile(name: str, values: pl.Series) -> tuple[object, ...]:
-    nulls = values.null_count()
-    share = nulls / values.len() if values.len() else None
-    if values.dtype.is_nested() or values.dtype == pl.Null():
-        return name, str(values.dtype), nulls, share, None, None, None
-    known = values.drop_nulls()
-    return name, str(values.dtype), nulls, share, known.n_unique(), value_text(known.min()), value_text(known.max())
 
 
 def _condition(condition: Condition) -> str:

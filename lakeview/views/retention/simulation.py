@@ -84,7 +84,7 @@ class Retention:
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """What one cleanup removes. `share` of the bytes retained for old versions, None where there are none; `lost`:
-    the versions that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `risk`."""
+    the versions that become unreadable, as text, None for none; `ribbon`: RIBBON with the state `at risk`."""
 
     keep: timedelta
     files: int
@@ -161,7 +161,7 @@ def simulate(retention: Retention, keep: timedelta) -> Simulation:
     limit = keep // timedelta(milliseconds=1)
     taken = retention.files.filter(pl.col("needs_ms") > limit)
     ribbon = retention_ribbon(retention, keep)
-    lost = ribbon.filter(pl.col("state") == "risk").height
+    lost = ribbon.filter(pl.col("state") == "at risk").height
     size = total_of(taken["size"].fill_null(0)) or 0
     whole = retention.retained_bytes
     return Simulation(
@@ -171,17 +171,17 @@ def simulate(retention: Retention, keep: timedelta) -> Simulation:
         size / whole if whole else None,
         lost,
         int(ribbon.select((pl.col("state") == "kept").sum()).item()),
-        runs_text(readability_runs(ribbon), "risk", limit=2),
+        runs_text(readability_runs(ribbon), "at risk", limit=2),
         ribbon,
     )
 
 
 def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
-    """RIBBON in which versions that a cleanup removes have the state `risk`."""
+    """RIBBON in which versions that a cleanup removes have the state `at risk`."""
     limit = keep // timedelta(milliseconds=1)
     dies = (pl.col("state") == "kept") & (pl.col("needs_ms") > limit)
     return (
-        retention.versions.with_columns(state=pl.when(dies).then(pl.lit("risk")).otherwise("state"))
+        retention.versions.with_columns(state=pl.when(dies).then(pl.lit("at risk")).otherwise("state"))
         .select(RIBBON.names())
         .cast(RIBBON)
     )
@@ -196,10 +196,10 @@ def cleanup_sentence(done: Simulation) -> str:
 
 
 def at_risk(ribbon: pl.DataFrame, retention: Retention) -> pl.DataFrame:
-    """RIBBON in which versions that the next cleanup by the table's own policy would end have the state `risk`."""
-    ending = retention_ribbon(retention, retention.policy.keep).filter(pl.col("state") == "risk")["version"]
+    """RIBBON in which versions that the next cleanup by the table's own policy would end have the state `at risk`."""
+    ending = retention_ribbon(retention, retention.policy.keep).filter(pl.col("state") == "at risk")["version"]
     risk = (pl.col("state") == "kept") & pl.col("version").is_in(ending.implode())
-    return ribbon.with_columns(state=pl.when(risk).then(pl.lit("risk")).otherwise("state"))
+    return ribbon.with_columns(state=pl.when(risk).then(pl.lit("at risk")).otherwise("state"))
 
 
 def retention_curve(retention: Retention) -> pl.DataFrame:

@@ -1,0 +1,68 @@
+"""Profiles that this server has files of: those uploaded, and that of the demo lake shared on this machine."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+
+import msgspec
+import streamlit as st
+
+from lakeview.app import cache
+from lakeview.model import config
+from lakeview.model.errors import InvalidRequestError
+from lakeview.sharing.client.limits import PROFILE_BYTES
+from lakeview.sharing.client.profile import read_profile
+from lakeview.sharing.server import require_extra
+
+
+@st.cache_resource(show_spinner=False)
+def _folder() -> Path:
+    """A folder that only this server's user can read, removed when the server ends."""
+    folder = Path(tempfile.mkdtemp(prefix="lakeview-profiles-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def can_be_written() -> bool:
+    """False where tables are opened below configured roots only: this folder is none of them."""
+    return not config.settings().roots
+
+
+def upload(content: bytes) -> str:
+    """The path of a file with an uploaded profile, under a name that cannot be guessed.
+
+    InvalidRequestError for what is no profile, UnsupportedTableError for a version or credentials not implemented.
+    """
+    if len(content) > PROFILE_BYTES:
+        raise InvalidRequestError("the file is too large for a profile", fix="upload the file that you were sent")
+    path = _folder() / f"{secrets.token_urlsafe(16)}.share"
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+    try:
+        read_profile(path)
+    except BaseException:
+        path.unlink()
+        raise
+    return str(path)
+
+
+@st.cache_resource(show_spinner=False)
+def demo_share(lake: str) -> str:
+    """The path of a profile that opens the demo lake in this folder, served on a loopback port until this process ends.
+
+    MissingExtraError without the extra `server`.
+    """
+    require_extra()
+    from lakeview.sharing.server.config_file import folder_settings
+    from lakeview.sharing.server.folder import open_folder
+    from lakeview.sharing.server.serving import free_port, serve_in_background
+
+    settings = folder_settings(lake)
+    hub, document = open_folder(msgspec.structs.replace(settings, port=free_port(settings.host)), cache.now)
+    serve_in_background(hub)
+    return upload(json.dumps(document).encode())
