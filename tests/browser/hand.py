@@ -7,6 +7,7 @@ from typing import Literal
 
 from playwright.sync_api import Locator, expect
 
+from lakeview.app.components import ROW_HEIGHT
 from tests.browser.visitor import PATIENCE, Visitor
 
 MOST = 3
@@ -46,6 +47,18 @@ class Hand:
             places = places.or_(self.main.get_by_role(role, name=_begins(words)))
         self.press(places.first)
 
+    def press_row(self, key: str, number: int) -> None:
+        """A row of a table, counted from 0: one click."""
+        self._count()
+        self._table(key).click(position={"x": 60, "y": ROW_HEIGHT * (number + 1.5)})
+        self.visitor.settle()
+
+    def press_of_table(self, key: str, name: str) -> None:
+        """A button that appears above a table on which the mouse is: one click."""
+        table = self._table(key)
+        table.hover()
+        self.press(table.get_by_role("button", name=name))
+
     def choose(self, key: str, option: str) -> None:
         """An option of a select box, by its first words: one choice."""
         self._count()
@@ -69,11 +82,15 @@ class Hand:
 
     def rows(self, key: str) -> list[dict[str, str]]:
         """The rows that a table draws, by the names of its columns; of more than fit the first."""
-        table = self.main.locator(f".st-key-{key}").get_by_test_id("stDataFrame").first
-        table.scroll_into_view_if_needed()
+        table = self._table(key)
         expect(table.locator("canvas table tr").nth(1)).to_be_attached(timeout=PATIENCE)
         names, *rows = table.evaluate(_ROWS)
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _table(self, key: str) -> Locator:
+        table = self.main.locator(f".st-key-{key}").get_by_test_id("stDataFrame").first
+        table.scroll_into_view_if_needed()
+        return table
 
     def _count(self) -> None:
         self.clicks += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +45,9 @@ class Independent(Protocol):
     def rows_of_files(self, number: int) -> pl.DataFrame:
         """The rows of the files that a commit added, with the columns that the files have."""
 
+    def rows_of_paths(self, paths: Iterable[str]) -> pl.DataFrame:
+        """The rows of these files, with the columns that they have."""
+
 
 class _Commits:
     """What follows from the commits alone."""
@@ -56,8 +60,11 @@ class _Commits:
         return live.join(self.commits[number - 1].live, on="path", how="anti") if number else live
 
     def rows_of_files(self, number: int) -> pl.DataFrame:
-        paths = [self.folder / path.removeprefix("file://") for path in self.added(number)["path"]]
-        return pl.concat([pl.read_parquet(path) for path in paths], how="diagonal_relaxed")
+        return self.rows_of_paths(self.added(number)["path"])
+
+    def rows_of_paths(self, paths: Iterable[str]) -> pl.DataFrame:
+        places = [self.folder / path.removeprefix("file://") for path in paths]
+        return pl.concat([pl.read_parquet(place) for place in places], how="diagonal_relaxed")
 
 
 class DeltaLog(_Commits):
