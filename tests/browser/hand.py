@@ -48,9 +48,9 @@ class Hand:
         self.press(places.first)
 
     def press_row(self, key: str, number: int) -> None:
-        """A row of a table, counted from 0: one click."""
+        """The tick of a row, counted from 0: one click. (A click beside it chooses no row.)"""
         self._count()
-        self._table(key).click(position={"x": 60, "y": ROW_HEIGHT * (number + 1.5)})
+        self._table(key).click(position={"x": 15, "y": ROW_HEIGHT * (number + 1.5)})
         self.visitor.settle()
 
     def press_of_table(self, key: str, name: str) -> None:
@@ -78,7 +78,7 @@ class Hand:
     def reads(self, *texts: str) -> None:
         """Each of the texts is on the page."""
         for text in texts:
-            expect(self.main.get_by_text(text).first).to_be_visible(timeout=PATIENCE)
+            expect(self.main.get_by_text(text).filter(visible=True).first).to_be_visible(timeout=PATIENCE)
 
     def rows(self, key: str) -> list[dict[str, str]]:
         """The rows that a table draws, by the names of its columns; of more than fit the first."""
