@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-_PAGE, _SEEN = "_held_on", "_held"
+_PAGE, _SEEN, _DEFAULTS = "_held_on", "_held", "_defaults"
 
 
 def begin(page: str) -> None:
@@ -19,7 +19,7 @@ def begin(page: str) -> None:
     if st.session_state.get(_PAGE) != page:
         for key in st.session_state.get(_SEEN, {}):
             st.session_state.pop(key, None)
-        st.session_state[_PAGE], st.session_state[_SEEN] = page, {}
+        st.session_state[_PAGE], st.session_state[_SEEN], st.session_state[_DEFAULTS] = page, {}, {}
 
 
 def linked(
@@ -39,6 +39,10 @@ def linked(
     texts = None if options is None else {_text(option): option for option in options}
     link = st.query_params.get_all(key)
     seen: dict[str, list[str]] = st.session_state.setdefault(_SEEN, {})
+    defaults: dict[str, Any] = st.session_state.setdefault(_DEFAULTS, {})
+    if defaults.get(key, default) != default and st.session_state.get(key) == defaults[key] and not link:
+        st.session_state[key] = default  # that of another table or version
+    defaults[key] = default
     is_unknown = texts is not None and bool(link) and not any(text in texts for text in link)
     if is_unknown and st.session_state.get(key, default) == default:
         st.session_state[key] = default  # the link stays as it is: it may be an option later

@@ -118,9 +118,12 @@ class _Panel:
 
 def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     points = state_points(timeline.filter(pl.col("lane") != "aside"), measure)
-    divisor, title = _unit(measure, peak(points[measure]), {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
+    # where rows are unknown, what the log proves is drawn pale
+    least = points["least_records"] if measure == "records" else points[measure].clear(points.height)
+    most = max(peak(points[measure]), peak(least))
+    divisor, title = _unit(measure, most, {"records": "Rows", "bytes": "Live bytes", "files": "Files"})
     rows = tooltip_rows(points).with_columns(
-        monotonic(points["timestamp"]).alias("timestamp"), value=points[measure] / divisor
+        monotonic(points["timestamp"]).alias("timestamp"), value=points[measure] / divisor, least=least / divisor
     )
     return _Panel("state", title, height, rows)
 
@@ -173,10 +176,21 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
     layers.append(_rules(shared, x))
     if plot.kind == "state":
         y = alt.Y(
-            "value:Q", title=None, scale=alt.Scale(domainMin=0, domainMax=peak(plot.rows["value"]) or 1.0, nice=3)
+            "value:Q",
+            title=None,
+            scale=alt.Scale(
+                domainMin=0, domainMax=max(peak(plot.rows["value"]), peak(plot.rows["least"])) or 1.0, nice=3
+            ),
         )
         # Vega-Lite stacks areas at one time, if it is not told otherwise
         area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y.stack(None))
+        if plot.rows["value"].has_nulls() and plot.rows["least"].drop_nulls().len():
+            y_least = alt.Y("least:Q", title=None)
+            layers.append(
+                base.mark_line(
+                    interpolate="step-after", color=p.blue, strokeWidth=1, strokeDash=[2, 2], opacity=0.6
+                ).encode(x=x, y=y_least)
+            )
         layers += [
             area.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else area,
             base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),

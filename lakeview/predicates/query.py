@@ -14,16 +14,21 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import TokenType
 
 from lakeview.predicates import limits
 from lakeview.predicates.forms import bytes_form, interval_form
+from lakeview.predicates.printing import polars_name
 from lakeview.predicates.refusals import check_operands, node_name
-from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement
+from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement, tokenize
 
 QUERY_TABLE = "t"
 """The name that the table always has in a query."""
 
 _REFUSAL = Refusal("bad-query", "sql", "the query")
+
+_FIRST_COLUMNS, _NAME_CHARACTERS = 8, 200
+_FIRST_ROWS = f"\nFROM {QUERY_TABLE}\nLIMIT 100"
 
 _PLAIN_SOURCES = ("DF", "PYTHON")
 _SOURCE = re.compile(r"^\s*(?:[\u2500-\u257f\s]*)([A-Za-z_]+)\s+SCAN\b", re.MULTILINE)
@@ -60,6 +65,8 @@ class Query:
 
     text: str
     where: str | None
+    is_rowwise: bool
+    """True if each row of the answer is made of one row of the table: then any of them are a part of the answer."""
 
 
 def query(text: str, names: Sequence[str] = ()) -> Query:
@@ -74,7 +81,41 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
     _check_size(tree)
     _check_nodes(tree)
     _check_relations(tree, {QUERY_TABLE, *names})
-    return Query(_printed(tree), _condition(tree))
+    return Query(_printed(tree), _condition(tree), _is_rowwise(tree))
+
+
+def first_query(columns: Sequence[str]) -> str:
+    """Returns the query that shows the first rows of a table: its first columns that a query can name, all without
+    any."""
+    first = [column for column in columns if is_nameable(column)][:_FIRST_COLUMNS]
+    return f"SELECT {', '.join(map(column_name, first)) or '*'}{_FIRST_ROWS}"
+
+
+def with_column(text: str, column: str) -> str:
+    """Returns the text of a query with the name of one more column: among those selected if the text ends as
+    `first_query` does, else at its end."""
+    name, selected = column_name(column), text.removesuffix(_FIRST_ROWS)
+    if selected == text:
+        return f"{text}{'' if not text or text[-1].isspace() else ' '}{name}"
+    if f" {name}," in f"{selected},":
+        return text
+    return f"SELECT {name}{_FIRST_ROWS}" if selected == "SELECT *" else f"{selected}, {name}{_FIRST_ROWS}"
+
+
+def column_name(column: str) -> str:
+    """Returns a column as a query names it: in back-quotes unless it is one plain word."""
+    is_word = (
+        column.isascii() and column.isidentifier() and column.upper() not in DuckDBParser.NO_PAREN_FUNCTION_PARSERS
+    )
+    if is_word and [token.token_type for token in tokenize(column, _QuerySQL, _REFUSAL)] == [TokenType.VAR]:
+        return column
+    return polars_name([column])
+
+
+def is_nameable(column: str) -> bool:
+    """True if a query can name this column: polars takes `*` and `^...$` for patterns, also in quotes."""
+    is_pattern = column == "*" or (column.startswith("^") and column.endswith("$"))
+    return not is_pattern and "\0" not in column and len(column) <= _NAME_CHARACTERS
 
 
 def sources_refused(plan: str) -> list[str]:
@@ -160,7 +201,21 @@ def _condition(tree: exp.Expr) -> str | None:
     return _printed(condition)
 
 
-_FUNCTIONS = frozenset(
+def _is_rowwise(tree: exp.Expr) -> bool:
+    clause = tree.args.get("from_")
+    if not isinstance(tree, exp.Select) or clause is None or not isinstance(clause.this, exp.Table):
+        return False
+    if any(value for name, value in tree.args.items() if name not in ("expressions", "from_", "where", "limit")):
+        return False
+    return not any(
+        isinstance(node, exp.Window | exp.Filter | exp.WithinGroup)
+        or (isinstance(node, exp.Query) and node is not tree)
+        or (isinstance(node, exp.Anonymous) and node.name.upper() in _AGGREGATES)
+        for node in tree.walk()
+    )
+
+
+_VALUE_FUNCTIONS = frozenset(
     {
         "ABS", "ACOS", "ASIN", "ATAN", "ATAN2", "CBRT", "CEIL", "CEILING", "COS", "COT", "DEGREES", "DIV", "EXP",
         "FLOOR", "LN", "LOG", "LOG10", "LOG1P", "LOG2", "MOD", "PI", "POW", "POWER", "RADIANS", "ROUND", "SIGN",
@@ -170,15 +225,23 @@ _FUNCTIONS = frozenset(
         "REVERSE", "RIGHT", "RPAD", "RTRIM", "SPLIT_PART", "STARTS_WITH", "STRFTIME", "STRING_TO_ARRAY", "STRPOS",
         "STRPTIME", "SUBSTR", "SUBSTRING", "TIMESTAMP", "TRIM", "UPPER", "COALESCE", "GREATEST", "IF", "IFNULL",
         "LEAST", "NULLIF", "DATE_PART", "DATE_TRUNC", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND",
-        "QUARTER", "WEEK", "DAYOFWEEK", "DAYOFYEAR", "NOW", "AVG", "CORR", "COUNT", "COVAR", "COVAR_POP",
-        "COVAR_SAMP", "FIRST", "LAST", "MAX", "MEDIAN", "MIN", "QUANTILE_CONT", "QUANTILE_DISC", "STDDEV", "STDEV",
-        "STDDEV_SAMP", "SUM", "VAR", "VARIANCE", "VAR_SAMP", "ARRAY_AGG", "ARRAY_CONTAINS", "ARRAY_GET",
-        "ARRAY_LENGTH", "ARRAY_LOWER", "ARRAY_MEAN", "ARRAY_REVERSE", "ARRAY_SUM", "ARRAY_TO_STRING",
-        "ARRAY_UNIQUE", "ARRAY_UPPER", "STRING_AGG", "LISTAGG", "GROUP_CONCAT", "ROW_NUMBER", "RANK", "DENSE_RANK",
-        "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE",
+        "QUARTER", "WEEK", "DAYOFWEEK", "DAYOFYEAR", "NOW", "ARRAY_CONTAINS", "ARRAY_GET", "ARRAY_LENGTH",
+        "ARRAY_LOWER", "ARRAY_MEAN", "ARRAY_REVERSE", "ARRAY_SUM", "ARRAY_TO_STRING", "ARRAY_UNIQUE", "ARRAY_UPPER",
     }
 )  # fmt: skip
-"""Functions of polars' SQL that make no tables: of values, aggregates, and of windows."""
+
+_AGGREGATES = frozenset(
+    {
+        "AVG", "CORR", "COUNT", "COVAR", "COVAR_POP", "COVAR_SAMP", "FIRST", "LAST", "MAX", "MEDIAN", "MIN",
+        "QUANTILE_CONT", "QUANTILE_DISC", "STDDEV", "STDEV", "STDDEV_SAMP", "SUM", "VAR", "VARIANCE", "VAR_SAMP",
+        "ARRAY_AGG", "STRING_AGG", "LISTAGG", "GROUP_CONCAT", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK",
+        "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE",
+    }
+)  # fmt: skip
+"""Functions of more than one row, those of windows included."""
+
+_FUNCTIONS = _VALUE_FUNCTIONS | _AGGREGATES
+"""Functions of polars' SQL that make no tables."""
 
 _NODES: frozenset[type[exp.Expr]] = frozenset(
     {

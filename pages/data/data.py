@@ -8,11 +8,12 @@ from lakeview import views
 from lakeview.app import cache, downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.data import changes, filters, panels, profile, sql
-from lakeview.app.query import budget
+from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
 from lakeview.app.widget_state import linked
 
 now = session.current()
+runner.start_ahead(now.address)
 preview, profiled, query, changed = st.tabs(
     panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
 )
@@ -23,9 +24,9 @@ if preview.open:
         request, allowed = filters.toolbar(now)
         reading = panels.reading(now, request, budget.CHEAP if request.is_sample else None)
         if panels.read_button(request, reading, allowed):
-            rows = panels.read_rows(now, request, reading, allowed)
-            downloads.offer("rows", rows)
-            panels.show_rows(now, rows, request, reading)
+            found = panels.read_rows(now, request, reading, allowed)
+            downloads.offer("rows", found.rows)
+            panels.show_rows(now, found, request, reading)
 
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
@@ -52,11 +53,9 @@ if query.open:
     with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):
         asked = sql.request(now)
         if asked is not None:
-            allowed = budget.controls()
-            if budget.button("Run", asked, sql.cost(now, asked), allowed, key="run"):
-                answer = budget.rows(asked, allowed)
-                downloads.offer("answer", answer)
-                sql.show(answer, asked)
+            answer = budget.answer(*asked)
+            downloads.offer("answer", answer.rows)
+            sql.show(answer, asked[0])
 
 if changed.open:
     with changed, errors.messages(here="data"), card("Changes", changes.NOTE, key="changes"):
@@ -75,6 +74,6 @@ if changed.open:
                 if budget.button(
                     "Read changed rows", span, Cost.of_plan(plan), allowed, key="read-changes", on_arrival=True
                 ):
-                    found = budget.rows(span, allowed)
-                    downloads.offer("changed rows", found)
-                    changes.show(found, span)
+                    changed_rows = budget.answer(span, allowed)
+                    downloads.offer("changed rows", changed_rows.rows)
+                    changes.show(changed_rows, span)

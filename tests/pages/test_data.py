@@ -167,42 +167,6 @@ def test_a_link_to_a_tab_that_is_gone_shows_the_rows(good: Path) -> None:
     assert app.button(key="read").label.startswith("Read rows")
 
 
-def test_sql_is_priced_and_answered(good: Path) -> None:
-    query = "SELECT carrier, count(*) AS n FROM flights WHERE month = 2 GROUP BY carrier ORDER BY carrier"
-    app = open_page("data", good, tab="SQL", sql=query)
-    assert app.button(key="run").label.startswith("Run: reads at most 1 file, ")
-    app.button(key="run").click().run()
-    assert not app.exception
-    assert app.dataframe[0].value["n"].to_list() == [7, 7, 6]
-
-
-def test_a_query_of_all_files_is_priced_so(good: Path) -> None:
-    app = open_page("data", good, tab="SQL", sql="select month from t where not_there = 3")
-    assert app.button(key="run").label.startswith("Run: reads at most 3 files, ")
-    app.button(key="run").click().run()
-    assert 'unable to find column "not_there"' in text(app)
-    assert app.button(key="run").label
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("drop table t", "DROP is no SELECT"),
-        ("select * from read_csv('/etc/passwd')", "read_csv is no function of a query here"),
-        ("select * from other", "there is no table other here"),
-    ],
-)
-def test_what_is_no_select_of_this_table_is_refused(query: str, said: str, good: Path) -> None:
-    app = open_page("data", good, tab="SQL", sql=query)
-    assert not app.exception
-    assert said in text(app)
-    assert "run" not in [button.key for button in app.button]
-
-
-def test_no_query_says_what_to_write(good: Path) -> None:
-    assert "SELECT * FROM t LIMIT 100" in text(open_page("data", good, tab="SQL"))
-
-
 def test_more_than_the_budget_is_not_read(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BUDGETS, "256 MiB", 100)
     app = open_page("data", good, tab="SQL", sql="select 1 as one from t", budget="256 MiB")

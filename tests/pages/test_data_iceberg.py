@@ -39,7 +39,7 @@ def test_sql(table: str) -> None:
     app = open_page("data", table, tab="SQL", sql="select count(*) as n from t")
     app.button(key="run").click().run()
     assert not app.exception
-    assert app.dataframe[0].value["n"].to_list() == [8]
+    assert app.dataframe[1].value["n"].to_list() == [8]
 
 
 def test_changes(table: str) -> None:

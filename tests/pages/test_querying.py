@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from threading import BoundedSemaphore, Event, Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.app.query import runner, worker
+from lakeview.app.query import idle, runner, worker
+from lakeview.app.query.idle import IdleProcesses
+from lakeview.app.query.process import QueryProcess
 from lakeview.app.query.worker import Request
+from lakeview.delta.table import DeltaTable
+from lakeview.discovery import readable_folders
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError
 from tests.pages import tables
+from tests.pages.app import open_page
 
 
 def request(root: Path, **asked: Any) -> Request:
@@ -142,17 +148,27 @@ def test_rows_beyond_the_limit_are_under_way_when_the_process_ends(tmp_path: Pat
         assert ask(tmp_path / "wide", version=30, where="a >= 0", limit=100).height == 100
 
 
-def test_rows_that_passed_before_the_time_is_over_are_the_answer(good: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "columns"),
+    [
+        ({"where": "delay >= 0"}, ["month", "carrier", "delay", "cancelled"]),
+        ({"sql": "select delay + 1 as later, 'x' as x from t where delay >= 0", "is_rowwise": True}, ["later", "x"]),
+    ],
+)
+def test_rows_of_the_answer_that_are_there_when_the_time_is_over_are_a_part_of_it(
+    asked: dict[str, Any], columns: list[str], good: Path
+) -> None:
     """The query is held up at its first batch: the rows of that batch are there all the same."""
     partial, passed, go_on = worker.RowsSoFar(7), Event(), Event()
+    answers: list[worker.Answer] = []
 
-    def on_read(batch: pl.DataFrame) -> None:
+    def on_found(batch: pl.DataFrame) -> None:
         partial.add(batch)
         passed.set()
         assert go_on.wait(30)
 
     assert partial.answer() is None
-    query = Thread(target=worker.answer, args=(request(good, where="delay >= 0"), on_read))
+    query = Thread(target=lambda: answers.append(worker.answer(request(good, **asked), lambda _: None, on_found)))
     query.start()
     assert passed.wait(30)
     part = partial.answer()
@@ -160,14 +176,43 @@ def test_rows_that_passed_before_the_time_is_over_are_the_answer(good: Path) -> 
     query.join(30)
     assert part is not None
     assert part.counts == {"stopped": 1}
+    assert part.rows.columns == columns
     assert 0 < part.rows.height <= 7
-    assert (part.rows["delay"] >= 0).all()
+    assert part.rows.join(answers[0].rows, on=columns, how="anti", nulls_equal=True).is_empty()
 
 
-@pytest.mark.parametrize(("asked", "possible"), [({}, True), ({"sql": "select 1"}, False), ({"base": 1}, False)])
+@pytest.mark.parametrize(
+    ("asked", "possible"),
+    [
+        ({}, True),
+        ({"sql": "select a from t", "is_rowwise": True}, True),
+        ({"sql": "select count(*) from t"}, False),
+        ({"base": 1}, False),
+        ({"seed": 1}, False),
+        ({"profile": True}, False),
+    ],
+)
 def test_only_rows_can_be_given_in_part(good: Path, asked: dict[str, Any], *, possible: bool) -> None:
     assert request(good, seconds=1.0, **asked).can_stop is possible
     assert not request(good, **asked).can_stop
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "fix"),
+    [
+        (
+            {"base": 1},
+            "the comparison was stopped after 3 seconds, when it had read 7 rows",
+            "versions closer together",
+        ),
+        ({"start": 2}, "the query was stopped after 3 seconds, when it had read 7 rows", "choose fewer commits"),
+        ({"sql": "select 1 from t"}, "the query was stopped after 3 seconds, when it had read 7", "filter by columns"),
+    ],
+)
+def test_what_is_stopped_without_rows_says_what_to_do(asked: dict[str, Any], said: str, fix: str, good: Path) -> None:
+    stopped = runner._stopped(request(good, **asked), 3, 7)
+    assert said in stopped.message
+    assert fix in (stopped.fix or "")
 
 
 def test_the_time_to_start_a_process_is_none_of_the_query_s(
@@ -178,3 +223,111 @@ def test_the_time_to_start_a_process_is_none_of_the_query_s(
     progress: list[runner.Progress] = []
     assert runner.run(request(good, where="month = 2"), seconds=30, on_wait=progress.append).rows.height
     assert [p.seconds for p in progress[:3]] == [0.0] * 3
+
+
+def test_changes_of_one_kind(good: Path) -> None:
+    rows = ask(good, start=5, change_types=("delete",), limit=1_000)
+    assert rows["_change_type"].to_list() == ["delete"] * 60
+
+
+@pytest.fixture
+def idle_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[IdleProcesses]:
+    """Processes started ahead, as by a server; none is left over."""
+    processes = IdleProcesses()
+    processes.is_enabled = True
+    monkeypatch.setattr(runner, "IDLE", processes)
+    yield processes
+    processes.clear()
+
+
+def test_a_query_runs_in_the_process_that_waits_and_another_is_started_after_it(
+    good: Path, idle_processes: IdleProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner.start_ahead(str(good))
+    first = idle_processes.take(readable_folders(str(good)))
+    assert first is not None
+    monkeypatch.setattr(
+        idle_processes, "take", lambda folders: first if folders == readable_folders(str(good)) else None
+    )
+    assert ask(good, sql="select count(*) as n from t").item() == 60
+    assert not first.is_alive
+    assert len(idle_processes) == 1
+
+
+def test_a_process_that_waits_ends_when_its_input_closes(good: Path) -> None:
+    process = QueryProcess(readable_folders(str(good)))
+    process.send(b"")
+    assert process.done.wait(30)
+    assert (process.exit_code(), process.error) == (0, None)
+    process.end()
+
+
+class Fake(QueryProcess):
+    """A process that is none."""
+
+    started: ClassVar[list[Fake]] = []
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self.folders = folders
+        self.has_ended = Event()
+        self.started.append(self)
+
+    @property
+    def is_alive(self) -> bool:
+        return not self.has_ended.is_set()
+
+    def end(self) -> None:
+        self.has_ended.set()
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> list[Fake]:
+    """The processes that were started, which are none."""
+    monkeypatch.setattr(Fake, "started", [])
+    monkeypatch.setattr(idle, "QueryProcess", Fake)
+    return Fake.started
+
+
+def test_one_process_waits_for_a_table_and_two_in_all(idle_processes: IdleProcesses, fakes: list[Fake]) -> None:
+    for folder in ("a", "a", "b", "c"):
+        idle_processes.start((folder,))
+    assert [(process.folders, process.is_alive) for process in fakes] == [
+        (("a",), False), (("b",), True), (("c",), True),
+    ]  # fmt: skip
+    assert idle_processes.take(("a",)) is None
+    assert idle_processes.take(("b",)) is fakes[1]
+    assert idle_processes.take(("b",)) is None
+
+
+def test_a_process_that_ended_while_it_waited_is_not_given_out(
+    idle_processes: IdleProcesses, fakes: list[Fake]
+) -> None:
+    idle_processes.start(("a",))
+    fakes[0].end()
+    assert idle_processes.take(("a",)) is None
+
+
+def test_a_process_waits_no_longer_than_its_time(
+    idle_processes: IdleProcesses, fakes: list[Fake], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle, "SECONDS", 0.0)
+    idle_processes.start(("a",))
+    assert fakes[0].has_ended.wait(30)
+    assert idle_processes.take(("a",)) is None
+
+
+def test_nothing_is_started_ahead_where_no_server_asked_for_it(fakes: list[Fake]) -> None:
+    IdleProcesses().start(("a",))
+    assert fakes == []
+
+
+def test_rows_on_arrival_are_read_in_another_process_and_once(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("rows are read in the process of the server")
+
+    for method in ("scan", "changes"):
+        monkeypatch.setattr(DeltaTable, method, refuse)
+    assert open_page("data", good).dataframe[0].value.shape == (60, 4)
+    assert len(open_page("timeline", good, commit="2", preview="True").dataframe[1].value) == 20
+    monkeypatch.setattr(runner, "QueryProcess", refuse)
+    assert open_page("data", good).dataframe[0].value.shape == (60, 4)

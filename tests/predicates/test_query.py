@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.predicates.query import query, sources_refused
+from lakeview.predicates.query import first_query, is_nameable, query, sources_refused, with_column
 
 RUNS = [
     "select * from t",
@@ -102,6 +102,73 @@ ROWS = pl.DataFrame(
 def test_a_select_of_the_table_runs_as_it_was_written(text: str) -> None:
     with pl.SQLContext(t=ROWS, flights=ROWS, eager=True) as context:
         assert_frame_equal(context.execute(query(text, ["flights"]).text), context.execute(text), check_row_order=False)
+
+
+ODD_NAMES = [
+    "a b", 'q"uote', "back`tick", "\u00fcn\u00ef", "select", "date", "if", "any", "Month", "", "a.b", "a,b",
+    "it's", "new\nline", "\\", "--c", "/*", "%", "TRUE", "NULL", "current_date", "x'", "1a", "\U0001f600", "t",
+    "$1", "?", ":p", "\x01", "interval", "values", "exists", "not", "^", "offset", "a*",
+]  # fmt: skip
+UNNAMEABLE = ["*", "^x$", "^.*$", "a\0b", "n" * 201]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_first_query_selects_a_column_of_any_name(name: str) -> None:
+    rows = pl.DataFrame({n: [i] for i, n in enumerate([*UNNAMEABLE, name])})
+    with pl.SQLContext(t=rows, eager=True) as context:
+        assert_frame_equal(context.execute(query(first_query(rows.columns)).text), rows[[name]])
+        assert_frame_equal(context.execute(query(with_column("select", name) + " from t").text), rows[[name]])
+
+
+def test_the_first_query_of_columns_that_cannot_be_named_selects_all() -> None:
+    assert not any(map(is_nameable, UNNAMEABLE))
+    assert first_query(UNNAMEABLE) == "SELECT *\nFROM t\nLIMIT 100"
+
+
+def test_the_first_query_of_many_columns_selects_the_first() -> None:
+    assert first_query([f"c{n}" for n in range(30)]) == "SELECT c0, c1, c2, c3, c4, c5, c6, c7\nFROM t\nLIMIT 100"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "`a b`"),
+        ("select a from t where", "select a from t where `a b`"),
+        ("select a from t where ", "select a from t where `a b`"),
+        ("SELECT a\nFROM t\nLIMIT 100", "SELECT a, `a b`\nFROM t\nLIMIT 100"),
+        ("SELECT *\nFROM t\nLIMIT 100", "SELECT `a b`\nFROM t\nLIMIT 100"),
+        ("SELECT `a b`\nFROM t\nLIMIT 100", "SELECT `a b`\nFROM t\nLIMIT 100"),
+    ],
+)
+def test_a_column_is_added_to_a_query(text: str, wanted: str) -> None:
+    assert with_column(text, "a b") == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "is_rowwise"),
+    [
+        ("select * from t", True),
+        ("select a + 1 as b, upper(carrier) from t as x where x.a in (1, 2) limit 10", True),
+        ("select array_sum(l), case when a > 1 then 1 end from t", True),
+        ("select count(*) from t", False),
+        ("select max(a) filter (where a > 1) from t", False),
+        ("select a from t order by a", False),
+        ("select a from t limit 3 offset 1", False),
+        ("select distinct a from t", False),
+        ("select a from t group by a", False),
+        ("select lag(a) over (order by d) from t", False),
+        ("select a from t qualify row_number() over (order by a) = 1", False),
+        ("select x.a from t x join t y on x.a = y.a", False),
+        ("select * from t, t u", False),
+        ("select a from t where a in (select a from t u)", False),
+        ("select a from (select a from t) x", False),
+        ("with r as (select * from t) select * from r", False),
+        ("select a from t union all select a from t", False),
+        ("select 1 as one", False),
+    ],
+)
+def test_any_rows_are_a_part_of_the_answer_where_each_is_made_of_one_row(text: str, *, is_rowwise: bool) -> None:
+    assert query(text).is_rowwise is is_rowwise
 
 
 REFUSED = {

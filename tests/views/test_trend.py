@@ -58,6 +58,7 @@ def counted(lives: list[Life], version: int) -> dict[str, Any]:
         "files": len(live),
         "bytes": total([f["size"] for f in live]),
         "records": total([f["records"] for f in live]),
+        "least_records": sum(f["records"] or 0 for f in live),
         "statistics": {
             "x": {
                 **known,
@@ -121,7 +122,7 @@ def test_lists_have_null_counts_and_no_bounds() -> None:
 def test_lives_without_statistics_have_a_trend_as_well() -> None:
     found = trend(frame([life(0, 2), life(1, None, size=None)]).drop("statistics"))
     assert found.schema == TREND
-    assert found.rows() == [(0, 1, 10, 5), (1, 2, None, 10), (2, 1, None, 5)]
+    assert found.rows() == [(0, 1, 10, 5, 5), (1, 2, None, 10, 10), (2, 1, None, 5, 5)]
 
 
 def test_sums_beyond_64_bits_are_unknown() -> None:
@@ -133,5 +134,5 @@ def test_sums_beyond_64_bits_are_unknown() -> None:
 def test_a_table_without_files_has_no_trend() -> None:
     assert trend(frame([])).height == 0
     nothing = {**UNKNOWN, "null_count": 0, "null_count_exact": True, "nulls": 0}
-    rows = [(1, 0, 0, 0, {"x": nothing}), (3, 0, 0, 0, {"x": nothing})]
+    rows = [(1, 0, 0, 0, 0, {"x": nothing}), (3, 0, 0, 0, 0, {"x": nothing})]
     assert trend(frame([]), pl.Series([3, 1])).rows() == rows

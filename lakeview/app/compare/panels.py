@@ -15,6 +15,7 @@ from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, fr
 from lakeview.app.memo import cached
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Request
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.snapshot import Snapshot
@@ -182,7 +183,13 @@ def partition_picture(rows: pl.DataFrame) -> None:
     counts = {name: columns.number(name.replace("_", " "), 90) for name in rows.columns[1:]}
     with fold("As a table", "partitions-table"):
         frame(
-            rows, {"partition_text": columns.text("partition", 170), **counts}, key="partition-rows", unknown="unknown"
+            rows,
+            {"partition_text": columns.text("partition", 170), **counts},
+            key="partition-rows",
+            unknown="unknown",
+            **row_link(
+                "partition-rows", rows, "partitions", lambda row: selection.link(partition=row["partition_text"])
+            ),
         )
 
 
@@ -223,6 +230,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "range_is": columns.text("range is", 70),
             },
             key="shift-rows",
+            **row_link("shift-rows", rows, "quality", lambda row: selection.link(column=row["column"])),
             unknown="",
         )
 

@@ -6,11 +6,12 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import columns, display_rows
+from lakeview.app import columns, display_rows, selection
 from lakeview.app.components import frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import runner
-from lakeview.app.query.worker import Request
+from lakeview.app.query.worker import Answer, Request
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
@@ -53,13 +54,15 @@ def costs_table(costs: pl.DataFrame) -> None:
             "bytes": columns.size("to read", 110),
         },
         key="change-costs",
+        **row_link("change-costs", costs, "timeline", lambda row: selection.link(commit=row["version"])),
         height=8 * 28,
         unknown="unknown",
     )
 
 
-def show(rows: pl.DataFrame, request: Request) -> None:
+def show(answer: Answer, request: Request) -> None:
     """The changed rows, their change, version and timestamp first."""
-    more = "the first" if rows.height == request.limit else "all"
+    rows = answer.rows
+    more = "a part," if answer.counts.get("stopped") else "the first" if rows.height == request.limit else "all"
     st.markdown(f"**Changed rows** &ensp; :small[:gray[{more} {rows.height:,}]]")
     display_rows.table(views.data.changes.for_display(rows), key="changed-rows")

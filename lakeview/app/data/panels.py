@@ -6,18 +6,20 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 import streamlit as st
+from msgspec import structs
 
 from lakeview import views
 from lakeview.app import cache, columns, display_rows, selection
 from lakeview.app.components import escape, frame, link, nothing
 from lakeview.app.data.filters import Request
-from lakeview.app.memo import cached
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
+from lakeview.app.query.arrival import first_rows
 from lakeview.app.query.budget import Cost
+from lakeview.app.query.worker import Answer
 from lakeview.app.query.worker import Request as Query
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
-from lakeview.model.snapshot_sources import as_declared
 
 NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
 SEED = 1
@@ -90,37 +92,28 @@ def any_file(request: Request, cost: Cost) -> bool:
     return cost.files > 0
 
 
-def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> pl.DataFrame:
+def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> Answer:
     """The rows of the request: those of the first files; those that match a filter, which may read all files; or a
     sample."""
-    if request.is_sample:
-        query = Query(
-            now.address, request.version, request.limit, runner.MEMORY, where=request.where, paths=reading.paths,
-            seed=SEED,
-        )  # fmt: skip
-        return budget.rows(query, allowed)
-    if request.where is None:
+    if request.where is None and not request.is_sample:
         with st.spinner("Reading rows", show_time=True):
-            return _first_rows(now.address, request.version, request.limit)
-    return budget.rows(Query(now.address, request.version, request.limit, runner.MEMORY, where=request.where), allowed)
+            answer = first_rows(now.address, request.version, request.limit, allowed.seconds)
+        budget.say_if_stopped(answer, allowed.seconds)
+        return answer
+    query = Query(now.address, request.version, request.limit, runner.MEMORY, where=request.where)
+    if request.is_sample:
+        query = structs.replace(query, paths=reading.paths, seed=SEED)
+    return budget.answer(query, allowed)
 
 
-@cached(8)
-def _first_rows(address: str, version: int, limit: int) -> pl.DataFrame:
-    table = cache.table(address)
-    scan = table.scan(as_declared(table, version))
-    if unreadable := cache.snapshot(address, version).schema.unreadable:
-        scan = scan.drop(unreadable)
-    return scan.head(limit).collect()
-
-
-def show_rows(now: OpenTable, rows: pl.DataFrame, request: Request, reading: Reading) -> None:
+def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading) -> None:
     """The rows, and which they are."""
+    rows = answer.rows
     if rows.is_empty():
         st.markdown(":gray[:material/do_not_disturb_on:] **No row matches this filter.**")
         return
     left_out = cache.snapshot(now.address, request.version).schema.unreadable
-    more = f"all {rows.height:,}"
+    more = f"{'a part, ' if answer.counts.get('stopped') else 'all '}{rows.height:,}"
     if request.is_sample and (rows.height == request.limit or reading.paths is not None):
         more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
     elif rows.height == request.limit:
@@ -141,8 +134,9 @@ def nulls_note(now: OpenTable) -> str:
 
 def null_table(shares: pl.DataFrame) -> None:
     """One row a column: nulls, rows counted, share, and whether it is exact."""
+    rows = views.schema.tree.most_nulls_first(shares)
     frame(
-        views.schema.tree.most_nulls_first(shares),
+        rows,
         {
             "column": columns.text("column", 220),
             "mark": columns.mark(help=columns.BOUND_HELP),
@@ -151,6 +145,7 @@ def null_table(shares: pl.DataFrame) -> None:
             "records": columns.number("rows counted", 110),
             "counted": columns.text("files with null counts", 140, of="files_text"),
         },
-        key="nulls",
+        key="null-shares",
+        **row_link("null-shares", rows, "quality", lambda row: selection.link(column=row["column"])),
     )
     link("quality", "History by version", selection.link(tab=QUALITY_WHOLE_TABLE))

@@ -17,6 +17,7 @@ from lakeview.app.data.panels import Reading, any_file
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Answer
 from lakeview.app.query.worker import Request as Query
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
@@ -66,6 +67,7 @@ def table(profile: pl.DataFrame) -> None:
             "max_text": columns.text("max", 170),
         },
         key="profile",
+        **row_link("profile", profile, "quality", lambda row: selection.link(column=row["column"])),
     )
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, display_rows
-from lakeview.app.components import escape, nothing
+from lakeview.app import cache, columns, display_rows
+from lakeview.app.components import escape, frame
 from lakeview.app.data.filters import LIMITS
 from lakeview.app.query import budget, runner
-from lakeview.app.query.worker import Request
+from lakeview.app.query.budget import Budget, Cost
+from lakeview.app.query.worker import Answer, Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
-from lakeview.model.errors import LakeviewError
-from lakeview.predicates.query import QUERY_TABLE, query
+from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.predicates.query import QUERY_TABLE, Query, first_query, is_nameable, query, with_column
 
 NOTE = "one SELECT over the version shown, in polars' SQL; nothing else is read and nothing is written"
-EXAMPLE = "SELECT *\nFROM t\nLIMIT 100"
+_RUN, _RUN_KEYS = "run", "Ctrl+Enter"
+_EDITOR, _COLUMNS = "sql", "sql-columns"
+_EDITOR_HEIGHT, _COLUMNS_WIDTH = 196, 270
+_MONOSPACE = f"<style>.st-key-{_EDITOR} textarea {{font-family: monospace; font-size: 12.5px; tab-size: 4}}</style>"
+"""Streamlit has no option for it: the one rule of style in the app. The size is `codeFontSize` of the theme."""
 
 
 def names(now: OpenTable) -> tuple[str, ...]:
@@ -26,41 +33,86 @@ def names(now: OpenTable) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (now.snapshot.name, last) if name and name != QUERY_TABLE))
 
 
-def request(now: OpenTable) -> Request | None:
-    """The query typed, as it would be run; None before there is one.
+def request(now: OpenTable) -> tuple[Request, Budget] | None:
+    """The editor, which begins with a query of the first rows, the columns beside it, and the button with its price.
+    The query as it is run, and its budget; None unless it was asked for.
 
     InvalidRequestError for what is no SELECT over this table.
     """
+    typed = _editor(now)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sql-toolbar"):
+        place = st.container(width="content")
+        limit = st.selectbox(
+            "Rows at most", LIMITS, key=linked("sql-limit", LIMITS[1], LIMITS), label_visibility="collapsed",
+            format_func="{:,} rows at most".format, width=180,
+        )  # fmt: skip
+        allowed = budget.controls()
+    with place:
+        try:
+            found = query(typed, names(now))
+        except InvalidRequestError:
+            # its keys run the query that is written next, in the run that checks it
+            st.button("Run", type="primary", icon=":material/play_arrow:", key=_RUN, shortcut=_RUN_KEYS)
+            raise
+        asked = Request(
+            now.address, now.version, int(limit), runner.MEMORY, sql=found.text, names=names(now),
+            is_rowwise=found.is_rowwise,
+        )  # fmt: skip
+        is_asked = budget.button("Run", asked, cost(now, found), allowed, key=_RUN, shortcut=_RUN_KEYS)
+    return (asked, allowed) if is_asked else None
+
+
+def _editor(now: OpenTable) -> str:
+    schema = now.snapshot.schema
+    types = {field.name: str(field.type) for field in schema.fields if field.name not in schema.unreadable}
     called = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
-    typed = st.text_area(
-        "SQL", key=linked("sql"), height=150, placeholder=EXAMPLE,
-        help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
-    )  # fmt: skip
-    limit = st.selectbox("Rows at most", LIMITS, key=linked("sql-limit", LIMITS[1], LIMITS), width=110)
-    if not typed or not typed.strip():
-        nothing("No query is written.", f"Write one above, for example {' '.join(EXAMPLE.split())}.")
-        return None
-    found = query(typed, names(now))
-    return Request(now.address, now.version, int(limit), runner.MEMORY, sql=found.text, names=names(now))
+    st.html(_MONOSPACE)
+    with st.container(horizontal=True, gap="small", key="sql-editor"):
+        typed = st.text_area(
+            "SQL", key=linked(_EDITOR, first_query(list(types))), height=_EDITOR_HEIGHT,
+            help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
+        )  # fmt: skip
+        _column_list(types)
+    return typed or ""
 
 
-def cost(now: OpenTable, request: Request) -> budget.Cost:
+def _column_list(types: dict[str, str]) -> None:
+    """Names and types of the columns; a click on one puts its name into the query."""
+    with st.container(width=_COLUMNS_WIDTH):
+        frame(
+            display_rows.as_shown(pl.DataFrame({"column": list(types), "type": list(types.values())})),
+            {"column": columns.text("column", 150, help="a click adds it to the query"), "type": columns.text("type")},
+            key=_COLUMNS,
+            height=_EDITOR_HEIGHT,
+            selection_mode="single-cell",
+            on_select=partial(_add_column, list(types)),
+        )
+
+
+def _add_column(names: list[str]) -> None:
+    cells = st.session_state[_COLUMNS]["selection"]["cells"]
+    for row, _ in cells[:1]:
+        if is_nameable(names[row]):
+            st.session_state[_EDITOR] = with_column(st.session_state[_EDITOR], names[row])
+
+
+def cost(now: OpenTable, query: Query) -> Cost:
     """The most that the query reads: the files left by data skipping, or all where its condition does not support
     it."""
     snapshot = now.snapshot
-    everything = budget.Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
-    where = query(request.sql or "", request.names).where
-    if where is None:
+    everything = Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
+    if query.where is None:
         return everything
     try:
-        read = views.pruning.plan.read_cost(cache.plan(now.address, now.version, where))
+        read = views.pruning.plan.read_cost(cache.plan(now.address, now.version, query.where))
     except LakeviewError:  # a condition that only the query engine understands skips nothing
         return everything
-    return budget.Cost(read.files, read.bytes, snapshot.num_files)
+    return Cost(read.files, read.bytes, snapshot.num_files)
 
 
-def show(rows: pl.DataFrame, request: Request) -> None:
+def show(answer: Answer, request: Request) -> None:
     """The answer, and whether there may be more of it."""
-    more = "the first" if rows.height == request.limit else "all"
+    rows = answer.rows
+    more = "a part," if answer.counts.get("stopped") else "the first" if rows.height == request.limit else "all"
     st.markdown(f"**Answer** &ensp; :small[:gray[{more} {views.units.counted(rows.height, 'row')}]]")
     display_rows.table(rows, key="sql-rows")

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import streamlit as st
 
-from lakeview.app import downloads, errors, selection, session, widget_state
+from lakeview.app import downloads, errors, row_links, selection, session, widget_state
 from lakeview.app.components import dark, nothing, title
 from lakeview.app.frame import header, pickers, sidebar
 from lakeview.app.frame.logo import icon_svg, logo_svg
@@ -43,6 +43,7 @@ def run() -> None:
         for name, entry in PAGES.items()
     }
     page = st.navigation(list(pages.values()), position="hidden")
+    row_links.follow()
     name = next(name for name, known in pages.items() if known.url_path == page.url_path)
     downloads.reset()
     widget_state.begin(name)

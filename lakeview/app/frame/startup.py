@@ -9,6 +9,8 @@ from threading import Thread
 
 from streamlit.runtime.pages_manager import PagesManager
 
+from lakeview.app.query.idle import IDLE
+
 _MMAP_THRESHOLD, _LARGE = -3, 128 << 10
 _AHEAD = ("lakeview.discovery", "lakeview.views", "lakeview.charts", "pandas")
 """What every page needs sooner or later, pandas for Streamlit's own tables: two seconds of loading."""
@@ -24,6 +26,7 @@ def expect() -> None:
     # million files. Where it is another library it has no such switch
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
+    IDLE.enable()
     Thread(target=_load_ahead, name="lakeview-ahead", daemon=True).start()
 
 

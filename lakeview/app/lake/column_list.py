@@ -8,10 +8,9 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import columns, session
 from lakeview.app.components import MAX_ROWS, frame, nothing
-from lakeview.app.pages import PAGES
+from lakeview.app.row_links import row_link
 from lakeview.app.widget_state import linked
 
-_OPEN = "_lake_open"
 NOTE = "from statistics in the log alone; unknown where a table has too many of them, or none"
 
 
@@ -45,21 +44,7 @@ def draw(every: pl.DataFrame) -> None:
         },
         key="lake-columns",
         unknown="unknown",
-        selection_mode="single-row",
-        on_select=lambda: open_row("lake-columns", rows["address"].to_list(), "schema"),
+        **row_link("lake-columns", rows, "schema", lambda row: session.link_to(row["address"])),
     )
     if found.height > MAX_ROWS:
         st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {found.height:,}; the download has all]]")
-
-
-def open_row(key: str, addresses: list[str], page: str) -> None:
-    """Opens the table of the row that was clicked, once the page is drawn again."""
-    for row in st.session_state[key]["selection"]["rows"]:
-        st.session_state[_OPEN] = page, addresses[row]
-
-
-def follow() -> None:
-    """Goes to the table that a click opened."""
-    if (target := st.session_state.pop(_OPEN, None)) is not None:
-        page, address = target
-        st.switch_page(PAGES[page].file, query_params=session.link_to(address))

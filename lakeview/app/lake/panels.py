@@ -9,11 +9,12 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, downloads, selection, tables
+from lakeview.app import cache, downloads, selection, session, tables
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, dark, escape, frame, link, nothing, stack
 from lakeview.app.lake import column_list
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.pages import PAGES
+from lakeview.app.row_links import follow, row_link
 from lakeview.app.widget_state import linked
 from lakeview.model import config
 
@@ -99,7 +100,7 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
             st.rerun()  # the whole page: the clock stops, and the download has all of it
         st.session_state[_GOING] = survey.left > 0
         draw(survey)
-        column_list.follow()
+        follow()  # a click in a fragment runs the fragment alone
 
     drawn()
 
@@ -168,8 +169,7 @@ def _table(entries: pl.DataFrame) -> None:
         row_height=BROKEN_LINES,
         height=10 * BROKEN_LINES,
         unknown="unknown",
-        selection_mode="single-row",
-        on_select=lambda: column_list.open_row("lake", rows["address"].to_list(), "overview"),
+        **row_link("lake", rows, "overview", lambda row: session.link_to(row["address"])),
     )
     if entries.height > MAX_ROWS:
         st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {entries.height:,}; the download has all]]")

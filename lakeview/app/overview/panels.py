@@ -12,6 +12,7 @@ from lakeview.app import answers, columns, selection
 from lakeview.app.components import escape, facts, finding_lines, frame, grid, link, tile
 from lakeview.app.file_layout import file_layout
 from lakeview.app.pages import PAGES
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.model.findings import Finding, Severity
 
@@ -148,8 +149,9 @@ def schema_glance(now: OpenTable) -> None:
     few = now.look.is_small
     tree = now.look.columns().tree if few else views.schema.columns.schema_tree(now.snapshot.schema)
     lifetimes = views.schema.column_history.column_lives(now.look.schema_versions())
+    rows = views.schema.tree.column_glance(tree, lifetimes, is_read=few)
     frame(
-        views.schema.tree.column_glance(tree, lifetimes, is_read=few),
+        rows,
         {
             "column": columns.text("column", 116),
             "type": columns.text("type", 78),
@@ -159,6 +161,7 @@ def schema_glance(now: OpenTable) -> None:
             "since": columns.version("since"),
         },
         key="schema-glance",
+        **row_link("schema-glance", rows, "quality", lambda row: selection.link(column=row["column"])),
         height=340,
     )
 

@@ -11,6 +11,7 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, tables
 from lakeview.app.components import MAX_ROWS, dark, frame, grid, link, nothing, stack, tile
 from lakeview.app.memo import cached
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
 PARTITION = "partition"
@@ -189,8 +190,9 @@ def _onward(now: OpenTable, partition: str) -> None:
 def _history_table(states: pl.DataFrame) -> None:
     if states.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {states.height:,} commits; the download has all]]")
+    newest = states.reverse()
     frame(
-        states.reverse(),
+        newest,
         {
             "version": columns.version(),
             "committed": columns.timestamp(),
@@ -205,6 +207,7 @@ def _history_table(states: pl.DataFrame) -> None:
             "size": columns.size("size then", 100, of="bytes"),
         },
         key="partition-history",
+        **row_link("partition-history", newest, "timeline", lambda row: selection.link(commit=row["version"])),
         unknown="unknown",
         height=12 * 28,
     )

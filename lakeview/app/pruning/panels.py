@@ -9,10 +9,11 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, downloads, errors
+from lakeview.app import cache, columns, downloads, errors, selection
 from lakeview.app.components import dark, escape, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
 from lakeview.app.pruning import clustering
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.errors import InvalidRequestError, LakeviewError
@@ -224,14 +225,16 @@ def file_list(plans: list[FilterPlan]) -> None:
     rows = views.pruning.verdicts.files_with_verdict(verdicts, wanted or "read")
     pages = max(1, -(-rows.height // _PAGE))
     number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1
+    page = rows.slice((number - 1) * _PAGE, _PAGE)
     frame(
-        rows.slice((number - 1) * _PAGE, _PAGE),
+        page,
         {
             "path": columns.path("file", 520, views.files.sizes.common_folder(verdicts["path"])),
             "reason": columns.text("read or skipped", 170, words=_WORDS),
             "size": columns.size("size", 90),
         },
         key="verdict-files",
+        **row_link("verdict-files", page, "files", lambda row: selection.link(file=row["path"])),
         height=320,
     )
 

@@ -8,6 +8,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import columns, selection
 from lakeview.app.components import MAX_ROWS, escape, frame, link
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
 BROKEN_NOTE = "newest commit first; a null violates a constraint, as engines check it on write"
@@ -85,5 +86,6 @@ def violations_table(rows: pl.DataFrame) -> None:
             "path": columns.path("file", 330, views.files.sizes.common_folder(rows["path"])),
         },
         key="broken-files",
+        **row_link("broken-files", rows, "files", lambda row: selection.link(file=row["path"])),
         unknown="unknown",
     )

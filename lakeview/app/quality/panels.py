@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import columns
+from lakeview.app import columns, selection
 from lakeview.app.components import MAX_ROWS, card, dark, finding_lines, fold, frame, nothing, stack
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 from lakeview.model.findings import Finding
@@ -133,6 +137,7 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
             "back": columns.version("repaired by", 84, of="taken_back_by"),
         },
         key="loads",
+        **row_link("loads", rows, "timeline", lambda row: selection.link(commit=row["version"])),
     )
 
 
@@ -177,6 +182,10 @@ def by_partition(now: OpenTable, column: str) -> pl.DataFrame:
     return views.partitions.columns.partition_column(now.snapshot, now.statistics_of([column]), column)
 
 
+def _partition_of(row: Mapping[str, Any]) -> dict[str, str]:
+    return selection.link(partition=row["partition_text"])
+
+
 def partition_table(rows: pl.DataFrame) -> None:
     """One row a partition."""
     frame(
@@ -193,4 +202,5 @@ def partition_table(rows: pl.DataFrame) -> None:
             "range_is": columns.text("range is", 70),
         },
         key="column-partitions",
+        **row_link("column-partitions", rows, "partitions", _partition_of),
     )

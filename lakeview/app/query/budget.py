@@ -73,12 +73,14 @@ def button(
     at_most: bool = True,
     cheaper: str = "a filter that skips files",
     on_arrival: bool = False,
+    shortcut: str | None = None,
 ) -> bool:
     """The button with its price, disabled above the budget; True if this was asked for, now or earlier in this session.
 
     A price in bytes that is unknown is within every budget: the seconds bound it. `on_arrival`: what costs at most
     CHEAP bytes is asked for without a press, unless it was stopped or failed before.
-    `request`: what tells one request from another; `cheaper`: what else would cost less.
+    `request`: what tells one request from another; `cheaper`: what else would cost less; `shortcut`: keys that
+    press it.
     """
     request = (selection.remembered().table, key, request)
     fits = cost.size is None or cost.size <= budget.size
@@ -93,6 +95,7 @@ def button(
         icon=":material/refresh:" if fits and arrives else ":material/play_arrow:",
         key=key,
         disabled=not fits,
+        shortcut=shortcut,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
     if pressed:
@@ -114,7 +117,7 @@ def answer(request: Request, budget: Budget) -> Answer:
     """What a request asks for: kept for this session until another is made, else asked now: progress and cancel."""
     kept: tuple[Request, Answer] | None = st.session_state.get(_ANSWER)
     if kept is not None and kept[0] == request:
-        _say_if_stopped(kept[1], budget)
+        say_if_stopped(kept[1], budget.seconds)
         return kept[1]
     place = st.empty()
     with place.container(horizontal=True, vertical_alignment="center"):
@@ -129,15 +132,16 @@ def answer(request: Request, budget: Budget) -> Answer:
     finally:
         place.empty()
     st.session_state[_ANSWER] = (request, found)
-    _say_if_stopped(found, budget)
+    say_if_stopped(found, budget.seconds)
     return found
 
 
-def _say_if_stopped(answer: Answer, budget: Budget) -> None:
+def say_if_stopped(answer: Answer, seconds: float) -> None:
+    """One line above rows that are a part of what was asked for, because the seconds were over."""
     if answer.counts.get("stopped"):
         so_far = f"the {views.units.counted(answer.rows.height, 'row')} found so far"
         st.markdown(
-            f":orange[:material/timer:] **Stopped after {budget.seconds:g} s** "
+            f":orange[:material/timer:] **Stopped after {seconds:g} s** "
             f":gray[these are {so_far}; allow it more seconds for all of them]"
         )
 

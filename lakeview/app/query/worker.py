@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from io import BytesIO
 from typing import Any, NamedTuple, TextIO
 
@@ -25,6 +26,7 @@ import polars.selectors as cs
 
 import lakeview as lv
 from lakeview import views
+from lakeview.app.query.process import MARK
 from lakeview.model import errors
 from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
@@ -32,8 +34,11 @@ from lakeview.predicates.query import QUERY_TABLE, query, sources_refused
 from lakeview.views.data.profile import profile
 from lakeview.views.data.sampling import sample_rows
 
-MARK = "\x01"
+_OnRows = Callable[[pl.DataFrame], object]
+
 MAX_RESULT_BYTES = 256 << 20
+_AHEAD = ("lakeview.discovery", "pandas")
+"""Loaded before there is a request: readers of all formats, and what pyarrow imports with its first array."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,8 +46,9 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     differs from the version `base`, else rows that `where` keeps: the first ones, with a `seed` a sample of all, or as
     `profile` the PROFILE of all.
 
-    `paths`: of these data files alone; `names`: what the table is called in `sql`; `limit`: rows at most; `memory`:
-    bytes the process may take; `seconds` after which rows that were read are given as they are, 0 for no limit.
+    `paths`: of these data files alone; `names`: what the table is called in `sql`; `is_rowwise`: as `Query` has it;
+    `change_types`: of the changes only these; `limit`: rows at most; `memory`: bytes the process may take; `seconds`
+    after which rows that were found are given as they are, 0 for no limit.
     """
 
     address: str
@@ -52,18 +58,21 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0
     sql: str | None = None
     names: tuple[str, ...] = ()
+    is_rowwise: bool = False
     where: str | None = None
     paths: tuple[str, ...] | None = None
     seed: int | None = None
     profile: bool = False
     start: int | None = None
+    change_types: tuple[str, ...] = ()
     base: int | None = None
 
     @property
     def can_stop(self) -> bool:
         """True if a part of the rows is an answer once `seconds` are over: a part of an aggregate, of a difference, a
         sample or a profile is none."""
-        return self.seconds > 0 and all(way is None for way in (self.sql, self.base, self.seed)) and not self.profile
+        is_whole = self.base is not None or self.seed is not None or self.profile
+        return self.seconds > 0 and not is_whole and (self.sql is None or self.is_rowwise)
 
 
 class Answer(NamedTuple):
@@ -81,6 +90,7 @@ class RowsSoFar:
         self._left = limit
         self._batches: list[pl.DataFrame] = []
         self._lock = threading.Lock()
+        self._any = threading.Event()
 
     def add(self, batch: pl.DataFrame) -> None:
         """Keeps rows of a batch, as many as are missing."""
@@ -88,6 +98,11 @@ class RowsSoFar:
             if self._left and not batch.is_empty():
                 self._batches.append(batch.head(self._left))
                 self._left -= self._batches[-1].height
+                self._any.set()
+
+    def wait(self) -> None:
+        """Waits for the first rows."""
+        self._any.wait()
 
     def answer(self) -> Answer | None:
         """The rows, called a part; None without any."""
@@ -96,9 +111,14 @@ class RowsSoFar:
 
 
 def main(stdin: TextIO = sys.stdin) -> int:
-    """Answers one request; 0 with rows, 1 with an error reported."""
+    """Answers one request; 0 with rows, or without a request, 1 with an error reported."""
+    for name in _AHEAD:
+        import_module(name)
     _tell(ready=True)
-    request = msgspec.json.decode(stdin.read(), type=Request)
+    text = stdin.read()
+    if not text:  # started ahead of a request, and its server has ended
+        return 0
+    request = msgspec.json.decode(text, type=Request)
     _limit_memory(request.memory)
     partial, answering = RowsSoFar(request.limit), threading.Lock()
     if request.can_stop:
@@ -106,7 +126,7 @@ def main(stdin: TextIO = sys.stdin) -> int:
         timer.daemon = True
         timer.start()
     try:
-        complete = answer(request, _row_counter(partial))
+        complete = answer(request, _row_counter(), partial.add)
     except errors.LakeviewError as error:
         _tell(error=_as_json(error))
         return 1
@@ -117,7 +137,9 @@ def main(stdin: TextIO = sys.stdin) -> int:
 
 
 def _give_part(partial: RowsSoFar, answering: threading.Lock) -> None:
-    """Answers with the rows so far; without any, the runner ends this process when its patience is over."""
+    """Answers with the rows so far, or the first ones that come; the runner ends this process when its patience is
+    over."""
+    partial.wait()
     part = partial.answer()
     if part is not None and answering.acquire(blocking=False):
         _write(part)
@@ -133,8 +155,9 @@ def _write(answer: Answer) -> None:
         sys.stdout.buffer.flush()
 
 
-def answer(request: Request, on_read: Callable[[pl.DataFrame], object]) -> Answer:
-    """What a request asks for; `on_read` is called with each batch of rows that was read of the table.
+def answer(request: Request, on_read: _OnRows, on_found: _OnRows = lambda _: None) -> Answer:
+    """What a request asks for; `on_read` is called with each batch of rows that was read of the table, `on_found` with
+    each of rows that may be in the answer, more than the limit in all.
 
     InvalidRequestError for what polars cannot run, and for a result of more than MAX_RESULT_BYTES.
     """
@@ -147,7 +170,7 @@ def answer(request: Request, on_read: Callable[[pl.DataFrame], object]) -> Answe
             rows, profiled = profile(_filtered(_scan(table, request), request, on_read))
             counts = {"rows": profiled}
         else:
-            rows = _rows(table, request, on_read)
+            rows = _rows(table, request, on_read, on_found)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise _cannot(request, error) from error
     if (size := rows.estimated_size()) > MAX_RESULT_BYTES:
@@ -161,9 +184,7 @@ def answer(request: Request, on_read: Callable[[pl.DataFrame], object]) -> Answe
     return Answer(rows, counts)
 
 
-def _difference(
-    table: lv.Table, request: Request, base: int, on_read: Callable[[pl.DataFrame], object]
-) -> tuple[pl.DataFrame, dict[str, int]]:
+def _difference(table: lv.Table, request: Request, base: int, on_read: _OnRows) -> tuple[pl.DataFrame, dict[str, int]]:
     left_out = {name for version in (base, request.version) for name in table.snapshot(version).schema.unreadable}
     readable = table.difference(base, request.version).drop(cs.by_name(*left_out, require_all=False))
     changes = _counted(readable, on_read)
@@ -171,15 +192,18 @@ def _difference(
     return found.rows, {"gained": found.gained, "lost": found.lost, "read": found.read}
 
 
-def _rows(table: lv.Table, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.DataFrame:
+def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows) -> pl.DataFrame:
     if request.start is not None:
-        lazy = _counted(table.changes(request.start, request.version), on_read)
+        changes = table.changes(request.start, request.version)
+        if request.change_types:  # skips the files of others, which may be vacuumed
+            changes = changes.filter(pl.col("_change_type").is_in(request.change_types))
+        lazy = _counted(changes, on_read)
     else:
         scan = _scan(table, request)
         lazy = _query(scan, request, on_read) if request.sql is not None else _filtered(scan, request, on_read)
         if request.seed is not None:
             return sample_rows(lazy, request.limit, request.seed)
-    return lazy.head(request.limit).collect(engine="streaming")
+    return _counted(lazy, on_found).head(request.limit).collect(engine="streaming")
 
 
 def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
@@ -188,7 +212,7 @@ def _scan(table: lv.Table, request: Request) -> pl.LazyFrame:
     return scan.drop(table.snapshot(version).schema.unreadable)
 
 
-def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:
+def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:
     found = query(request.sql or "", request.names)
     counted = _counted(scan, on_read)
     context = pl.SQLContext(dict.fromkeys((QUERY_TABLE, *request.names), counted))
@@ -204,15 +228,15 @@ def _query(scan: pl.LazyFrame, request: Request, on_read: Callable[[pl.DataFrame
     return lazy
 
 
-def _filtered(scan: pl.LazyFrame, request: Request, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:
+def _filtered(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFrame:
     return _counted(scan if request.where is None else scan.filter(predicate(request.where)), on_read)
 
 
-def _counted(rows: pl.LazyFrame, on_read: Callable[[pl.DataFrame], object]) -> pl.LazyFrame:
-    """The same rows, counted as they pass; filters and choices of columns still reach the files."""
+def _counted(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
+    """The same rows, of which each batch is reported; filters and choices of columns still reach the files."""
 
     def passed(batch: pl.DataFrame) -> pl.DataFrame:
-        on_read(batch)
+        on_rows(batch)
         return batch
 
     return rows.map_batches(passed, predicate_pushdown=True, projection_pushdown=True, streamable=True)
@@ -231,6 +255,8 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
             fix="choose versions closer together",
             place="rows",
         )
+    if request.where is None:
+        return errors.InvalidRequestError(f"the rows cannot be read: {why}", fix="choose another version", place="rows")
     return errors.InvalidRequestError(
         f"the rows cannot be filtered by {request.where}: {why}",
         fix="compare each column with a value of its own type",
@@ -238,12 +264,11 @@ def _cannot(request: Request, error: BaseException) -> errors.InvalidRequestErro
     )
 
 
-def _row_counter(partial: RowsSoFar) -> Callable[[pl.DataFrame], object]:
+def _row_counter() -> _OnRows:
     total = 0
 
     def on_read(batch: pl.DataFrame) -> None:
         nonlocal total
-        partial.add(batch)
         total += batch.height
         _tell(read=total)
 

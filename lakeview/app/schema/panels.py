@@ -10,6 +10,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, columns
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, fold, frame, link, nothing, stack
+from lakeview.app.row_links import row_link
 from lakeview.app.selection import hold
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
@@ -191,6 +192,7 @@ def lifetimes_table(lifetimes: pl.DataFrame) -> None:
             "dropped": columns.version("dropped in", 96),
         },
         key="column-lives",
+        **row_link("column-lives", lifetimes, "quality", lambda row: selected(column=row["column"])),
         height=12 * ROW_HEIGHT,
     )
 
@@ -243,5 +245,6 @@ def history_table(history: pl.DataFrame) -> None:
             "writer": columns.text("writer", 120),
         },
         key="column-history",
+        **row_link("column-history", history, "timeline", lambda row: selected(commit=row["version"])),
         height=16 * ROW_HEIGHT,
     )

@@ -8,12 +8,13 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, display_rows, errors
 from lakeview.app.components import ROW_HEIGHT, fold, link, nothing
-from lakeview.app.memo import cached
 from lakeview.app.query import budget
+from lakeview.app.query.arrival import first_rows
+from lakeview.app.query.worker import Answer
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 
-_LIMIT = 50
+_LIMIT, _SECONDS = 50, 30.0
 
 _KINDS = {"added": ("insert", "update_postimage"), "removed": ("delete", "update_preimage")}
 
@@ -39,18 +40,16 @@ def _preview(now: OpenTable, version: int) -> None:
         st.markdown(f":gray[Its rows lie in {views.units.counted(cost.files, 'file')}, {size}.]")
     else:
         with st.spinner("Reading rows", show_time=True):
-            way, rows = "added", _first_rows(now.address, version, "added")
-            if rows.is_empty():
-                way, rows = "removed", _first_rows(now.address, version, "removed")
+            way, answer = "added", _first_rows(now, version, "added")
+            if answer.rows.is_empty():
+                way, answer = "removed", _first_rows(now, version, "removed")
+        budget.say_if_stopped(answer, _SECONDS)
+        rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
         more = "the first" if rows.height == _LIMIT else "all"
         st.markdown(f":small[:gray[{more} {views.units.counted(rows.height, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
 
 
-@cached(8)
-def _first_rows(address: str, version: int, way: str) -> pl.DataFrame:
-    # the filter skips the files of the other kinds, which may be vacuumed
-    wanted = pl.col("_change_type").is_in(_KINDS[way])
-    rows = cache.table(address).changes(version, version).filter(wanted).head(_LIMIT).collect()
-    return rows.drop("_change_type", "_commit_version", "_commit_timestamp")
+def _first_rows(now: OpenTable, version: int, way: str) -> Answer:
+    return first_rows(now.address, version, _LIMIT, _SECONDS, _KINDS[way])

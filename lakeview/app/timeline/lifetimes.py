@@ -9,9 +9,10 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads
+from lakeview.app import answers, cache, columns, downloads, selection
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
 from lakeview.app.memo import cached
+from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import linked
 
@@ -59,6 +60,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
             "last": columns.timestamp("last, UTC", 112, of="last"),
         },
         key="writers-table",
+        **row_link("writers-table", writers, "timeline", lambda row: selection.link(writer=row["writer"])),
         unknown="unknown",
         height=20 * ROW_HEIGHT,
     )

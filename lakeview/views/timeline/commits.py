@@ -35,9 +35,11 @@ TIMELINE = pl.Schema(
         "taken_back_by": pl.Int64(),
         "note": pl.String(),
         "label": pl.String(),
+        "least_records": pl.Int64(),
     }
 )
-"""One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown.
+"""One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown; `least_records`:
+at least so many rows, null where the files cannot be followed.
 `lane`: append, change, schema, maintenance or other; aside for a commit of another branch than the one looked at, whose
 `files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load)."""
@@ -192,13 +194,16 @@ def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
         known = change.is_not_null().cum_min() & pl.lit(from_first)
         return pl.when(known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
 
-    return ordered.select(files=running("files"), bytes=running("bytes"), records=running("records"))
+    unknown = pl.lit(None, dtype=pl.Int64)
+    return ordered.select(
+        files=running("files"), bytes=running("bytes"), records=running("records"), least_records=unknown
+    )
 
 
 def _states(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
     """States by counting which files live. What the commits do not reach happened before the first of them."""
     lean = lifetimes.select("added", "removed", "size", "records")
-    return states(lean, ordered["version"]).select("files", "bytes", "records")
+    return states(lean, ordered["version"]).select("files", "bytes", "records", "least_records")
 
 
 def _label() -> pl.Expr:

@@ -12,8 +12,17 @@ import polars as pl
 
 from lakeview.views.timeline.live_intervals import Side, Stays, with_positions
 
-TREND = pl.Schema({"version": pl.Int64(), "files": pl.Int64(), "bytes": pl.Int64(), "records": pl.Int64()})
-"""One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown.
+TREND = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "files": pl.Int64(),
+        "bytes": pl.Int64(),
+        "records": pl.Int64(),
+        "least_records": pl.Int64(),
+    }
+)
+"""One row a version, oldest first. `bytes` and `records` (live rows) are null where one of a live file is unknown;
+`least_records`: those of the files whose rows are known, at least so many.
 If the lifetimes had statistics, `statistics` is a struct with one struct a column, named as there: `min, max` (of
 all rows), `null_count`, `exact` (min and max occur) and `null_count_exact`. A bound is null where a live file that may
 hold values has none, and in a version without values; a null count where one of a live file is unknown; `nulls` is then
@@ -34,7 +43,9 @@ def trend(lifetimes: pl.DataFrame, versions: pl.Series | None = None) -> pl.Data
     counted = stays.sums(
         {"files": files, **_known_values("bytes", lifetimes["size"]), **_known_values("records", lifetimes["records"])}
     )
-    found = counted.select(at, "files", _exact_sum("bytes"), _exact_sum("records"))
+    found = counted.select(
+        at, "files", _exact_sum("bytes"), _exact_sum("records"), pl.col("records").alias("least_records")
+    )
     if "statistics" not in lifetimes.columns:
         return found
     # by place and under names of ours: a series called ^x$ would be a pattern to polars
