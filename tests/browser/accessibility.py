@@ -15,7 +15,9 @@ STREAMLITS_OWN: dict[str, tuple[str, ...]] = {
     # its colours of code; the faded ink of the words beside a metric's chip
     "color-contrast": ('<span class="token ', " in stMetricDeltaDescription"),
     # Vega's brush, and layers that hold no mark
-    "svg-img-alt": ("role-mark brushed_brush", 'container"></g>'),
+    "svg-img-alt": ("role-mark brushed_brush", 'container"></g>', 'container" pointer-events="none"></g>'),
+    # the place to which a file is dragged
+    "presentation-role-conflict": ('data-testid="stFileUploaderDropzone"',),
 }
 """Parts of the HTML by the rule they break."""
 

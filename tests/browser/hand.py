@@ -27,7 +27,7 @@ class Hand:
         self.visitor = visitor
         self.main = visitor.main
         self.clicks = 0
-        visitor.open(start)
+        visitor.page.goto(f"{visitor.server}{start}")  # what is clicked first is there before the page is drawn
 
     def go(self, title: str) -> None:
         """To a page by the sidebar: one click."""

@@ -79,15 +79,6 @@ def test_back_and_forward_follow_what_was_chosen(visitor: Visitor) -> None:
     assert visitor.link == told
 
 
-def test_back_leads_to_the_page_before(visitor: Visitor) -> None:
-    visitor.open("/schema?table=demo/flights&version=70")
-    visitor.go("Files")
-    visitor.page.go_back()
-    expect(visitor.page.get_by_role("heading", name="Schema", exact=True)).to_be_visible(timeout=PATIENCE)
-    visitor.settle()
-    assert visitor.parameters()["version"] == "70"
-
-
 def test_an_offered_base_is_in_the_link_and_stays_when_something_else_is_pressed(visitor: Visitor) -> None:
     visitor.open("/compare?table=demo/flights&version=3")
     steps = visitor.steps
