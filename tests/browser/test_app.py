@@ -68,7 +68,7 @@ def test_the_first_visit_opens_the_demo_lake(visitor: Visitor) -> None:
 def test_rows_are_read_when_asked_for(visitor: Visitor) -> None:
     visitor.open("/data?table=demo/flights&where=month+%3D+2&limit=50")
     visitor.page.get_by_role("button", name="Read rows").click()
-    expect(visitor.page.get_by_text("These rows, column by column")).to_be_visible(timeout=PATIENCE)
+    expect(visitor.page.get_by_text("the first 50 where month = 2")).to_be_visible(timeout=PATIENCE)
     visitor.settle()
 
 
