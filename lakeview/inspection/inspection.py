@@ -13,6 +13,7 @@ from lakeview.inspection import absent_columns
 from lakeview.inspection.columns import ColumnAnswers, column_answers
 from lakeview.inspection.frames import SchemaVersion, TableFrames
 from lakeview.inspection.requirements import feature_origins, readable_schemas
+from lakeview.inspection.row_bounds import with_row_bounds
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 from lakeview.model.schema import leaf_name
@@ -100,7 +101,8 @@ class Inspection:
             lifetimes, arrivals = self.frames.lifetimes, self._arrivals(self.frames.latest)
         except LakeviewError:  # the commits of an unsupported or broken table can still be shown
             return views.timeline.commits.timeline(commits, asides=asides)
-        return views.timeline.commits.timeline(commits, lifetimes, arrivals=arrivals, asides=asides)
+        line = views.timeline.commits.timeline(commits, lifetimes, arrivals=arrivals, asides=asides)
+        return with_row_bounds(line, self.frames)
 
     def off_branch_commits(self) -> pl.DataFrame:
         """ASIDES: commits that are not on the line of versions that ends at the latest one."""

@@ -112,6 +112,9 @@ def check(table: lv.Table, rows: pl.DataFrame) -> None:
         assert snapshot.num_records == rows.height
     least = least_records(snapshot.files, snapshot.delete_files)
     assert least is None or least <= rows.height
+    (newest,) = look.timeline().filter(pl.col("version") == snapshot.version).select("records", "least_records").rows()
+    assert newest[0] in (None, rows.height)
+    assert newest[1] == (least if newest[0] is None else rows.height), "one answer on every page"
     tree = look.columns().tree.filter("leaf").select("path", "null_share", "null_share_mark")
     states = look.column_states()
     for path, share, mark in tree.drop_nulls("null_share").iter_rows():

@@ -140,7 +140,8 @@ def _amount(row: Mapping[str, Any], what: str) -> str | None:
 
 
 def _state(state: Mapping[str, Any]) -> str:
-    rows = "rows unknown" if state["records"] is None else f"{state['records']:,} rows"
+    records, least = state["records"], state["least_records"]
+    rows = f"{records:,} rows" if records is not None else f"at least {least:,} rows" if least else "rows unknown"
     files = "files unknown" if state["files"] is None else views.units.counted(state["files"], "file")
     return f"{rows}, {files}, {views.units.format_bytes(state['bytes'])}"
 

@@ -1,0 +1,317 @@
+"""Fifteen tasks of somebody with a table, each in at most three clicks, on the Delta and the Iceberg table of the demo.
+
+The answer is text on the screen; what it must be is computed from the rows or the log by other readers. On one format
+only: branches and tags, which Delta has not, and constraints in the table, which Iceberg has not (a rule that is typed
+is on both).
+"""
+
+from __future__ import annotations
+
+import csv
+from datetime import timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from playwright.sync_api import Browser
+
+from lakeview.app import cache
+from lakeview.delta.data.file_statistics import file_statistics
+from lakeview.views.units import format_bytes
+from tests.browser.hand import Hand
+from tests.browser.independent import DeltaLog, IcebergMetadata, Independent
+from tests.browser.visitor import Visitor, somebody
+from tests.builders.history import DeltaHistory
+
+pytestmark = pytest.mark.browser
+
+FORMATS = pytest.mark.parametrize("table", ["flights", "departures"], ids=["Delta", "Iceberg"], indirect=True)
+BAD_LOAD = {"flights": ("v75", "visibility"), "departures": ("s12", "arrival_delay")}
+"""The load that brought nulls, and their column: Delta's is on the first line of the overview."""
+SMALL = 1 << 20
+MANY_NULLS = 10
+"""Percent."""
+
+
+@pytest.fixture(scope="module")
+def flights(demo_lake: Path) -> DeltaLog:
+    return DeltaLog(demo_lake, "flights")
+
+
+@pytest.fixture(scope="module")
+def departures(demo_lake: Path) -> IcebergMetadata:
+    return IcebergMetadata(demo_lake, "departures")
+
+
+@pytest.fixture
+def table(request: pytest.FixtureRequest) -> Independent:
+    found: Independent = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def hand(visitor: Visitor, table: Independent) -> Hand:
+    """Somebody who just opened the table's overview."""
+    return Hand(visitor, f"/overview?table=demo/{table.name}")
+
+
+def number(table: Independent, label: str) -> int:
+    """The number of the commit with this name."""
+    return [commit.label for commit in table.commits].index(label)
+
+
+def strangers(shown: list[dict[str, str]], real: pl.DataFrame) -> list[dict[str, str]]:
+    """The rows shown that are none of the real ones."""
+    rows = pl.DataFrame(shown)
+    texts = real.select(pl.col(rows.columns).cast(pl.String).fill_null(""))
+    return rows.join(texts, on=rows.columns, how="anti").to_dicts()
+
+
+@FORMATS
+def test_1_what_changed_last_night_and_who(hand: Hand, table: Independent) -> None:
+    hand.go("Compare")
+    before, last = table.commits[-2:]
+    files = table.added(len(table.commits) - 1)
+    written = f"{files.height} files written ({format_bytes(sum(files['size']))})"
+    hand.reads(f"from {before.label} (", f"to {last.label} (", written, f"in 1 commit by {last.writer}")
+
+
+@FORMATS
+def test_2_the_commit_that_made_nulls_jump_and_the_values_before(hand: Hand, table: Independent) -> None:
+    label, column = BAD_LOAD[table.name]
+    hand.go("Quality")
+    if table.name == "departures":  # of the other, the page begins with the column of the first finding
+        hand.choose("column", column)
+    loads = [row for row in hand.rows("tab") if row["null, %"]]
+    at = [row["load"] for row in loads].index(label)
+    for load in loads[at : at + 3]:
+        values = table.rows_of_files(number(table, load["load"]))[column]
+        assert float(load["null, %"]) == pytest.approx(values.null_count() / len(values) * 100)
+        assert [float(load[end]) if load[end] else None for end in ("min", "max")] == [values.min(), values.max()]
+    jump, before = (float(load["null, %"]) for load in loads[at : at + 2])
+    assert jump > before + 10
+
+
+@FORMATS
+def test_3_the_data_before_a_bad_load(hand: Hand, table: Independent) -> None:
+    bad = number(table, BAD_LOAD[table.name][0])
+    before = table.commits[bad - 1]
+    hand.go("Data")
+    hand.choose("pick_version", before.label)
+    hand.reads(f"Rows of {before.label}", f"{before.live.height} files, {format_bytes(sum(before.live['size']))}")
+    assert strangers(hand.rows("own-columns-rows"), table.rows(bad - 1)) == []
+
+
+@FORMATS
+def test_4_why_it_is_slow(hand: Hand, table: Independent) -> None:
+    live = table.commits[-1].live
+    small = live.filter(pl.col("size") < SMALL)
+    most, files = live["partition"].value_counts(sort=True).row(0)
+    hand.go("Files")
+    hand.reads(f"files under 1 MiB: {small.height / live.height:.1%}".replace("%", " % of the count"))
+    hand.reads(f"now {live.height}")
+    if table.name == "flights":
+        hand.reads(f"{small.height} of {live.height} files are smaller than 1 MiB", f"{files} of them in {most}")
+
+
+def test_5_whether_a_vacuum_is_safe_on_delta(visitor: Visitor, flights: DeltaLog) -> None:
+    week_ago = _ago(days=7)
+    removed = {r["path"]: r for actions in flights.actions for r in flights.values(actions, "remove")}
+    there = [r for r in removed.values() if (flights.folder / r["path"]).is_file()]
+    old = [r for r in there if r["deletionTimestamp"] < week_ago]
+    gone = {r["path"] for r in old}
+    missing = removed.keys() - {r["path"] for r in there}
+    lost = [
+        at for at, commit in enumerate(flights.commits)
+        if gone & set(commit.live["path"]) and not missing & set(commit.live["path"])
+    ]  # fmt: skip
+    hand = Hand(visitor, "/overview?table=demo/flights")
+    hand.go("Health and retention")
+    hand.reads(f"Current data is safe; {len(lost)} old versions go, {_ranges(lost, 'v')}")
+    hand.reads(format_bytes(sum(r["size"] for r in old)), f"of {len(there)} old files")
+
+
+def test_5_whether_an_expiration_is_safe_on_iceberg(visitor: Visitor, departures: IcebergMetadata) -> None:
+    days_ago = _ago(days=5)
+    retained = {ref["snapshot-id"] for ref in departures.metadata["refs"].values()}
+    lost = [
+        snapshot for snapshot in departures.metadata["snapshots"]
+        if snapshot["snapshot-id"] not in retained and snapshot["timestamp-ms"] < days_ago
+    ]  # fmt: skip
+    hand = Hand(visitor, "/overview?table=demo/departures")
+    hand.go("Health and retention")
+    hand.reads(f"Current data is safe; {len(lost)} old versions go")
+
+
+@FORMATS
+def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independent) -> None:
+    hand.go("Compare")
+    if table.name == "flights":
+        base, after = number(table, "v31"), number(table, "v32")
+        hand.choose("pick_version", "v32")
+    else:
+        base, after = number(table, "s12"), number(table, "s14")
+        hand.follow("a day before")
+    hand.follow("Compare rows")
+    before, now = table.rows(base), table.rows(after)
+    gained = now.join(before, on=now.columns, how="anti", nulls_equal=True)
+    lost = before.join(now, on=now.columns, how="anti", nulls_equal=True)
+    hand.reads(f"+{gained.height:,} rows, \N{MINUS SIGN}{lost.height:,}")
+
+
+@FORMATS
+def test_7_which_engines_can_read_it(hand: Hand, table: Independent) -> None:
+    needs, reader = NEEDS[table.name]
+    hand.go("Health and retention")
+    hand.reads(f"This version requires: {needs}.")
+    assert table.rows(len(table.commits) - 1).height > 0, "this engine does read it"
+    engines = {row["engine"]: row["read"] for row in hand.rows("engines-card")}
+    assert [answer for engine, answer in engines.items() if engine.startswith(reader)] == ["\N{CHECK MARK} reads"]
+
+
+NEEDS = {
+    "flights": ("inCommitTimestamp (v0)", "deltalake"),
+    "departures": ("format version 2 (s1), position deletes (s11)", "PyIceberg"),
+}
+"""What the version needs, with the commit that brought it; and the engine that the expected rows here are read with."""
+
+
+@FORMATS
+def test_8_a_rule_and_the_rows_that_break_it(hand: Hand, table: Independent) -> None:
+    delay = "arr_delay" if table.name == "flights" else "arrival_delay"
+    hand.go("Data")
+    hand.write("where", f"{delay} > 1000")
+    late = table.rows(len(table.commits) - 1).filter(pl.col(delay) > 1000)
+    hand.reads(f"all {late.height} where {delay} > 1000")
+    shown = hand.rows("own-columns-rows")
+    assert len(shown) == late.height
+    assert strangers(shown, late) == []
+
+
+def test_8_a_constraint_and_the_rows_that_break_it(visitor: Visitor, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"id": [1, 2, 3, 4], "fare": [10, -5, 30, -7]})
+    history = DeltaHistory(tmp_path / "fares").create(
+        {"id": "long", "fare": "long"}, properties={"delta.constraints.paid": "fare > 0"}
+    )
+    history.commit(history.data("f.parquet", rows.to_arrow(), stats=file_statistics(rows.to_arrow(), -1)))
+    hand = Hand(visitor, f"/overview?table={history.address}")
+    hand.go("Quality")
+    (rule,) = hand.rows("rules")
+    assert (rule["verdict"], rule["true of every row"]) == ("\N{MULTIPLICATION X} violated", "fare > 0")
+    hand.follow("Rows that violate paid")
+    assert hand.rows("own-columns-rows") == [{"id": "2", "fare": "-5"}, {"id": "4", "fare": "-7"}]
+
+
+@FORMATS
+def test_9_a_partitions_files_as_csv(hand: Hand, table: Independent) -> None:
+    partition = PARTITION[table.name]
+    hand.visitor.page.add_init_script("delete window.showSaveFilePicker")  # which asks, in a window of the system
+    hand.visitor.page.reload()
+    hand.go("Files")
+    hand.choose("partition", partition)
+    files = table.commits[-1].live.filter(pl.col("partition") == partition)
+    hand.reads(f"{files.height} in {table.commits[-1].label}")
+    with hand.visitor.page.expect_download() as download:
+        hand.press_of_table("files", "Download as CSV")
+    found = list(csv.DictReader(download.value.path().read_text("utf-8-sig").splitlines()))
+    assert {row["partition"] for row in found} == {partition}
+    assert sorted((Path(row["file"]).name, int(row["rows"] or -1)) for row in found) == sorted(
+        (Path(path).name, -1 if rows is None else rows) for path, rows in files.select("path", "rows").rows()
+    )
+
+
+PARTITION = {"flights": "month=12", "departures": "flight_month=2013-11/origin=JFK"}
+
+
+@FORMATS
+def test_10_open_by_path(visitor: Visitor, table: Independent) -> None:
+    hand = Hand(visitor, "/")
+    hand.write("typed-address", str(table.folder))
+    hand.reads("Is this table all right?", format_bytes(sum(table.commits[-1].live["size"])), str(table.folder))
+    assert visitor.parameters()["table"] == str(table.folder)
+
+
+def test_11_a_branch_and_a_tag(visitor: Visitor, departures: IcebergMetadata) -> None:
+    every = {snapshot["snapshot-id"]: snapshot for snapshot in departures.metadata["snapshots"]}
+    refs = departures.metadata["refs"]
+    hand = Hand(visitor, "/overview?table=demo/departures")
+    hand.go("Timeline")
+    hand.follow("Branches and tags")
+    assert {row["name"]: (row["kind"], row["full id"]) for row in hand.rows("branches-table")} == {
+        name: (ref["type"], str(ref["snapshot-id"])) for name, ref in refs.items()
+    }
+    hand.choose("pick_ref", "tag first-quarter")
+    tagged = every[refs["first-quarter"]["snapshot-id"]]["sequence-number"]
+    assert hand.main.locator(".st-key-pick_version input").first.input_value().startswith(f"s{tagged} ")
+
+
+@FORMATS
+def test_12_a_link_to_exactly_this(hand: Hand, table: Independent, browser: Browser, server: str) -> None:
+    partition = PARTITION[table.name]
+    hand.go("Files")
+    hand.choose("partition", partition)
+    hand.press(hand.main.locator(".st-key-share button").first)
+    link = hand.visitor.page.get_by_role("dialog").locator("code").inner_text()
+    elsewhere = Hand(somebody(browser, server), link.removeprefix(server))
+    files = table.commits[-1].live.filter(pl.col("partition") == partition)
+    elsewhere.reads(f"{files.height} in {table.commits[-1].label}")
+    assert elsewhere.visitor.parameters() == hand.visitor.parameters()
+    elsewhere.visitor.close()
+
+
+def test_13_the_columns_of_the_lake_with_many_nulls(visitor: Visitor, demo_lake: Path) -> None:
+    lake: list[Independent] = [DeltaLog(demo_lake, name) for name in ("airlines", "daily_delays", "flights")]
+    lake += [IcebergMetadata(demo_lake, name) for name in ("departures", "weather")]
+    many = set()
+    for table in lake:
+        rows = table.rows(len(table.commits) - 1)
+        many |= {(table.name, c) for c in rows.columns if rows[c].null_count() > rows.height * MANY_NULLS / 100}
+    hand = Hand(visitor, "/lake")
+    hand.follow("Columns")
+    hand.write("nulls-above", str(MANY_NULLS))
+    hand.reads(f"{len(many)} columns of {len({name for name, _ in many})} tables")
+    assert {(row["table"], row["column"]) for row in hand.rows("lake-columns")} == many
+
+
+@FORMATS
+def test_14_the_rows_of_an_added_file(hand: Hand, table: Independent) -> None:
+    hand.go("Files")
+    hand.choose("order", "newest first")
+    newest = hand.rows("files")[0]
+    hand.press_row("files", 0)
+    hand.reads("Its rows")
+    added = table.added(number(table, newest["added by"]))
+    (path,) = added.filter(pl.col("path").str.ends_with(newest["file"]))["path"]
+    real = table.rows_of_paths([path])
+    shown = [{name: row[name] for name in row if name in real.columns} for row in hand.rows("own-columns-file-rows")]
+    assert strangers(shown, real) == []
+
+
+@FORMATS
+def test_15_the_distribution_of_a_column(hand: Hand, table: Independent) -> None:
+    rows = table.rows(len(table.commits) - 1)
+    hand.go("Data")
+    hand.follow("Profile")
+    hand.choose("columns", "carrier")
+    hand.visitor.charts()
+    hand.reads(f"All {rows.height:,} rows of {table.commits[-1].label}")
+    for carrier, count in rows["carrier"].value_counts(sort=True).head(10).rows():
+        hand.reads(carrier, f"{count / rows.height * 100:.1f} %")
+
+
+def _ago(days: int) -> float:
+    """So many days ago, in milliseconds since 1970."""
+    return (cache.now() - timedelta(days=days)).timestamp() * 1000
+
+
+def _ranges(numbers: list[int], letter: str) -> str:
+    """Runs of versions as their first and last, in one text."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and runs[-1][-1] == n - 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return ", ".join(
+        f"{letter}{run[0]}\N{EN DASH}{letter}{run[-1]}" if len(run) > 1 else f"{letter}{run[0]}" for run in runs
+    )
