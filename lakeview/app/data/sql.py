@@ -22,9 +22,13 @@ from lakeview.predicates.query import QUERY_TABLE, Query, first_query, is_nameab
 NOTE = "one SELECT over the version shown, in polars' SQL; nothing else is read and nothing is written"
 _RUN, _RUN_KEYS = "run", "Ctrl+Enter"
 _EDITOR, _COLUMNS = "sql", "sql-columns"
-_EDITOR_HEIGHT, _COLUMNS_WIDTH = 196, 270
-_MONOSPACE = f"<style>.st-key-{_EDITOR} textarea {{font-family: monospace; font-size: 12.5px; tab-size: 4}}</style>"
-"""Streamlit has no option for it: the one rule of style in the app. The size is `codeFontSize` of the theme."""
+_EDITOR_HEIGHT, _COLUMNS_WIDTH = 196, 300
+_STYLE = f"""<style>
+.st-key-{_EDITOR} textarea {{font-family: monospace; font-size: 12.5px; tab-size: 4}}
+.st-key-{_RUN} kbd {{color: inherit; opacity: 1}}
+</style>"""
+"""What Streamlit has no option for: the editor's font, in the theme's `codeFontSize`, and the keys on a primary button,
+which are too faint to be read by all."""
 
 
 def names(now: OpenTable) -> tuple[str, ...]:
@@ -67,7 +71,7 @@ def _editor(now: OpenTable) -> str:
     schema = now.snapshot.schema
     types = {field.name: str(field.type) for field in schema.fields if field.name not in schema.unreadable}
     called = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
-    st.html(_MONOSPACE)
+    st.html(_STYLE)
     with st.container(horizontal=True, gap="small", key="sql-editor"):
         text = st.text_area(
             "SQL", key=linked(_EDITOR, first_query(list(types))), height=_EDITOR_HEIGHT,
@@ -78,21 +82,23 @@ def _editor(now: OpenTable) -> str:
 
 
 def _column_list(types: dict[str, str]) -> None:
-    """Names and types of the columns; a click on one puts its name into the query."""
+    """Names and types of the columns; choosing one puts its name into the query."""
     with st.container(width=_COLUMNS_WIDTH):
         frame(
             display_rows.as_shown(pl.DataFrame({"column": list(types), "type": list(types.values())})),
-            {"column": columns.text("column", 150, help="a click adds it to the query"), "type": columns.text("type")},
+            {
+                "column": columns.text("column", 150, help="a chosen column is added to the query"),
+                "type": columns.text("type"),
+            },
             key=_COLUMNS,
             height=_EDITOR_HEIGHT,
-            selection_mode="single-cell",
+            selection_mode="single-row",
             on_select=partial(_add_column, list(types)),
         )
 
 
 def _add_column(names: list[str]) -> None:
-    cells = st.session_state[_COLUMNS]["selection"]["cells"]
-    for row, _ in cells[:1]:
+    for row in st.session_state[_COLUMNS]["selection"]["rows"]:
         if is_nameable(names[row]):
             st.session_state[_EDITOR] = with_column(st.session_state[_EDITOR], names[row])
 
