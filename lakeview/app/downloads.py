@@ -46,6 +46,14 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
                 )
 
 
+def csv_button(label: str, frame: pl.DataFrame, file_name: str, *, key: str) -> None:
+    """A button that downloads a frame as CSV, made when it is pressed."""
+    st.download_button(
+        label, _deferred(to_csv, frame), file_name=file_name, icon=":material/download:", key=key, on_click="ignore",
+        help=CSV_NOTE,
+    )  # fmt: skip
+
+
 def to_csv(frame: pl.DataFrame) -> bytes:
     """CSV, nested values as JSON text; texts and headers that a spreadsheet would run as a formula behind a quote."""
     rows = flat(frame)

@@ -35,7 +35,12 @@ def distribution_bars(rows: pl.DataFrame, *, dark: bool = False, width: Width = 
 
 
 def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
-    """Bars side by side; only the first and the last say where they begin."""
+    """Bars side by side; only the first and the last have labels: where they begin."""
+    bins = bins.with_columns(
+        short=pl.when(pl.col("position") == bins["position"].max())
+        .then(pl.lit("from ") + pl.col("short"))
+        .otherwise("short")
+    )
     sides: tuple[tuple[pl.DataFrame, Literal["left", "right"], int], ...] = (
         (bins.head(1), "left", -6),
         (bins.tail(1), "right", 6),

@@ -33,7 +33,7 @@ else:
         stack(histogram, key="sizes-picture", on_pick=panels.pick_bin)
     panels.tiles(whole.facts if choice.is_any else views.files.sizes.file_facts(files))
     with card(key="files-card"):
-        page = panels.listing(now, whole, choice, files.height)
+        page = panels.listing(now, whole, choice, files)
     downloads.offer("files on this page", page)
     downloads.offer("all files" if choice.is_any else "files that pass the filters", files)
     layout.detail(now, page)

@@ -53,12 +53,6 @@ class Hand:
         self._table(key).click(position={"x": 15, "y": ROW_HEIGHT * (number + 1.5)})
         self.visitor.settle()
 
-    def press_of_table(self, key: str, name: str) -> None:
-        """A button that appears above a table on which the mouse is: one click."""
-        table = self._table(key)
-        table.hover()
-        self.press(table.get_by_role("button", name=name))
-
     def choose(self, key: str, option: str) -> None:
         """An option of a select box, by its first words: one choice."""
         self._count()

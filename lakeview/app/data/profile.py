@@ -92,7 +92,7 @@ def distributions(spread: pl.DataFrame) -> None:
             with st.container():
                 pictures = [charts.distributions.distribution_bars(part, dark=dark())]
                 stack(pictures, key=f"distribution-{position}", on_pick=partial(_pick_bar, part["condition"].to_list()))
-    with fold("As a table: a click on a row picks its value", "values-table"):
+    with fold("As a table: a tick picks the value of its row", "values-table"):
         facets = pl.concat(parts).head(MAX_ROWS) if parts else spread
         frame(
             facets,

@@ -27,7 +27,7 @@ def detail(now: OpenTable, page: pl.DataFrame) -> None:
         _picker(page["path"].to_list(), chosen, file_layout(now).folder)
         if chosen is None:
             st.markdown(
-                ":gray[Choose a row above, or a file here: its footer describes row groups and column chunks, "
+                ":gray[Tick a row above, or choose a file here: its footer describes row groups and column chunks, "
                 "and its first rows are read.]"
             )
             return

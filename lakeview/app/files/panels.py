@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, columns
+from lakeview.app import cache, columns, downloads
 from lakeview.app.components import escape, frame, grid, tile
 from lakeview.app.file_layout import layout_of
 from lakeview.app.memo import cached
@@ -131,16 +131,19 @@ def pick_bin(key: str) -> None:
                 st.session_state["sizes"] = row["label"]
 
 
-def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters, count: int) -> pl.DataFrame:
-    """Order, pages and the table of the files that pass the filters; returns the rows shown. All is in the URL."""
+def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters, files: pl.DataFrame) -> pl.DataFrame:
+    """Order, pages and the table of the files that pass the filters, and all of them as CSV; returns the rows shown.
+    What is chosen is in the URL."""
+    count = files.height
     names = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
             f"**Files** &ensp; :small[:gray[{count:,} in {views.units.format_version(now.version)} · "
-            "choose a row to inspect the file]]",
+            "tick a row to inspect the file]]",
             width="content",
         )
         st.space("stretch")
+        downloads.csv_button("CSV", files, "files.csv", key="files-csv")
         order, column = _order(now, names)
     pages = max(1, -(-count // PAGE))
     number = st.pagination(pages, key=linked("files_page", 1, range(1, pages + 1))) if pages > 1 else 1

@@ -25,7 +25,7 @@ def draw(every: pl.DataFrame) -> None:
     tables = views.units.counted(found["table"].n_unique(), "table")
     st.markdown(
         f"**{views.units.counted(found.height, 'column')} of {tables}** &ensp; "
-        f":small[:gray[{NOTE}; click a row to open the table]]"
+        f":small[:gray[{NOTE}; tick a row to open the table]]"
     )
     if found.is_empty():
         nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")

@@ -106,7 +106,7 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
 
 
 def _drawn(entries: pl.DataFrame) -> None:
-    st.markdown(f"**{views.lake.lake_sentence(entries)}** &ensp; :small[:gray[click a row to open the table]]")
+    st.markdown(f"**{views.lake.lake_sentence(entries)}** &ensp; :small[:gray[tick a row to open the table]]")
     shown = _filtered(entries)
     if shown.is_empty():
         nothing("No table passes these filters.", "Choose another state, or less of a name.")

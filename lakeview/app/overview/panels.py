@@ -153,10 +153,10 @@ def schema_glance(now: OpenTable) -> None:
     frame(
         rows,
         {
-            "column": columns.text("column", 116),
+            "column": columns.text("column", 104),
             "type": columns.text("type", 78),
             "mark": columns.mark(of="null_share_mark", help=columns.BOUND_HELP),
-            "null": columns.percent("null, %", 96, of="null_share", bar=True),
+            "null": columns.percent("null, %", 80, of="null_share", bar=True),
             "statistics": columns.text("statistics", 76),
             "since": columns.version("since"),
         },

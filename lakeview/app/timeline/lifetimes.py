@@ -43,7 +43,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
         writers,
         {
             "writer": columns.text("writer", 110, null="not recorded"),
-            "engines": columns.text("engine", 200),
+            "engines": columns.text("engine", 172),
             "commits": columns.number("commits", 66),
             "interval": columns.age(
                 "interval", 86, of="median_gap_ms", help="the median time between two of its commits"

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.thresholds import BASELINE_MIN, BASELINE_WINDOW, CADENCE_SPAN, JOB_GAP, LATE_TIMES
-from lakeview.views.units import format_range
+from lakeview.views.units import counted, format_range
 
 RIBBON = pl.Schema(
     {"version": pl.Int64(), "timestamp": UTC_MILLIS, "until": UTC_MILLIS, "state": pl.String(), "reason": pl.String()}
@@ -64,12 +64,12 @@ def readability_runs(ribbon: pl.DataFrame) -> pl.DataFrame:
 
 
 def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:
-    """The newest ranges of one state as text (`v20`, `v30` to `v32` and 3 older), None when there are none."""
+    """The newest ranges of one state as text (`v20`, `v30` to `v32` and 3 older ranges), None when there are none."""
     labels = runs.filter(pl.col("state") == state)["label"].to_list()
     if not labels:
         return None
     shown = ", ".join(labels[-limit:])
-    return shown if len(labels) <= limit else f"{shown} and {len(labels) - limit} older"
+    return shown if len(labels) <= limit else f"{shown} and {counted(len(labels) - limit, 'older range')}"
 
 
 @dataclass(frozen=True, slots=True)
