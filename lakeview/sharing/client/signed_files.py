@@ -135,9 +135,7 @@ class SignedFiles(Storage):
         location = self._url_of(path)
         if location.expires is not None and self._remaining(location) < self._near:
             self._renew(location, path)
-            location = self._url_of(path)
-            # a server whose URLs hold for seconds is not asked before every read
-            self._near = min(_NEAR, max(0, self._remaining(location) // 4))
+            return self._url_of(path)
         return location
 
     def _remaining(self, location: SignedUrl) -> int:
@@ -150,6 +148,9 @@ class SignedFiles(Storage):
             if self._urls.get(path) is not old:
                 return
             self._urls.update(self._again())
+            # a server whose URLs hold for seconds is not asked before every read, nor by each of several threads
+            if (location := self._urls.get(path)) is not None and location.expires is not None:
+                self._near = min(_NEAR, max(0, self._remaining(location) // 4))
 
     def _fetch(self, path: str, start: int, length: int) -> bytes:
         """A range of a file. FileNotFoundError if it is gone, SharingError if the store answers otherwise."""
