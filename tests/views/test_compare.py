@@ -156,3 +156,18 @@ def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Tab
     assert views.compare.rows.row_difference(good.changes(2, 3)).gained == 40
     back = views.compare.rows.row_difference(good.changes(5, 6))
     assert (back.gained, back.lost, back.read) == (0, 0, 120)
+
+
+def test_rows_of_versions_with_the_same_deletes_differ_by_their_files(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "a", "required": False, "type": "long"}], version=2)
+    first = history.append("f1", [{"a": value} for value in range(5)])
+    history.append("f2", [{"a": 5}])
+    history.delete_positions("d1", {first: [0, 1]})
+    history.append("f3", [{"a": value} for value in range(3)])
+    table = lv.open_table(history.address)
+    versions = [table.snapshot(version) for version in table.history().sort("position")["version"]]
+    assert versions[3].num_records is None, "a position may be named twice"
+    differences = [
+        views.compare.versions.file_difference(*pair).rows for pair in zip(versions[1:], versions[2:], strict=False)
+    ]
+    assert differences == [None, 3], "of the commit that deletes it is not known"

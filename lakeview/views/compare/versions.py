@@ -65,12 +65,15 @@ def file_difference(before: Snapshot, after: Snapshot) -> FileDifference:
     """The files of two snapshots, by path and deletion vector."""
     by_partition = partition_difference(before, after)
     totals = by_partition.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
-    rows = (
-        None
-        if None in (before.num_records, after.num_records)
-        else (after.num_records or 0) - (before.num_records or 0)
-    )
     added, removed, redeleted = totals["files_added"], totals["files_removed"], totals["files_redeleted"]
+    rows = None
+    if before.num_records is not None and after.num_records is not None:
+        rows = after.num_records - before.num_records
+    elif not redeleted and None not in (totals["records_added"], totals["records_removed"]):
+        # what the files of both have deleted is not known, and is the same if the same files delete
+        sides = [snapshot.delete_files.select("path", "deletion_vector").sort("path") for snapshot in (before, after)]
+        if sides[0].equals(sides[1]):
+            rows = totals["records_added"] - totals["records_removed"]
     same = after.num_files - added - redeleted
     return FileDifference(added, removed, redeleted, same, totals["bytes_added"], totals["bytes_removed"], rows)
 
