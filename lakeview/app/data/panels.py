@@ -29,7 +29,8 @@ TABS = ("Rows", "Profile", "SQL", "Changes")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a request reads at most; `paths`: a sample of the files, drawn by the seed, where all are too many."""
+    """What a request reads at most; `paths`: a sample of the files that may hold such rows, drawn by the seed, where
+    they are too many: the cost is that of the sample, and its `all_files` those it was drawn from."""
 
     cost: Cost
     paths: tuple[str, ...] | None = None
@@ -66,7 +67,7 @@ def reading(now: OpenTable, request: Request, most: int | None) -> Reading:
     drawn = views.data.sampling.sample_files(files.select("path", "size"), most, SEED)
     if drawn.is_empty():
         return Reading(cost)
-    return Reading(Cost(drawn.height, int(drawn["size"].sum()), cost.all_files), tuple(drawn["path"]))
+    return Reading(Cost(drawn.height, int(drawn["size"].sum()), cost.files), tuple(drawn["path"]))
 
 
 def read_button(request: Request, reading: Reading, allowed: budget.Budget) -> bool:
