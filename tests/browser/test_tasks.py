@@ -210,7 +210,7 @@ def test_9_a_partitions_files_as_csv(hand: Hand, table: Independent) -> None:
     files = table.commits[-1].live.filter(pl.col("partition") == partition)
     hand.reads(f"{files.height} in {table.commits[-1].label}")
     with hand.visitor.page.expect_download() as download:
-        hand.press(hand.main.locator(".st-key-files-csv button"))
+        hand.press(hand.main.locator(".st-key-files-csv button").first)
     listed = list(csv.DictReader(download.value.path().read_text("utf-8").splitlines()))
     assert {row["partition_text"] for row in listed} == {partition}
     assert sorted((Path(row["path"]).name, int(row["records"] or -1)) for row in listed) == sorted(

@@ -50,7 +50,7 @@ def test_a_size_that_no_file_has_any_more_shows_all_files(good: Path) -> None:
 
 def test_no_file_is_looked_into_before_somebody_asks(good: Path) -> None:
     app = open_page("files", good)
-    assert "Choose a row above, or a file here" in text(app)
+    assert "Tick a row above, or choose a file here" in text(app)
     assert not app.table
 
 
