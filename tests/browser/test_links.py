@@ -1,4 +1,4 @@
-"""The link holds the view: every control of every page writes it, another browser opens it, back and forward follow."""
+"""The link holds the view: controls write it, another browser opens it, back and forward follow."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from difflib import unified_diff
 import pytest
 from playwright.sync_api import Browser, expect
 
-from lakeview.app.pages import PAGES
 from tests.browser.controls import Control, change, controls, place, view
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 
 pytestmark = pytest.mark.browser
 
-TABLE_PAGES = [name for name, entry in PAGES.items() if entry.of_table]
+OWN_WIDGETS = ("timeline", "schema", "files", "partitions")
+"""Pages with widgets that they write into the link themselves; those of the others do it alike
+(`tests/contracts/test_links.py`)."""
 
 HEADER = {f"st-key-pick_{what}" for what in ("table", "version", "base", "ref")}
 """The header's pickers: other tests have them, and another table would take the page's own controls away."""
@@ -22,7 +23,7 @@ ROUNDS = 4
 """A control may bring others: a tab those it holds, a filter its value."""
 
 
-@pytest.mark.parametrize("page", TABLE_PAGES)
+@pytest.mark.parametrize("page", OWN_WIDGETS)
 def test_whatever_is_chosen_on_a_page_is_in_its_link(
     page: str, visitor: Visitor, browser: Browser, server: str
 ) -> None:
