@@ -1,6 +1,6 @@
 """Every page of the demo lake, light and dark, to pictures for the documentation.
 
-Usage: LAKEVIEW_DEMO=build/demo PYTHONPATH=. python benches/make_screenshots.py
+Usage: LAKEVIEW_DEMO=/data/demo PYTHONPATH=. python benches/make_screenshots.py
 
 Starts the app, looks at each page in a browser of 1440 pixels (two of them at 900 too), and writes
 `docs/screenshots/<page>-<theme>.png` in few colours, which `docs/pages.md` shows.
