@@ -87,7 +87,7 @@ def of_files(
 ) -> Callable[[pl.Expr | None], Iterable[FileTask]]:
     """`tasks` (what a filter needs) of these files alone, by the path that a task has; all of them without `paths`.
 
-    Called without a filter, the function raises InvalidRequestError for a path that no task has.
+    The function raises InvalidRequestError for a path that no task has, whatever the filter.
     """
     if paths is None:
         return tasks
@@ -95,7 +95,9 @@ def of_files(
 
     def some(where: pl.Expr | None) -> list[FileTask]:
         chosen = [task for task in tasks(where) if task.path in wanted]
-        missing = sorted(wanted - {task.path for task in chosen}) if where is None else []
+        missing = sorted(wanted - {task.path for task in chosen})
+        if missing and where is not None:  # skipped by the filter, or not there at all
+            missing = sorted(wanted - {task.path for task in tasks(None)})
         if missing:
             raise InvalidRequestError(
                 f"the version has no data file {missing[0]}",

@@ -22,7 +22,7 @@ if preview.open:
     with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
         panels.warn_of_missing_files(now)
         request, allowed = filters.toolbar(now)
-        reading = panels.reading(now, request, budget.CHEAP if request.is_sample else None)
+        reading = panels.reading(now, request, *((budget.CHEAP, allowed.size) if request.is_sample else ()))
         if panels.read_button(request, reading, allowed):
             first = panels.read_rows(now, request, reading, allowed)
             downloads.offer("rows", first.rows)
@@ -37,9 +37,9 @@ if profiled.open:
             spread = views.data.profile.distribution(profile_answer.rows)
             downloads.offer("profile", profile_answer.rows.drop("distribution"))
             downloads.offer("distributions", spread)
-            profile.sentence(request, reading, profile_answer.counts["rows"])
+            profile.sentence(now, request, reading, profile_answer.counts["rows"])
             profile.table(profile_answer.rows.drop("distribution"))
-            profile.distributions(spread)
+            profile.distributions(spread, request)
 
     with profiled, errors.messages(here="data"), card("Null share by column", panels.nulls_note(now), key="nulls"):
         shares = now.look.columns().shares

@@ -124,3 +124,5 @@ def test_the_rows_of_chosen_files(address: str) -> None:
     assert table.scan(paths=paths[:1]).filter(month=month).collect().height == parts[0].filter(month=month).height
     with pytest.raises(InvalidRequestError, match="has no data file"):
         table.scan(paths=[*paths, "elsewhere.parquet"]).collect()
+    with pytest.raises(InvalidRequestError, match="has no data file"):
+        table.scan(paths=["elsewhere.parquet"]).filter(month=month).collect()

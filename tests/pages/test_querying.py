@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.app.query import idle, runner, worker
+from lakeview.app.query import budget, idle, runner, worker
 from lakeview.app.query.idle import IdleProcesses
 from lakeview.app.query.process import QueryProcess
-from lakeview.app.query.worker import Request
+from lakeview.app.query.worker import Answer, Request
+from lakeview.app.selection import Selection
 from lakeview.delta.table import DeltaTable
 from lakeview.discovery import readable_folders
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError
@@ -360,3 +361,32 @@ def test_a_part_is_asked_for_again_once_it_may_take_longer(good: Path, monkeypat
     app.selectbox(key="seconds").set_value("2 min").run()
     assert "Stopped after 120 s" in text(app)
     assert seconds_given == [30, 120]
+
+
+def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    state: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", state)
+    monkeypatch.setattr("streamlit.button", lambda *_, **__: False)
+    monkeypatch.setattr("lakeview.app.selection.remembered", lambda: Selection("t"))
+    cheap, allowed = budget.Cost(1, 10, 1), budget.Budget(100, 30)
+
+    def is_asked(key: str, request: str) -> bool:
+        return budget.button("Read", request, cheap, allowed, key=key, on_arrival=True)
+
+    assert is_asked("rows", "a")
+    budget.forget()  # the run of the page ends
+    budget.forget()  # and the press of Cancel is told to the next one
+    assert not is_asked("rows", "a")
+    assert is_asked("rows", "b")
+
+    reads: list[Request] = []
+
+    def run(request: Request, _: object) -> Answer:
+        reads.append(request)
+        return Answer(pl.DataFrame(), {})
+
+    monkeypatch.setattr(budget, "_run", run)
+    first, second = (Request("t", version, 9, 1) for version in (1, 2))
+    for request in (first, second, first):
+        budget.answer(request, allowed)
+    assert reads == [first, second]

@@ -53,6 +53,11 @@ def test_files_of_a_sample_fit_and_are_drawn_evenly() -> None:
     assert sampling.sample_files(files, 9, 0).is_empty()
 
 
+def test_a_file_that_does_not_fit_does_not_end_the_sample() -> None:
+    files = pl.DataFrame({"path": ["large", *(f"small-{i}" for i in range(9))], "size": [65, *[1] * 9]})
+    assert {sampling.sample_files(files, 64, seed).height for seed in range(10)} == {9}
+
+
 def test_rows_of_a_sample_are_drawn_evenly_over_all_batches() -> None:
     rng = random.Random(1)
     parts = [pl.LazyFrame({"x": range(start, start + 100), "^y$": ["a"] * 100}) for start in range(0, 1000, 100)]
@@ -63,4 +68,5 @@ def test_rows_of_a_sample_are_drawn_evenly_over_all_batches() -> None:
     thirds = Counter(pl.concat(drawn)["x"] // 334)
     assert all(250 < count < 420 for count in thirds.values())
     assert sampling.sample_rows(parts[0], 500, 1).height == 100
+    assert sampling.sample_rows(parts[0].rename({"^y$": "sample key"}), 5, 1).columns == ["x", "sample key"]
     assert sampling.sample_rows(pl.LazyFrame(schema={"x": pl.Int64()}), 5, 1).is_empty()

@@ -9,7 +9,7 @@ from lakeview import views
 from lakeview.app import columns, display_rows, selection
 from lakeview.app.components import frame
 from lakeview.app.data.filters import LIMITS
-from lakeview.app.query import runner
+from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Answer, Request
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -62,7 +62,5 @@ def costs_table(costs: pl.DataFrame) -> None:
 
 def show(answer: Answer, request: Request) -> None:
     """The changed rows, their change, version and timestamp first."""
-    rows = answer.rows
-    more = "a part," if answer.counts.get("stopped") else "the first" if rows.height == request.limit else "all"
-    st.markdown(f"**Changed rows** &ensp; :small[:gray[{more} {rows.height:,}]]")
-    display_rows.table(views.data.changes.for_display(rows), key="changed-rows")
+    st.markdown(f"**Changed rows** &ensp; :small[:gray[{budget.amount(answer, request.limit)}]]")
+    display_rows.table(views.data.changes.for_display(answer.rows), key="changed-rows")

@@ -20,6 +20,7 @@ from lakeview.app.query.worker import Answer
 from lakeview.app.query.worker import Request as Query
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
+from lakeview.model.errors import LakeviewError
 
 NOTE = "read at once up to 64 MiB, larger ones by the button; the cost comes from the log"
 SEED = 1
@@ -29,16 +30,19 @@ TABS = ("Rows", "Profile", "SQL", "Changes")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a request reads at most; `paths`: a sample of the files that may hold such rows, drawn by the seed, where
-    they are too many: the cost is that of the sample, and its `all_files` those it was drawn from."""
+    """What a request reads at most. `paths`: a sample of the files that may hold such rows, drawn by the seed, where
+    they are too many: the cost is that of the sample, and its `all_files` those it was drawn from; `most`: the bytes of
+    which it took no larger file, where there are any."""
 
     cost: Cost
     paths: tuple[str, ...] | None = None
+    most: int | None = None
 
     @property
     def files_text(self) -> str:
         """`32 of 1,200 files drawn by a seed`."""
-        return f"{self.cost.files:,} of {views.units.counted(self.cost.all_files, 'file')} drawn by a seed"
+        larger = "" if self.most is None else f", none of more than {views.units.format_bytes(self.most)}"
+        return f"{self.cost.files:,} of {views.units.counted(self.cost.all_files, 'file')} drawn by a seed{larger}"
 
 
 def warn_of_missing_files(now: OpenTable) -> None:
@@ -51,8 +55,9 @@ def warn_of_missing_files(now: OpenTable) -> None:
         st.markdown(f":red[:material/error:] **{escape(shown)}** :gray[rows of other files are shown]")
 
 
-def reading(now: OpenTable, request: Request, most: int | None) -> Reading:
-    """All files that the request needs, from the log, or a sample of them where they take more than `most` bytes."""
+def reading(now: OpenTable, request: Request, *most: int) -> Reading:
+    """All files that the request needs, from the log, or a sample of them where they take more than `most` bytes: the
+    first of these of which a file is no larger. Without `most` all files."""
     snapshot = cache.snapshot(now.address, request.version)
     plan = None
     cost = Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
@@ -61,13 +66,16 @@ def reading(now: OpenTable, request: Request, most: int | None) -> Reading:
         st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
         read = views.pruning.plan.read_cost(plan)
         cost = Cost(read.files, read.bytes, read.all_files)
-    if most is None or cost.size is None or cost.size <= most:
+    if not most or cost.size is None or cost.size <= most[0]:
         return Reading(cost)
     files = snapshot.files if plan is None else plan.filter("kept")
-    drawn = views.data.sampling.sample_files(files.select("path", "size"), most, SEED)
-    if drawn.is_empty():
-        return Reading(cost)
-    return Reading(Cost(drawn.height, int(drawn["size"].sum()), cost.files), tuple(drawn["path"]))
+    for size in most:
+        drawn = views.data.sampling.sample_files(files.select("path", "size"), size, SEED)
+        if not drawn.is_empty():
+            sample = Cost(drawn.height, int(drawn["size"].sum()), cost.files)
+            largest = size if (files["size"] > size).any() else None
+            return Reading(sample, tuple(drawn["path"]), largest)
+    return Reading(cost)
 
 
 def read_button(request: Request, reading: Reading, allowed: budget.Budget) -> bool:
@@ -98,7 +106,11 @@ def read_rows(now: OpenTable, request: Request, reading: Reading, allowed: budge
     sample."""
     if request.where is None and not request.is_sample:
         with st.spinner("Reading rows", show_time=True):
-            answer = first_rows(now.address, request.version, request.limit, allowed.seconds)
+            try:
+                answer = first_rows(now.address, request.version, request.limit, allowed.seconds)
+            except LakeviewError:
+                budget.forget()  # else every later run would begin it again
+                raise
         budget.say_if_stopped(answer, allowed.seconds)
         return answer
     query = Query(now.address, request.version, request.limit, runner.MEMORY, where=request.where)
@@ -111,20 +123,29 @@ def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading
     """The rows, and which they are."""
     rows = answer.rows
     if rows.is_empty():
-        st.markdown(":gray[:material/do_not_disturb_on:] **No row matches this filter.**")
+        none = (
+            "No row matches this filter"
+            if request.where
+            else f"{views.units.format_version(request.version)} holds no rows"
+        )
+        part = "" if reading.paths is None else f" of {reading.files_text}"
+        st.markdown(f":gray[:material/do_not_disturb_on:] **{none}{part}.**")
         return
-    left_out = cache.snapshot(now.address, request.version).schema.unreadable
-    more = f"{'a part, ' if answer.counts.get('stopped') else 'all '}{rows.height:,}"
+    more = budget.amount(answer, request.limit)
     if request.is_sample and (rows.height == request.limit or reading.paths is not None):
         more = f"{rows.height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
-    elif rows.height == request.limit:
-        more = f"the first {rows.height:,}"
     where = f" where {escape(request.where)}" if request.where else ""
-    without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
+    without = escape(unreadable_text(now, request))
     st.markdown(
         f"**Rows of {views.units.format_version(request.version)}** &ensp; :small[:gray[{more}{where}{without}]]"
     )
     display_rows.table(rows, key="rows")
+
+
+def unreadable_text(now: OpenTable, request: Request) -> str:
+    """`, without x, of a type that cannot be read`; "" where all columns can."""
+    left_out = cache.snapshot(now.address, request.version).schema.unreadable
+    return f", without {', '.join(left_out)}, of a type that cannot be read" if left_out else ""
 
 
 def nulls_note(now: OpenTable) -> str:

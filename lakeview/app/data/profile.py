@@ -13,7 +13,7 @@ from lakeview.app import columns, selection
 from lakeview.app.components import MAX_ROWS, dark, escape, fold, frame, grid, link, stack
 from lakeview.app.data import filters
 from lakeview.app.data.filters import Request
-from lakeview.app.data.panels import Reading, any_file
+from lakeview.app.data.panels import Reading, any_file, unreadable_text
 from lakeview.app.query import budget, runner
 from lakeview.app.query.worker import Answer
 from lakeview.app.query.worker import Request as Query
@@ -40,9 +40,10 @@ def read(now: OpenTable, request: Request, reading: Reading, allowed: budget.Bud
     return budget.answer(query, allowed)
 
 
-def sentence(request: Request, reading: Reading, rows: int) -> None:
-    """Which rows the figures are of."""
-    st.markdown(f"**{escape(_sentence(request, reading, rows))}**")
+def sentence(now: OpenTable, request: Request, reading: Reading, rows: int) -> None:
+    """Which rows and columns the figures are of."""
+    without = escape(unreadable_text(now, request).removeprefix(", "))
+    st.markdown(f"**{escape(_sentence(request, reading, rows))}** &ensp; :small[:gray[{without}]]")
 
 
 def _sentence(request: Request, reading: Reading, rows: int) -> str:
@@ -71,7 +72,7 @@ def table(profile: pl.DataFrame) -> None:
     )
 
 
-def distributions(spread: pl.DataFrame) -> None:
+def distributions(spread: pl.DataFrame, request: Request) -> None:
     """A small picture a column, of those chosen in the URL; a click on a bar, or on a row of the table that is their
     twin, picks a value."""
     names = spread["column"].unique(maintain_order=True).to_list()
@@ -86,9 +87,10 @@ def distributions(spread: pl.DataFrame) -> None:
         for part in spread.partition_by("column", maintain_order=True)
         if part["column"][0] in (chosen or names)[:MOST_PICTURES]
     ]
-    _picked_value(spread)
+    _picked_value(spread, request)
     with grid(230):
-        for position, part in enumerate(parts):
+        for part in parts:
+            position = names.index(part["column"][0])  # a column's own, whichever are chosen
             with st.container():
                 pictures = [charts.distributions.distribution_bars(part, dark=dark())]
                 stack(pictures, key=f"distribution-{position}", on_pick=partial(_pick_bar, part["condition"].to_list()))
@@ -109,7 +111,7 @@ def distributions(spread: pl.DataFrame) -> None:
         )
 
 
-def _picked_value(spread: pl.DataFrame) -> None:
+def _picked_value(spread: pl.DataFrame, request: Request) -> None:
     """The value that was clicked: how many rows have it, and where to go on."""
     conditions = spread.filter(pl.col("condition") == st.query_params.get(VALUE, ""))
     if conditions.is_empty():
@@ -120,9 +122,8 @@ def _picked_value(spread: pl.DataFrame) -> None:
         share = views.units.format_percent(value["share"])
         text = f"**{escape(value['condition'])}** &ensp; {views.units.counted(value['count'], 'row')}, {share} of these"
         st.markdown(text, width="content")
-        before = st.session_state.get("where")
-        where = f"({before}) AND {value['condition']}" if before else value["condition"]
-        link("data", "Its rows", selection.link(where=where))
+        where = f"({request.where}) AND {value['condition']}" if request.where else value["condition"]
+        link("data", "Its rows", selection.link(version=request.version, where=where))
         st.button(
             "Profile these rows alone", type="tertiary", icon=":material/filter_alt:", key="narrow",
             on_click=partial(filters.narrow, value["condition"]),

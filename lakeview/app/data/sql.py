@@ -119,7 +119,5 @@ def cost(now: OpenTable, query: Query) -> Cost:
 
 def show(answer: Answer, request: Request) -> None:
     """The answer, and whether there may be more of it."""
-    rows = answer.rows
-    more = "a part," if answer.counts.get("stopped") else "the first" if rows.height == request.limit else "all"
-    st.markdown(f"**Answer** &ensp; :small[:gray[{more} {views.units.counted(rows.height, 'row')}]]")
-    display_rows.table(rows, key="sql-rows")
+    st.markdown(f"**Answer** &ensp; :small[:gray[{budget.amount(answer, request.limit)} rows]]")
+    display_rows.table(answer.rows, key="sql-rows")

@@ -83,11 +83,10 @@ def _first_rows(now: OpenTable, path: str, size: int) -> None:
     cost = budget.Cost(1, size, 1)
     allowed = budget.Budget(size, budget.SECONDS["30 s"])  # the first rows lie at its beginning
     if budget.button("Read its first rows", request, cost, allowed, key="read-file", on_arrival=True):
-        rows = budget.rows(request, allowed)
-        downloads.offer("first rows of this file", rows)
-        more = "the first" if rows.height == _ROWS else "all"
-        st.markdown(f"**Its rows** &ensp; :small[:gray[{more} {rows.height:,}]]")
-        display_rows.table(rows, key="file-rows", height=9 * ROW_HEIGHT)
+        answer = budget.answer(request, allowed)
+        downloads.offer("first rows of this file", answer.rows)
+        st.markdown(f"**Its rows** &ensp; :small[:gray[{budget.amount(answer, _ROWS)}]]")
+        display_rows.table(answer.rows, key="file-rows", height=9 * ROW_HEIGHT)
 
 
 def _facts(now: OpenTable, file: PhysicalFile, chunks: pl.DataFrame) -> dict[str, str | None]:

@@ -13,12 +13,30 @@ from lakeview.app.query import runner
 from lakeview.app.query.worker import Answer, Request
 
 
-@cached(16)
+class _PartError(Exception):
+    """Carries an answer past the cache, which caches no errors: rows that are a part."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 def first_rows(address: str, version: int, limit: int, seconds: float, change_types: tuple[str, ...] = ()) -> Answer:
     """The first rows of a version; with `change_types` those of CHANGES of this commit. Raises as `runner.run`."""
+    try:
+        return _first_rows(address, version, limit, seconds, change_types)
+    except _PartError as part:
+        return part.answer
+
+
+@cached(16)
+def _first_rows(address: str, version: int, limit: int, seconds: float, change_types: tuple[str, ...]) -> Answer:
     start = version if change_types else None
     request = Request(address, version, limit, runner.MEMORY, start=start, change_types=change_types)
-    return runner.run(request, seconds=seconds, on_wait=_end_with_the_page)
+    answer = runner.run(request, seconds=seconds, on_wait=_end_with_the_page)
+    if answer.counts.get("stopped"):
+        raise _PartError(answer)
+    return answer
 
 
 def _end_with_the_page(_progress: runner.Progress) -> None:

@@ -11,12 +11,15 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import selection
 from lakeview.app.query import runner
-from lakeview.app.query.worker import Answer, Request
+from lakeview.app.query.worker import MAX_RESULT_BYTES, Answer, Request
 from lakeview.app.widget_state import linked
 
 BUDGETS = {"256 MiB": 1 << 28, "1 GiB": 1 << 30, "4 GiB": 1 << 32}
 SECONDS: dict[str, float] = {"10 s": 10, "30 s": 30, "2 min": 120, "10 min": 600}
-_ASKED, _ANSWER, _ENDED = "_asked", "_answer", "_ended"
+_ASKED, _ENDED, _CURRENT, _AGAIN, _ANSWERS = "_asked", "_ended", "_asked_by", "_asked_again", "_answers"
+"""Of this session: requests by the keys of their buttons, those asked for and those that were ended; the key of the
+button whose request runs; whether it was pressed once more; the last answers by request."""
+_MOST_ANSWERS = 4
 CHEAP = 64 << 20
 """Bytes of data files that are read without being asked: a second of one disk, some of a store."""
 
@@ -88,11 +91,12 @@ def button(
     `request`: what tells one request from another; `cheaper`: what else would cost less; `shortcut`: keys that
     press it.
     """
-    request = (selection.remembered().table, key, request)
+    request = (selection.remembered().table, request)
+    asked, ended = _requests(_ASKED), _requests(_ENDED)
     fits = cost.size is None or cost.size <= budget.size
-    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and st.session_state.get(_ENDED) != request
+    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and ended.get(key) != request
     if fits and arrives:
-        st.session_state[_ASKED] = request
+        asked[key] = request
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
         f"{label}: {bound} {cost.text}",
@@ -103,38 +107,62 @@ def button(
         shortcut=shortcut,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
+    st.session_state[_AGAIN] = pressed and asked.get(key) == request
     if pressed:
-        st.session_state[_ASKED] = request
-    return fits and bool(st.session_state.get(_ASKED) == request)
+        asked[key] = request
+    is_asked = fits and bool(asked.get(key) == request)
+    if is_asked:
+        st.session_state[_CURRENT] = key
+    return is_asked
 
 
 def forget() -> None:
-    """Nothing is asked for any more; what was, is not begun again without a press."""
-    st.session_state[_ENDED] = st.session_state.pop(_ASKED, None)
+    """Ends the request of the last button: it is not begun again without a press."""
+    key = st.session_state.pop(_CURRENT, None)
+    if key is not None and (request := _requests(_ASKED).pop(key, None)) is not None:
+        _requests(_ENDED)[key] = request
 
 
-def rows(request: Request, budget: Budget) -> pl.DataFrame:
-    """The rows of a request, as `answer` gives them."""
-    return answer(request, budget).rows
+def is_again() -> bool:
+    """True once if the button was pressed for what was there already."""
+    return bool(st.session_state.pop(_AGAIN, False))
+
+
+def _requests(name: str) -> dict[str, object]:
+    requests: dict[str, object] = st.session_state.setdefault(name, {})
+    return requests
+
+
+def amount(answer: Answer, limit: int) -> str:
+    """How many rows of all an answer has: `a part, 12`, `the first 100` or `all 60`."""
+    rows = answer.rows.height
+    which = "a part," if answer.counts.get("stopped") else "the first" if rows == limit else "all"
+    return f"{which} {rows:,}"
 
 
 def answer(request: Request, budget: Budget) -> Answer:
-    """What a request asks for: kept for this session until another is made, else asked now: progress and cancel.
+    """What a request asks for: one of the last answers of this session, else asked now, with progress and cancel.
 
     A part is asked for again once there are more seconds for it.
     """
-    last: _LastAnswer | None = st.session_state.get(_ANSWER)
-    if last is None or last.request != request or (last.is_part and last.seconds < budget.seconds):
-        last = st.session_state[_ANSWER] = _LastAnswer(request, budget.seconds, _run(request, budget))
-    say_if_stopped(last.answer, last.seconds)
-    return last.answer
+    answers: dict[Request, _PastAnswer] = st.session_state.setdefault(_ANSWERS, {})
+    past = answers.pop(request, None)
+    if is_again() or past is None or (past.is_part and past.seconds < budget.seconds):
+        past = _PastAnswer(budget.seconds, _run(request, budget))
+    answers[request] = past
+    while len(answers) > 1 and (
+        len(answers) > _MOST_ANSWERS
+        or sum(one.answer.rows.estimated_size() for one in answers.values()) > MAX_RESULT_BYTES
+    ):
+        del answers[next(iter(answers))]
+    say_if_stopped(past.answer, past.seconds)
+    return past.answer
 
 
 @dataclass(frozen=True, slots=True)
-class _LastAnswer:
-    """A request, the seconds that it was given, and its answer."""
+class _PastAnswer:
+    """The seconds that a request was given, and its answer."""
 
-    request: Request
     seconds: float
     answer: Answer
 

@@ -98,7 +98,10 @@ class QueryProcess:
                 if _NO_MEMORY not in self.noise:  # after it comes only what its writer could not tell
                     self.noise = text.strip() or self.noise
                 continue
-            report = json.loads(text.removeprefix(MARK))
+            try:
+                report = json.loads(text.removeprefix(MARK))
+            except json.JSONDecodeError:  # a library's line that begins alike
+                continue
             if "ready" in report:
                 self.ready = monotonic()
             self.rows = report.get("read", self.rows)

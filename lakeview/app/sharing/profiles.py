@@ -6,6 +6,7 @@ import atexit
 import json
 import secrets
 import shutil
+import socket
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.client.limits import PROFILE_BYTES
 from lakeview.sharing.client.profile import read_profile
 from lakeview.sharing.server import require_extra
+
+_MOST_FILES = 100
+"""Of more uploads the oldest are removed."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -40,7 +44,10 @@ def upload(content: bytes) -> str:
     """
     if len(content) > PROFILE_BYTES:
         raise InvalidRequestError("the file is too large for a profile", fix="upload the file that you were sent")
-    path = _folder() / f"{secrets.token_urlsafe(16)}.share"
+    folder = _folder()
+    for oldest in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[: -_MOST_FILES + 1]:
+        oldest.unlink(missing_ok=True)
+    path = folder / f"{secrets.token_urlsafe(16)}.share"
     path.touch(mode=0o600)
     path.write_bytes(content)
     try:
@@ -60,9 +67,11 @@ def demo_share(lake: str) -> str:
     require_extra()
     from lakeview.sharing.server.config_file import folder_settings
     from lakeview.sharing.server.folder import open_folder
-    from lakeview.sharing.server.serving import free_port, serve_in_background
+    from lakeview.sharing.server.serving import serve_in_background
 
     settings = folder_settings(lake)
-    hub, document = open_folder(msgspec.structs.replace(settings, port=free_port(settings.host)), cache.now)
-    serve_in_background(hub)
+    listener = socket.create_server((settings.host, 0))
+    port = int(listener.getsockname()[1])
+    hub, document = open_folder(msgspec.structs.replace(settings, port=port), cache.now)
+    serve_in_background(hub, listener)
     return upload(json.dumps(document).encode())

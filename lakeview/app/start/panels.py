@@ -81,7 +81,9 @@ def _open_typed() -> None:
 
 
 def _share() -> None:
-    st.markdown(":gray[By the profile file that you were sent: its path or address, or upload it on the Sharing page.]")
+    can_upload = not config.settings().roots  # elsewhere no file of this app's own is read
+    upload = ", or upload it on the Sharing page" if can_upload else ""
+    st.markdown(f":gray[By the profile file that you were sent: its path or address{upload}.]")
     st.text_input(
         "Profile",
         key="typed-profile",
@@ -91,7 +93,7 @@ def _share() -> None:
     )
     if profile := st.session_state.pop("_profile", None):
         st.switch_page(PAGES["sharing"].file, query_params={SHARING_PROFILE: profile})
-    link("sharing", "Upload a profile, or share tables")
+    link("sharing", "Upload a profile, or share tables" if can_upload else "Share tables")
 
 
 def _open_profile() -> None:

@@ -123,13 +123,18 @@ def serve(hub: Hub) -> None:
     Server(uvicorn_config(hub)).run()
 
 
-def serve_in_background(hub: Hub) -> None:
-    """Serves in a thread that ends with this process; returns when the server takes requests, or has ended."""
+def serve_in_background(hub: Hub, listener: socket.socket) -> None:
+    """Serves the connections of a bound socket in a thread that ends with this process; returns when it takes requests.
+
+    InvalidRequestError if the server ends before.
+    """
     server = Server(uvicorn_config(hub))
-    thread = threading.Thread(target=server.run, daemon=True, name="sharing-server")
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True, name="sharing-server")
     thread.start()
     while thread.is_alive() and not server.started:
         thread.join(_STEP)
+    if not server.started:
+        raise InvalidRequestError("the sharing server did not start", fix="its reason is in the log of this process")
 
 
 def free_port(host: str) -> int:

@@ -25,7 +25,7 @@ PROFILE = pl.Schema(
 """One row a column of the rows given. `distinct` values without null, and `min_text` and `max_text`, are null for
 lists, structs and maps; `distribution`: the rows of DISTRIBUTIONS of this column."""
 
-_CELLS = 1 << 25
+_CELLS = 1 << 26
 """Values of columns that are in memory at the same time."""
 
 

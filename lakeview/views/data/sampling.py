@@ -6,16 +6,17 @@ import threading
 
 import polars as pl
 
-_KEY = "\0sample key"
-
 
 def sample_files(files: pl.DataFrame, most_bytes: int, seed: int) -> pl.DataFrame:
-    """Rows of `files` (path, size) in an order drawn by the seed, as many as take at most `most_bytes` together.
-
-    Files of unknown size are left out; there may be none.
+    """Rows of `files` (path, size) in an order drawn by the seed, those that fit into `most_bytes` together: one that
+    does not is left out. Files of unknown size are left out too; there may be none.
     """
-    drawn = files.drop_nulls("size").sort(pl.col("path").hash(seed), "path")
-    return drawn.filter(pl.col("size").cum_sum() <= most_bytes)
+    drawn = files.drop_nulls("size").filter(pl.col("size") <= most_bytes).sort(pl.col("path").hash(seed), "path")
+    left, chosen = most_bytes, []
+    for size in drawn["size"]:
+        chosen.append(size <= left)
+        left -= size if size <= left else 0
+    return drawn.filter(pl.Series(chosen, dtype=pl.Boolean))
 
 
 def sample_rows(rows: pl.LazyFrame, count: int, seed: int) -> pl.DataFrame:
@@ -24,14 +25,17 @@ def sample_rows(rows: pl.LazyFrame, count: int, seed: int) -> pl.DataFrame:
     No more than `count` rows of a batch are kept in memory. The same rows in the same order give the same sample.
     """
     lock, passed = threading.Lock(), 0
+    key = "sample key"
+    while key in rows.collect_schema():
+        key += "_"
 
     def thin(batch: pl.DataFrame) -> pl.DataFrame:
         nonlocal passed
         with lock:
             first, passed = passed, passed + batch.height
-        keys = pl.int_range(first, first + batch.height, eager=True).hash(seed).alias(_KEY)
-        return batch.with_columns(keys).bottom_k(count, by=_KEY)
+        keys = pl.int_range(first, first + batch.height, eager=True).hash(seed).alias(key)
+        return batch.with_columns(keys).bottom_k(count, by=key)
 
-    schema = pl.Schema({**rows.collect_schema(), _KEY: pl.UInt64()})
+    schema = pl.Schema({**rows.collect_schema(), key: pl.UInt64()})
     drawn = rows.map_batches(thin, schema=schema, streamable=True).collect(engine="streaming")
-    return drawn.sort(_KEY).head(count).drop(_KEY)
+    return drawn.sort(key).head(count).drop(key)
