@@ -119,5 +119,5 @@ def cost(now: OpenTable, query: Query) -> Cost:
 
 def show(answer: Answer, request: Request) -> None:
     """The answer, and whether there may be more of it."""
-    st.markdown(f"**Answer** &ensp; :small[:gray[{budget.amount(answer, request.limit)} rows]]")
+    st.markdown(f"**Answer** &ensp; :small[:gray[{budget.amount(answer, request.limit, 'row')}]]")
     display_rows.table(answer.rows, key="sql-rows")

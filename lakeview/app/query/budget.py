@@ -133,11 +133,11 @@ def _requests(name: str) -> dict[str, object]:
     return requests
 
 
-def amount(answer: Answer, limit: int) -> str:
-    """How many rows of all an answer has: `a part, 12`, `the first 100` or `all 60`."""
+def amount(answer: Answer, limit: int, unit: str = "") -> str:
+    """How many rows of all an answer has: `a part, 12`, `the first 100` or `all 60`; with a unit `all 1 row`."""
     rows = answer.rows.height
     which = "a part," if answer.counts.get("stopped") else "the first" if rows == limit else "all"
-    return f"{which} {rows:,}"
+    return f"{which} {views.units.counted(rows, unit) if unit else f'{rows:,}'}"
 
 
 def answer(request: Request, budget: Budget) -> Answer:

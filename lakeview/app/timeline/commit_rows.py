@@ -45,7 +45,7 @@ def _preview(now: OpenTable, version: int) -> None:
                 way, answer = "removed", _first_rows(now, version, "removed")
         budget.say_if_stopped(answer, _SECONDS)
         rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
-        st.markdown(f":small[:gray[{budget.amount(answer, _LIMIT)} rows that it {way}]]")
+        st.markdown(f":small[:gray[{budget.amount(answer, _LIMIT, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
 
