@@ -80,7 +80,7 @@ def _declared(table: Table, version: int | None = None) -> Schema | None:
 
 def _instead_of(before: Table, after: Table, address: str) -> Table:
     """The table at an address where the open one is no longer what lies there; all that was read of it is forgotten."""
-    if table(address) is before:  # else another session has replaced it
+    if table(address) is before:  # else it was replaced meanwhile
         forget(address)
         if not _tells_the_same(before, after):
             _anew()[address] += 1

@@ -12,20 +12,20 @@ now = session.current()
 failed: list[LakeviewError] = []
 
 with errors.messages(here="health", caught=failed):
-    told = now.look.findings()
-    with card("Findings", panels.findings_note(told), key="findings"):
-        panels.findings(told)
-    found = now.look.retention_simulation()
-    with card("Cleanup, simulated", panels.simulator_note(found), key="simulator"):
-        if not panels.dated(found):
+    findings = now.look.findings()
+    with card("Findings", panels.findings_note(findings), key="findings"):
+        panels.findings(findings)
+    retention = now.look.retention_simulation()
+    with card("Cleanup, simulated", panels.simulator_note(retention), key="simulator"):
+        if not panels.dated(retention):
             nothing("Cleanup cannot be simulated.", "No version has a timestamp.", "overview")
         else:
-            panels.simulator(now, found)
-            downloads.offer("cleanup by days retained", views.retention.simulation.retention_curve(found))
+            panels.simulator(now, retention)
+            downloads.offer("cleanup by days retained", views.retention.simulation.retention_curve(retention))
     with card(f"Who can read {views.units.format_version(now.version)}", engines.note(), key="engines-card"):
         downloads.offer("engines", engines.matrix(now))
-    with card("Cost of history, by commit", panels.history_note(found), key="cost"):
-        downloads.offer("cost of history", panels.history_cost(found, now.look.timeline()))
+    with card("Cost of history, by commit", panels.history_note(retention), key="cost"):
+        downloads.offer("cost of history", panels.history_cost(retention, now.look.timeline()))
 
 # the doctor works on tables that do not open
 with (

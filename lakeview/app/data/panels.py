@@ -72,7 +72,7 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     for size in most:
         drawn = views.data.sampling.sample_files(files.select("path", "size"), size, SEED)
         if not drawn.is_empty():
-            sample = Cost(drawn.height, int(drawn["size"].sum()), cost.files)
+            sample = Cost(drawn.height, views.sums.total_of(drawn["size"]), cost.files)
             largest = size if (files["size"] > size).any() else None
             return Reading(sample, tuple(drawn["path"]), largest)
     return Reading(cost)

@@ -117,10 +117,8 @@ def bins(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters) 
 @cached(32)
 def _passing_files(address: str, version: int, branch: str | None, choice: Filters) -> pl.DataFrame:
     bins = layout_of(address, version, branch).bins
-    files = views.files.sizes.files_of(
-        cache.snapshot(address, version, branch).files, bins, choice.partition, choice.sizes
-    )
-    return files.filter(pl.col("path").str.contains(choice.path, literal=True)) if choice.path else files
+    files = cache.snapshot(address, version, branch).files
+    return views.files.sizes.files_of(files, bins, choice.partition, choice.sizes, choice.path)
 
 
 def pick_bin(key: str) -> None:
@@ -213,10 +211,8 @@ def _table(rows: pl.DataFrame, name: str | None, layout: views.files.sizes.FileL
         "added": columns.version("added by", null="unknown"),
     }
     hidden = ([] if layout.partitions else ["partition"]) + ([] if name else ["minimum", "maximum", "nulls"])
-    path, partition = pl.col("path").str.strip_prefix(layout.folder), pl.col("partition_text")
-    inside = path.str.starts_with(partition + "/").fill_null(value=False)
     frame(
-        rows.with_columns(file=pl.when(inside).then(path.str.slice(partition.str.len_chars() + 1)).otherwise(path)),
+        views.files.sizes.with_short_paths(rows, layout.folder),
         {name: kind for name, kind in shown.items() if name not in hidden},
         key="files",
         height=460,

@@ -47,15 +47,15 @@ def _palette() -> None:
 
 
 def _targets() -> dict[str, _Target]:
-    found: dict[str, _Target] = {f"{entry.title} · page": (name, selection.link()) for name, entry in PAGES.items()}
+    targets: dict[str, _Target] = {f"{entry.title} · page": (name, selection.link()) for name, entry in PAGES.items()}
     for offer in tables.offers():
-        found[f"{offer.label} · table"] = "overview", selection.Selection(offer.name).parameters()
+        targets[f"{offer.label} · table"] = "overview", selection.Selection(offer.name).parameters()
     chosen = selection.remembered()
     if chosen.table is not None:
         with suppress(LakeviewError):  # of a table that cannot be opened there are no versions or columns to go to
             now = session.look_at(chosen.table, chosen.version, chosen.base, chosen.ref)
-            found |= _of_table(now)
-    return found
+            targets |= _of_table(now)
+    return targets
 
 
 def _of_table(now: session.OpenTable) -> dict[str, _Target]:

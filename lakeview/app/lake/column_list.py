@@ -21,16 +21,16 @@ def draw(every: pl.DataFrame) -> None:
         nulls = st.number_input(
             "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
         )
-    found = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
-    tables = views.units.counted(found["table"].n_unique(), "table")
+    matches = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
+    tables = views.units.counted(matches["table"].n_unique(), "table")
     st.markdown(
-        f"**{views.units.counted(found.height, 'column')} of {tables}** &ensp; "
+        f"**{views.units.counted(matches.height, 'column')} of {tables}** &ensp; "
         f":small[:gray[{NOTE}; tick a row to open the table]]"
     )
-    if found.is_empty():
+    if matches.is_empty():
         nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")
         return
-    rows = found.head(MAX_ROWS)
+    rows = matches.head(MAX_ROWS)
     frame(
         rows,
         {
@@ -46,5 +46,5 @@ def draw(every: pl.DataFrame) -> None:
         unknown="unknown",
         **row_link("lake-columns", rows, "schema", lambda row: session.link_to(row["address"])),
     )
-    if found.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {found.height:,}; the download has all]]")
+    if matches.height > MAX_ROWS:
+        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {matches.height:,}; the download has all]]")

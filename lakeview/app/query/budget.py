@@ -92,11 +92,11 @@ def button(
     press it.
     """
     request = (selection.remembered().table, request)
-    asked, ended = _requests(_ASKED), _requests(_ENDED)
+    requests, endings = _requests(_ASKED), _requests(_ENDED)
     fits = cost.size is None or cost.size <= budget.size
-    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and ended.get(key) != request
+    arrives = on_arrival and cost.size is not None and cost.size <= CHEAP and endings.get(key) != request
     if fits and arrives:
-        asked[key] = request
+        requests[key] = request
     bound = "reads at most" if at_most else "reads"
     pressed = st.button(
         f"{label}: {bound} {cost.text}",
@@ -107,13 +107,13 @@ def button(
         shortcut=shortcut,
         help=None if fits else f"More than the budget: choose a larger one, or {cheaper}.",
     )
-    st.session_state[_AGAIN] = pressed and asked.get(key) == request
+    st.session_state[_AGAIN] = pressed and requests.get(key) == request
     if pressed:
-        asked[key] = request
-    is_asked = fits and bool(asked.get(key) == request)
-    if is_asked:
+        requests[key] = request
+    is_requested = fits and bool(requests.get(key) == request)
+    if is_requested:
         st.session_state[_CURRENT] = key
-    return is_asked
+    return is_requested
 
 
 def forget() -> None:

@@ -15,13 +15,13 @@ import streamlit as st
 
 from lakeview.app import cache
 from lakeview.model import config
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.sharing.client.limits import PROFILE_BYTES
 from lakeview.sharing.client.profile import read_profile
 from lakeview.sharing.server import require_extra
 
-_MOST_FILES = 100
-"""Of more uploads the oldest are removed."""
+_MOST_UPLOADS = 100
+"""Of more the oldest are removed."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -44,18 +44,23 @@ def upload(content: bytes) -> str:
     """
     if len(content) > PROFILE_BYTES:
         raise InvalidRequestError("the file is too large for a profile", fix="upload the file that you were sent")
-    folder = _folder()
-    for oldest in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[: -_MOST_FILES + 1]:
+    uploads = sorted(_folder().glob("upload-*.share"), key=lambda file: file.stat().st_mtime)
+    for oldest in uploads[: -_MOST_UPLOADS + 1]:
         oldest.unlink(missing_ok=True)
-    path = folder / f"{secrets.token_urlsafe(16)}.share"
-    path.touch(mode=0o600)
-    path.write_bytes(content)
+    path = _write("upload", content)
     try:
         read_profile(path)
-    except BaseException:
+    except LakeviewError:
         path.unlink()
         raise
     return str(path)
+
+
+def _write(purpose: str, content: bytes) -> Path:
+    path = _folder() / f"{purpose}-{secrets.token_urlsafe(16)}.share"
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+    return path
 
 
 @st.cache_resource(show_spinner=False)
@@ -74,4 +79,4 @@ def demo_share(lake: str) -> str:
     port = int(listener.getsockname()[1])
     hub, document = open_folder(msgspec.structs.replace(settings, port=port), cache.now)
     serve_in_background(hub, listener)
-    return upload(json.dumps(document).encode())
+    return str(_write("demo", json.dumps(document).encode()))

@@ -202,6 +202,13 @@ def common_folder(paths: pl.Series) -> str:
     return "" if folder.endswith("//") else folder  # of a scheme alone
 
 
+def with_short_paths(page: pl.DataFrame, folder: str) -> pl.DataFrame:
+    """FILE_PAGE with `file` (String): the path below the folder that all begin with, and below its partition's."""
+    path, partition = pl.col("path").str.strip_prefix(folder), pl.col("partition_text")
+    inside = path.str.starts_with(partition + "/").fill_null(value=False)
+    return page.with_columns(file=pl.when(inside).then(path.str.slice(partition.str.len_chars() + 1)).otherwise(path))
+
+
 def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str | None) -> pl.DataFrame:
     names = ("null_count", "min_text", "max_text")
     if statistics is None or column is None or column not in statistics.columns:
@@ -259,10 +266,11 @@ def file_layout(snapshot: Snapshot, most_partitions: int = 1_000) -> FileLayout:
 
 
 def files_of(
-    files: pl.DataFrame, bins: pl.DataFrame, partition: str | None = None, label: str | None = None
+    files: pl.DataFrame, bins: pl.DataFrame, partition: str | None = None, label: str | None = None, path: str = ""
 ) -> pl.DataFrame:
-    """FILES of one partition and one bin of FILE_SIZES; None is any."""
+    """FILES of one partition, one bin of FILE_SIZES, and with a text in their path; None, or no text, is any."""
     chosen = files if partition is None else files.filter(pl.col("partition_text") == partition)
+    chosen = chosen.filter(pl.col("path").str.contains(path, literal=True)) if path else chosen
     return chosen if label is None else files_in_bin(chosen, bins, label)
 
 
