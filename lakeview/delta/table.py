@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -27,6 +27,7 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import version_at
 from lakeview.delta.states import States
+from lakeview.delta.write.operations import Operations
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
 from lakeview.model.physical import PhysicalFile
@@ -39,14 +40,10 @@ from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakeview.delta.write.transaction import Transaction
-    from lakeview.model.clock import Clock
     from lakeview.model.findings import Finding
 
 
-class DeltaTable(OneLine):
+class DeltaTable(Operations, OneLine):
     """A Delta table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads."""
 
     format = "delta"
@@ -188,48 +185,6 @@ class DeltaTable(OneLine):
         schema = self._states.schema(state)
         tasks = self._scan(state).tasks(None if where is None else predicate(where, schema))
         return select_columns((replace(t, roots=self.storage.config.roots) for t in tasks), schema, columns)
-
-    def transaction(
-        self,
-        operation: str = "WRITE",
-        *,
-        parameters: dict[str, Any] | None = None,
-        metrics: dict[str, Any] | None = None,
-        user: str | None = None,
-        user_metadata: str | None = None,
-        engine: str | None = None,
-        clock: Clock | None = None,
-    ) -> Transaction:
-        """A transaction on the latest version: commits on leaving its `with` block, or not at all."""
-        from lakeview.delta.write.transaction import Transaction
-        from lakeview.model.clock import system_clock
-
-        return Transaction(
-            self,
-            operation,
-            parameters=parameters,
-            metrics=metrics,
-            user=user,
-            user_metadata=user_metadata,
-            engine=engine,
-            clock=clock or system_clock,
-        )
-
-    def append(self, frame: pl.DataFrame | pa.Table) -> int | None:
-        """Append rows in a transaction of their own; returns the version.
-
-        Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold.
-        """
-        with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
-            txn.append(frame)
-        return txn.version
-
-    def overwrite(self, frame: pl.DataFrame | pa.Table, where: str | pl.Expr | None = None) -> int | None:
-        """Replace the rows, or those of the partitions that `where` selects; returns the version."""
-        parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
-        with self.transaction("WRITE", parameters=parameters) as txn:
-            txn.overwrite(frame, where)
-        return txn.version
 
     def check(self, now: datetime | None = None) -> list[Finding]:
         """The log doctor: what the log breaks or leaves odd, worst first, then what is well.

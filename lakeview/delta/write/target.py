@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.storage import Storage
+
+if TYPE_CHECKING:
+    from lakeview.delta.write.transaction import Transaction
+    from lakeview.model.clock import Clock
 
 
 class Target(Protocol):
@@ -27,3 +31,16 @@ class Target(Protocol):
 
     def state(self, version: int | None = None) -> Replay:
         """The replayed log at a version, its protocol checked; the latest without one."""
+
+    def transaction(
+        self,
+        operation: str = "WRITE",
+        *,
+        parameters: dict[str, Any] | None = None,
+        metrics: dict[str, Any] | None = None,
+        user: str | None = None,
+        user_metadata: str | None = None,
+        engine: str | None = None,
+        clock: Clock | None = None,
+    ) -> Transaction:
+        """A transaction on the latest version."""

@@ -1,0 +1,60 @@
+"""What changes a Delta table, as one call each: a transaction of its own, committed or refused whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakeview.delta.write.target import Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lakeview.delta.write.batches import Frame
+    from lakeview.delta.write.transaction import Transaction
+    from lakeview.model.clock import Clock
+
+
+class Operations:
+    """The writing half of a Delta table. What it imports, it imports when it is called: reading loads no writer."""
+
+    def transaction(
+        self: Target,
+        operation: str = "WRITE",
+        *,
+        parameters: dict[str, Any] | None = None,
+        metrics: dict[str, Any] | None = None,
+        user: str | None = None,
+        user_metadata: str | None = None,
+        engine: str | None = None,
+        clock: Clock | None = None,
+    ) -> Transaction:
+        """A transaction on the latest version: commits on leaving its `with` block, or not at all."""
+        from lakeview.delta.write.transaction import Transaction
+        from lakeview.model.clock import system_clock
+
+        return Transaction(
+            self,
+            operation,
+            parameters=parameters,
+            metrics=metrics,
+            user=user,
+            user_metadata=user_metadata,
+            engine=engine,
+            clock=clock or system_clock,
+        )
+
+    def append(self: Target, frame: Frame) -> int | None:
+        """Append rows in a transaction of their own; returns the version.
+
+        Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold.
+        """
+        with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
+            txn.append(frame)
+        return txn.version
+
+    def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
+        """Replace the rows, or those of the partitions that `where` selects; returns the version."""
+        parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
+        with self.transaction("WRITE", parameters=parameters) as txn:
+            txn.overwrite(frame, where)
+        return txn.version
