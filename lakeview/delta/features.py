@@ -21,9 +21,14 @@ READER_FEATURES = frozenset(
 """Reader features (protocol, Table Features) that this reader implements."""
 
 WRITER_FEATURES = frozenset(
-    {"appendOnly", "changeDataFeed", "timestampNtz", "inCommitTimestamp", "vacuumProtocolCheck"}
-)
-"""Writer features that this writer implements. It adds and removes whole files, so a change data feed needs nothing."""
+    {
+        "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "clustering", "columnMapping",
+        "deletionVectors", "domainMetadata", "generatedColumns", "identityColumns", "inCommitTimestamp", "invariants",
+        "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview", "vacuumProtocolCheck",
+        "variantShredding", "variantShredding-preview", "variantType", "variantType-preview",
+    }
+)  # fmt: skip
+"""Writer features that this writer implements. Values of variants are not written: rows leave such columns out."""
 
 CATALOG_FEATURES = frozenset({"catalogManaged", "catalogOwned-preview"})
 
@@ -35,6 +40,9 @@ LEGACY_WRITER_FEATURES: Mapping[int, tuple[str, ...]] = {
     6: ("identityColumns",),
 }
 """What each legacy writer version adds (protocol, Writer Version Requirements)."""
+
+_BY_PROPERTY = frozenset({"icebergCompatV1", "icebergCompatV2", "icebergCompatV3"})
+"""Features beside the legacy ones that ask nothing of a writer until a property turns them on."""
 
 ColumnMappingMode = Literal["none", "name", "id"]
 _MODES: Mapping[str, ColumnMappingMode] = {"none": "none", "name": "name", "id": "id"}
@@ -143,6 +151,6 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
 
 def _required_of_writers(protocol: TableProtocol, version: int, active: frozenset[str]) -> set[str]:
     if version == MAX_WRITER_VERSION:
-        legacy = {name for names in LEGACY_WRITER_FEATURES.values() for name in names}
+        legacy = {name for names in LEGACY_WRITER_FEATURES.values() for name in names} | _BY_PROPERTY
         return {f for f in protocol.writer_features or () if f not in legacy or f in active}
     return {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version for f in names if f in active}

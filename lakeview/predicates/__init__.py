@@ -15,12 +15,15 @@ def predicate(where: str | pl.Expr, schema: Schema | None = None) -> pl.Expr:
     """Returns a filter as a polars expression; an expression is returned as it is.
 
     InvalidRequestError if the text is no SQL condition, or holds what `lakeview.predicates.condition` does not allow;
-    with a schema also for a column that is not in it (kind unknown-column).
+    with a schema also for a column that is not in it (kind unknown-column): its columns are found without regard to
+    case, and a text that is compared with a date is that date.
     """
     if isinstance(where, str):
         # reading a table loads no SQL parser until a condition is given as text
-        from lakeview.predicates.condition import to_expression
+        from lakeview.predicates.condition import row_expression, to_expression
 
+        if schema is not None:
+            return row_expression(where, schema)
         where = to_expression(where)
     if schema is not None:
         schema.require(where.meta.root_names(), place="where")

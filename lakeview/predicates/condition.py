@@ -12,8 +12,10 @@ import polars as pl
 from sqlglot import exp
 
 from lakeview.model.printable import shorten
+from lakeview.model.schema import Schema
 from lakeview.predicates import limits
 from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark
+from lakeview.predicates.names import resolve
 from lakeview.predicates.refusals import EXAMPLE, KIND, REFUSAL, check_operands, node_name
 from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
 
@@ -33,6 +35,17 @@ def constraint_expression(text: str) -> pl.Expr:
     return _expression(text, "spark")
 
 
+def row_expression(text: str, schema: Schema, dialect: str = "polars") -> pl.Expr:
+    """Returns an expression over the columns of a schema, a condition or a value, as a polars expression.
+
+    Columns are found without regard to case, and a text that is compared with a date is that date, as in Spark.
+    `dialect`: spark for what a Delta table declares, polars for what users write. InvalidRequestError as in
+    `to_expression`, and (kind unknown-column) for a column that the schema does not have.
+    """
+    tree = resolve(_parse(text, dialect), schema, _quoted(text))
+    return _printed(tree, text, dialect)
+
+
 def translate(text: str, dialect: str) -> str:
     """Returns a condition in polars' SQL as text of another dialect, a name in DIALECTS, printed from its checked tree.
 
@@ -46,7 +59,10 @@ def translate(text: str, dialect: str) -> str:
 @lru_cache(maxsize=128)
 def _expression(text: str, dialect: str) -> pl.Expr:
     """A page evaluates one text several times: expressions are cached, exceptions are not."""
-    tree = _parse(text, dialect)
+    return _printed(_parse(text, dialect), text, dialect)
+
+
+def _printed(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
     if dialect == "spark":
         for node in tree.walk():
             check_spark(node)

@@ -16,11 +16,12 @@ from lakeview.delta.data.partition_values import typed
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.conform import check_columns_fit
+from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.transaction import Transaction
-from lakeview.delta.write.writer import WriteContext, discard, write_context, write_files
+from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, NotATableError, UnsupportedTableError
 from lakeview.model.schema import Schema
@@ -70,7 +71,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         rows = _Counted(iterator)
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
-            replace(self.context, indexed_columns=0) if counts_only else self.context,
+            replace(self.context, indexed=frozenset()) if counts_only else self.context,
             rows,
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,

@@ -193,7 +193,7 @@ def test_8_a_constraint_and_the_rows_that_break_it(visitor: Visitor, tmp_path: P
     history = DeltaHistory(tmp_path / "fares").create(
         {"id": "long", "fare": "long"}, properties={"delta.constraints.paid": "fare > 0"}
     )
-    history.commit(history.data("f.parquet", rows.to_arrow(), stats=file_statistics(rows.to_arrow(), -1)))
+    history.commit(history.data("f.parquet", rows.to_arrow(), stats=file_statistics(rows.to_arrow())))
     hand = Hand(visitor, f"/overview?table={history.address}")
     hand.go("Quality")
     (rule,) = hand.rows("rules")

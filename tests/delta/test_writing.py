@@ -97,6 +97,14 @@ PROTOCOLS: dict[str, tuple[Schema, dict[str, str], tuple[int, int], list[str] | 
         NTZ, {**ICT, "delta.appendOnly": "true"}, (3, 7), ["timestampNtz"],
         ["appendOnly", "inCommitTimestamp", "timestampNtz"],
     ),
+    "a constraint": (ORDERS, {"delta.constraints.c": "id > 0"}, (1, 7), None, ["checkConstraints"]),
+    "mapped columns": (
+        ORDERS, {"delta.columnMapping.mode": "name"}, (3, 7), ["columnMapping"], ["columnMapping"],
+    ),
+    "deletion vectors": (
+        ORDERS, {"delta.enableDeletionVectors": "true"}, (3, 7), ["deletionVectors"], ["deletionVectors"],
+    ),
+    "row tracking": (ORDERS, {"delta.enableRowTracking": "true"}, (1, 7), None, ["domainMetadata", "rowTracking"]),
     "a change data feed": (ORDERS, {"delta.enableChangeDataFeed": "true"}, (1, 7), None, ["changeDataFeed"]),
 }  # fmt: skip
 
@@ -141,11 +149,8 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], type[LakeviewError], str]] = [
     ("a type no table holds", {"schema": pa.schema([("a", pa.duration("s"))])}, UnsupportedTableError,
      "which a table cannot hold"),
     ("another format", {"format": "iceberg"}, UnsupportedTableError, "lakeview does not write iceberg tables"),
-    ("a constraint", {"properties": {"delta.constraints.c": "id > 0"}}, UnsupportedTableError, "checkConstraints"),
-    ("column mapping", {"properties": {"delta.columnMapping.mode": "name"}}, UnsupportedTableError, "columnMapping"),
-    ("deletion vectors", {"properties": {"delta.enableDeletionVectors": "true"}}, UnsupportedTableError,
-     "deletionVectors"),
-    ("row tracking", {"properties": {"delta.enableRowTracking": "true"}}, UnsupportedTableError, "rowTracking"),
+    ("a feature that is not written", {"properties": {"delta.enableIcebergCompatV1": "true"}}, UnsupportedTableError,
+     "icebergCompatV1"),
 ]  # fmt: skip
 
 
@@ -518,8 +523,6 @@ FEATURES: list[tuple[str, dict[str, Any], str]] = [
     ("writer version 8", protocol(1, 8), "needs Delta writer version 8; this writer implements 1 to 7"),
     ("an unknown feature", protocol(1, 7, writerFeatures=["timeMachine"]), "the Delta writer feature timeMachine"),
     ("two unknown ones", protocol(1, 7, writerFeatures=["b", "a"]), "the Delta writer features a, b"),
-    ("row tracking", protocol(1, 7, writerFeatures=["rowTracking"]), "the Delta writer feature rowTracking"),
-    ("domains", protocol(1, 7, writerFeatures=["domainMetadata"]), "the Delta writer feature domainMetadata"),
 ]
 
 
@@ -536,27 +539,6 @@ def test_a_table_that_asks_more_of_writers_can_be_read_but_not_written(
     assert caught.value.kind in ("unsupported-writer-version", "unsupported-writer-feature")
     assert caught.value.fix is not None
     assert files_on_disk(history.address) == before
-
-
-RULES: dict[str, tuple[dict[str, Any], dict[str, str | None], str]] = {
-    "an invariant": ({"delta.invariants": "id > 0"}, {}, "invariants"),
-    "a generated column": ({"delta.generationExpression": "id + 1"}, {}, "generatedColumns"),
-    "an identity column": ({"delta.identity.start": 1}, {}, "identityColumns"),
-    "a constraint": ({}, {"delta.constraints.c": "id > 0"}, "checkConstraints"),
-}
-
-
-@pytest.mark.parametrize(("field", "properties", "feature"), RULES.values(), ids=[f"with {w}" for w in RULES])
-def test_a_rule_we_cannot_keep_stops_a_write_and_without_it_the_same_protocol_does_not(
-    history: DeltaHistory, field: dict[str, Any], properties: dict[str, str | None], feature: str
-) -> None:
-    fields = [{"name": "id", "type": "long", "nullable": True, "metadata": field}]
-    schema = json.dumps({"type": "struct", "fields": fields})
-    history.commit(protocol(1, 6), metadata(schema=schema, properties=properties))
-    with pytest.raises(UnsupportedTableError, match=f"the Delta writer feature {feature}"):
-        opened(history).append(pl.DataFrame({"id": [1]}))
-    history.commit(metadata({"id": "long"}))
-    assert opened(history).append(pl.DataFrame({"id": [1]})) == 2
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, LakeviewError])

@@ -39,7 +39,7 @@ def delta_table(
         held = pa.table({n: pa.array([row.get(n) for row in rows], t) for n, t in ARROW.items()})
         value = rows[0].get("p") if rows else None
         partition = {"p": None if value is None else str(value)}
-        stats = file_statistics(held, -1)
+        stats = file_statistics(held)
         history.commit(history.data(f"f{i}.parquet", held, stats=stats, partitionValues=partition))
     return open_table(history.address)
 
@@ -201,7 +201,7 @@ def test_what_statistics_cannot_tell_is_listed_with_its_reason(tmp_path: Path) -
     history = DeltaHistory(tmp_path / "t")
     history.commit(protocol(1, 4), metadata(schema=json.dumps({"type": "struct", "fields": made})))
     rows = pa.table({"a": [1], "g": [2], "i": [3], "v": ["abc"]})
-    history.commit(history.data("f", rows, stats=file_statistics(rows, -1)))
+    history.commit(history.data("f", rows, stats=file_statistics(rows)))
     found = kept(open_table(history.address)).rules
     assert found.select("kind", "name", "verdict", "why").rows() == [
         ("generated", "g", "unknown", "it compares values of one row; statistics are by column"),

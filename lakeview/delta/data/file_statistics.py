@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -12,32 +12,22 @@ import pyarrow as pa
 
 from lakeview.delta.data.partition_values import calendar
 
+Path = tuple[str, ...]
+
 STRING_PREFIX = 32
 _BOUNDED = (pl.String, pl.Date, pl.Datetime, pl.Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def file_statistics(
-    rows: pa.Table,
-    indexed_columns: int,
-    *,
-    indexed_paths: Sequence[tuple[str, ...]] | None = None,
-    prefix: int = STRING_PREFIX,
-) -> str:
-    """numRecords, and minValues, maxValues and nullCount of the first `indexed_columns` leaves (-1: all).
+def file_statistics(rows: pa.Table, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> str:
+    """numRecords, and minValues, maxValues and nullCount of these leaves, all without `indexed`.
 
-    `indexed_paths` names the leaves instead, a struct all of its own; names that no column has are passed over.
-    Strings are cut to `prefix` characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is
-    left out.
+    Leaves go by their names in the rows, which are those of data files and statistics. Strings are cut to `prefix`
+    characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is left out.
     """
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
-    leaves = list(_leaves(frame.get_columns(), ()))
-    if indexed_paths is not None:
-        indexed = {tuple(part.casefold() for part in path) for path in indexed_paths}
-        leaves = [leaf for leaf in leaves if _below(leaf[0], indexed)]
-    elif indexed_columns >= 0:
-        leaves = leaves[:indexed_columns]
+    leaves = [leaf for leaf in _leaves(frame.get_columns(), ()) if indexed is None or leaf[0] in indexed]
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
@@ -63,11 +53,6 @@ def _leaves(columns: list[pl.Series], above: tuple[str, ...]) -> Iterator[tuple[
             yield from _leaves([c.set(~valid, None) if series.null_count() else c for c in inner.get_columns()], path)
         else:
             yield path, series
-
-
-def _below(path: tuple[str, ...], indexed: Set[tuple[str, ...]]) -> bool:
-    folded = tuple(part.casefold() for part in path)
-    return any(folded[:end] in indexed for end in range(1, len(folded) + 1))
 
 
 def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -11,10 +11,11 @@ from lakeview.rows.tasks import Fallback
 
 ROW_ID, ROW_COMMIT_VERSION = "_row_id", "_row_commit_version"
 
-_MATERIALIZED = {
+MATERIALIZED = {
     ROW_ID: "delta.rowTracking.materializedRowIdColumnName",
     ROW_COMMIT_VERSION: "delta.rowTracking.materializedRowCommitVersionColumnName",
 }
+"""Columns of row tracking -> the properties that name the columns of data files which keep them."""
 
 
 def tracked_schema(schema: Schema, protocol: TableProtocol, properties: Mapping[str, str], address: str) -> Schema:
@@ -31,14 +32,19 @@ def tracked_schema(schema: Schema, protocol: TableProtocol, properties: Mapping[
             fix="read without row_tracking, or a version where delta.enableRowTracking is true",
             kind="no-row-tracking",
         )
-    if taken := [name for name in _MATERIALIZED if name in schema]:
+    if taken := [name for name in MATERIALIZED if name in schema]:
         raise InvalidRequestError(
             f"{address} has a column {taken[0]} of its own",
             fix="read without row_tracking, and select the column from the files if it is needed",
             place=taken[0],
             kind="column-name-taken",
         )
-    return Schema((*schema.fields, *(_field(name, key, properties) for name, key in _MATERIALIZED.items())))
+    return Schema((*schema.fields, *tracked_fields(properties)))
+
+
+def tracked_fields(properties: Mapping[str, str]) -> tuple[Field, ...]:
+    """`_row_id` and `_row_commit_version`, by the names they have in data files. CorruptTableError as above."""
+    return tuple(_field(name, key, properties) for name, key in MATERIALIZED.items())
 
 
 def _field(name: str, key: str, properties: Mapping[str, str]) -> Field:

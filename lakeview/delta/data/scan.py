@@ -63,8 +63,12 @@ class Scan:
 
     def tasks(self, where: pl.Expr | None) -> list[FileTask]:
         """The files a filter needs, as tasks that yield the whole schema."""
+        return self.files(where)[1]
+
+    def files(self, where: pl.Expr | None, columns: Sequence[str] = ()) -> tuple[pl.DataFrame, list[FileTask]]:
+        """The files a filter needs: FILE_ACTIONS with these columns beside those of a task, and their tasks."""
         node = None if where is None else parse(where)
-        adds = self._adds(node)
+        adds = self._adds(node, columns)
         if node is not None:
             known = _Columns(adds, self._partitions, self._leaves(node))
             adds = adds.filter(may_match(node, known.bounds, adds.height))
@@ -80,9 +84,9 @@ class Scan:
             for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
         ]
         if self._tracked is None:
-            return tasks
+            return adds, tasks
         numbers = adds.select("base_row_id", "default_row_commit_version").rows()
-        return [
+        return adds, [
             replace(task, schema=self._tracked, fallbacks=tracking_fallbacks(base, version))
             for task, (base, version) in zip(tasks, numbers, strict=True)
         ]
@@ -95,13 +99,25 @@ class Scan:
         # bounds of texts that are compared by a collation are not in the order our comparisons have
         return [leaf for leaf in leaves if leaf[0] in asked and collation(leaf[2]) is None]
 
-    def _adds(self, node: Node | None) -> pl.DataFrame:
+    def _adds(self, node: Node | None, more: Sequence[str] = ()) -> pl.DataFrame:
         leaves = self._leaves(node)
         columns = ["size", "vector", *(["partition_values"] if self._partitions else [])]
+        columns += [name for name in more if name not in columns]
         if self._tracked is not None:
-            columns += ["base_row_id", "default_row_commit_version"]
+            columns += [name for name in ("base_row_id", "default_row_commit_version") if name not in columns]
         reader = LeafStatistics(leaves, string_prefix(self._replay.properties)) if leaves else None
         return self._replay.adds(columns, reader).with_columns(sizes())
+
+
+def may_hold(actions: pl.DataFrame, where: pl.Expr, schema: Schema, partitions: Sequence[Field]) -> pl.Series:
+    """Which files may hold rows that a condition selects; `actions`: FILE_ACTIONS with partition_values and stats."""
+    node = parse(where)
+    names = [path[0] for path in set(paths(node)) if path[0] in schema]
+    leaves = physical_leaves(schema, names, {f.name for f in partitions}) if names else []
+    leaves = [leaf for leaf in leaves if collation(leaf[2]) is None]
+    reader = LeafStatistics(leaves)
+    known = actions.with_columns(reader.read(actions["stats"], None, actions.height).alias("statistics"))
+    return may_match(node, _Columns(known, partitions, leaves).bounds, actions.height)
 
 
 class _Columns:

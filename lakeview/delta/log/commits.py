@@ -162,9 +162,16 @@ def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
     """(kind, action) pairs to the bytes of a commit file: one JSON object a line, what is null left out."""
     lines = []
     for kind, action in actions:
-        body = {k: v for k, v in msgspec.to_builtins(action).items() if v is not None}
+        body = {
+            k: _set(v) if k == "deletionVector" else v for k, v in msgspec.to_builtins(action).items() if v is not None
+        }
         lines.append(msgspec.json.encode({kind: {**_ALWAYS.get(kind, {}), **body}}) + b"\n")
     return b"".join(lines)
+
+
+def _set(fields: dict[str, Any]) -> dict[str, Any]:
+    """What is set: an inline vector has no offset, and not one of null."""
+    return {k: v for k, v in fields.items() if v is not None}
 
 
 def only(kind: str, commits: Iterable[Commit]) -> list[tuple[int, Any]]:

@@ -12,6 +12,7 @@ from lakeview.rows.bitmaps import corrupt_vector
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _TO_B85 = str.maketrans(_Z85, _B85)
+_TO_Z85 = str.maketrans(_B85, _Z85)
 _LETTERS = frozenset(_Z85)
 _UUID_LETTERS = 20
 _UUID_BYTES = 16
@@ -48,6 +49,11 @@ def file_of(unique_id: str) -> str | None:
 def names_a_place(absolute: str) -> bool:
     """Whether an absolute path can lead anywhere: `file:x/y`, as tables made from templates hold, does not."""
     return _PLACE.match(absolute) is not None
+
+
+def z85_encoded(data: bytes) -> str:
+    """Bytes, a multiple of four, as Z85 text."""
+    return base64.b85encode(data).decode().translate(_TO_Z85)
 
 
 def z85_decoded(text: str, place: str) -> bytes:

@@ -34,7 +34,7 @@ def conform_batch(
             arrays.append(pa.nulls(batch.num_rows, type_))
             continue
         array = _column(batch.column(index), column, type_, rules, first)
-        _check_nulls(array, strict, column.name, first)
+        check_nulls(array, strict, column.name, first)
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
 
@@ -143,7 +143,7 @@ def _missing(path: str, *, nested: bool, nullable: bool) -> InvalidRequestError 
     )
 
 
-def _check_nulls(array: pa.Array, field: pa.Field, path: str, first: int | None = None) -> None:
+def check_nulls(array: pa.Array, field: pa.Field, path: str, first: int | None = None) -> None:
     """ConstraintViolationError if a column, or a part of one, is null where the schema allows none."""
     if not field.nullable and array.null_count:
         row = "" if first is None else f"; the first is row {first + pc.index(array.is_null(), True).as_py():,}, from 0"
@@ -157,14 +157,14 @@ def _check_nulls(array: pa.Array, field: pa.Field, path: str, first: int | None 
     if pa.types.is_struct(kind):
         there = array.filter(array.is_valid()) if array.null_count else array
         for i, inner in enumerate(kind):
-            _check_nulls(there.field(i), inner, f"{path}.{inner.name}")
+            check_nulls(there.field(i), inner, f"{path}.{inner.name}")
     elif pa.types.is_list(kind) and _demanding(kind.value_field):
-        _check_nulls(array.flatten(), kind.value_field, f"{path}.element")
+        check_nulls(array.flatten(), kind.value_field, f"{path}.element")
     elif pa.types.is_map(kind):
         entries = whole(array)
-        _check_nulls(entries.keys, kind.key_field, f"{path}.key")
+        check_nulls(entries.keys, kind.key_field, f"{path}.key")
         if _demanding(kind.item_field):
-            _check_nulls(entries.items, kind.item_field, f"{path}.value")
+            check_nulls(entries.items, kind.item_field, f"{path}.value")
 
 
 def _demanding(field: pa.Field) -> bool:

@@ -6,14 +6,16 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
+from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.property_checks import check_settable
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import active_features, with_required
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
@@ -43,6 +45,7 @@ def create_log(
     check_settable(properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
+    schema = _prepared(schema, configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         name=name,
@@ -76,6 +79,17 @@ def create_log(
         ) from error
 
 
+def _prepared(schema: Schema, configuration: dict[str, str | None]) -> Schema:
+    """The schema and the properties of a new table with what their features keep in them."""
+    if (configuration.get("delta.columnMapping.mode") or "none").lower() != "none":
+        schema, largest = with_column_ids(schema, 0)
+        configuration[MAX_ID] = str(largest)
+    if (configuration.get("delta.enableRowTracking") or "").lower() == "true":
+        for key in MATERIALIZED.values():
+            configuration.setdefault(key, f"_row-{uuid.uuid4()}")
+    return schema
+
+
 def check_creatable(schema: Schema, partition_by: Sequence[str], properties: Mapping[str, str], address: str) -> None:
     """Raises what `create_log` would, before rows are written for a table that their commit creates."""
     _check(schema, partition_by)
@@ -104,7 +118,7 @@ def _check(schema: Schema, partition_by: Sequence[str]) -> None:
 
 def _protocol(metadata: Metadata, address: str) -> Protocol:
     """The lowest protocol: (1, 2), or exactly the table features needed (today's protocol, Table Features)."""
-    needed = active_features(metadata)
+    needed = with_required(active_features(metadata))
     if missing := sorted(needed - WRITER_FEATURES):
         raise UnsupportedTableError(
             f"writing {address} would need the Delta writer feature {missing[0]}, which this writer does not implement",

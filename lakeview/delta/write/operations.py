@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from lakeview.delta.write.target import Target
 
 if TYPE_CHECKING:
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 
     from lakeview.delta.write.batches import Frame
     from lakeview.delta.write.transaction import Transaction
+    from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
 
 
@@ -52,9 +55,33 @@ class Operations:
             txn.append(frame)
         return txn.version
 
+    def delete(self: Target, where: str | pl.Expr | None = None) -> int | None:
+        """Delete the rows for which a condition is true, all without one; returns the version, None if there was none.
+
+        InvalidRequestError for a condition that cannot be evaluated, ConstraintViolationError if the table is
+        append-only.
+        """
+        with self.transaction("DELETE", parameters={"predicate": predicates(where)}) as txn:
+            txn.delete(where)
+        return txn.version
+
+    def update(self: Target, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
+        """Set columns of the rows for which a condition is true, of all without one; returns the version.
+
+        `assignments`: for each column SQL text over the row's columns, or an expression of polars.
+        """
+        with self.transaction("UPDATE", parameters={"predicate": predicates(where)}) as txn:
+            txn.update(assignments, where)
+        return txn.version
+
     def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""
         parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
         with self.transaction("WRITE", parameters=parameters) as txn:
             txn.overwrite(frame, where)
         return txn.version
+
+
+def predicates(where: str | pl.Expr | None) -> str:
+    """A condition as commits record it: the text of a JSON list."""
+    return msgspec.json.encode([] if where is None else [str(where)]).decode()

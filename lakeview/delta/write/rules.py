@@ -57,6 +57,20 @@ def _of_columns(schema: Schema) -> Iterator[str]:
             yield from (feature for key, feature in _BY_FIELD.items() if key in field.metadata)
 
 
+_REQUIRES: Mapping[str, tuple[str, ...]] = {
+    "rowTracking": ("domainMetadata",),
+    "clustering": ("domainMetadata",),
+    "icebergCompatV1": ("columnMapping",),
+    "icebergCompatV2": ("columnMapping",),
+}
+"""Features that need others (today's protocol, Valid Feature Names and the features' own sections)."""
+
+
+def with_required(features: frozenset[str]) -> frozenset[str]:
+    """The features and those that they need."""
+    return features.union(*(_REQUIRES.get(f, ()) for f in features))
+
+
 def check_supported(old: Metadata, new: Metadata, protocol: TableProtocol, address: str) -> None:
     """UnsupportedTableError if a change of metadata takes a feature into use that the table's protocol lacks.
 

@@ -6,20 +6,21 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.partition_values import partition_columns, partition_fields
-from lakeview.delta.data.schemas import parse_schema, schema_text
-from lakeview.delta.features import check_writable
-from lakeview.delta.log.actions import AddFile, Metadata, RemoveFile, Txn
+from lakeview.delta.data.column_rules import clustering_columns
+from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.row_tracking import tracked_fields, tracked_schema
+from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.log.commits import encode_actions
-from lakeview.delta.log.paths import canonical, decoded, encode_path
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
@@ -27,18 +28,29 @@ from lakeview.delta.write.batches import Frame, batches_of, conformed_table
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent
+from lakeview.delta.write.context import WriteContext, write_context
+from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.evolution import check_evolution, check_types
+from lakeview.delta.write.file_changes import LIVE_COLUMNS, REMOVAL_COLUMNS, FileChanges, paths_of
+from lakeview.delta.write.identity import Identity, with_marks
+from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.partition_conditions import partition_condition, selected
-from lakeview.delta.write.property_checks import check_honoured, check_settable
-from lakeview.delta.write.rules import active_features, check_supported
+from lakeview.delta.write.property_checks import check_settable
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.writer import ENGINE, WriteContext, discard, write_context, write_files
+from lakeview.delta.write.update import Assignments, changed_rows
+from lakeview.delta.write.vector_changes import VectorChange
+from lakeview.delta.write.writer import ENGINE, write_files
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
-from lakeview.model.schema import Field, Schema
+from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
+from lakeview.predicates import predicate
 
 _EVERY = pl.lit(value=True)
+_OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE"})
+"""Operations that count what they do in words of their own."""
 
 
 class Transaction:
@@ -79,30 +91,37 @@ class Transaction:
         self._engine = engine or ENGINE
         self._clock = clock
         self._id = str(uuid.uuid4())
-        self._metadata: Metadata | None = None
-        self._adds: list[AddFile] = []
-        self._written: list[AddFile] = []
-        self._removes: dict[str, RemoveFile] = {}
+        self.definition = Definition(self._base, table.storage.root)
+        self.files = FileChanges(table.storage)
+        self._vector_changes: list[VectorChange] = []
+        self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
         self._touched = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
-        self._check_writable()
+        self.definition.check_writable()
 
     # -- what can be changed
 
     @property
     def schema(self) -> Schema:
         """The schema rows are written as: the table's, or the evolved one."""
-        return parse_schema((self._metadata or self._base.metadata).schema_string)
+        return self.definition.schema
 
     def context(self) -> WriteContext:
-        """What another process needs to write files for this transaction."""
+        """What another process needs to write files for this transaction.
+
+        UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated.
+        """
         check_types(self.schema)
-        return write_context(
-            self._storage.root, self.schema, self._base.metadata.partition_columns or [], self._properties()
-        )
+        found = write_context(
+            self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
+            self._clustering,
+        )  # fmt: skip
+        if not self.definition.enables("rowTracking", "delta.enableRowTracking"):
+            return found
+        return replace(found, tracked=tracked_fields(self.definition.properties))
 
     def append(
         self,
@@ -118,8 +137,15 @@ class Transaction:
         ConstraintViolationError name the column, and the row from 0.
         """
         context = replace(self.context(), fill_missing=fill_missing)
-        adds = write_files(context, batches_of(frame), statistics=statistics, clock=self._clock, storage=self._storage)
-        self._written += adds
+        adds = write_files(
+            context,
+            batches_of(frame),
+            statistics=statistics,
+            clock=self._clock,
+            storage=self._storage,
+            allocate=self._allocate,
+        )
+        self.files.written += paths_of(adds)
         self.add(adds)
 
     def overwrite(self, frame: Frame, where: str | pl.Expr | None = None) -> None:
@@ -127,10 +153,14 @@ class Transaction:
 
         ConstraintViolationError if a row lies outside `where`; nothing is written then.
         """
+        if where is None:
+            self.remove()
+            self.append(frame)
+            return
         rows = conformed_table(frame, self.schema)
         if where is not None:
             expression = self._on_partitions(where)
-            values = pl.DataFrame(pl.from_arrow(rows.select(self._base.metadata.partition_columns or [])))
+            values = pl.DataFrame(pl.from_arrow(rows.select(self.definition.partition_columns)))
             outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
             if outside:
                 raise ConstraintViolationError(
@@ -144,7 +174,7 @@ class Transaction:
     def add(self, adds: Sequence[AddFile]) -> None:
         """Add files that are written already, by this process or another; the log entry is what makes them live."""
         self._touched = True
-        self._adds += adds
+        self.files.adds += adds
 
     def remove(
         self,
@@ -157,14 +187,13 @@ class Transaction:
 
         Returns how many. InvalidRequestError for a condition on other than partition columns, or a path not live.
         """
-        if data_change and value(self._properties(), "delta.appendOnly"):
-            raise ConstraintViolationError(
-                "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
-                fix="unset delta.appendOnly if the data may go",
-                kind="append-only",
-            )
+        return self._remove(where, paths, data_change=data_change).height
+
+    def _remove(self, where: str | pl.Expr | None, paths: Sequence[str] | None, *, data_change: bool) -> pl.DataFrame:
+        if data_change:
+            self._check_may_remove()
         self._touched = True
-        live = self._base.adds(["size", "partition_values"])
+        live = self._base.adds([*REMOVAL_COLUMNS, "records"])
         if paths is not None:
             live = self._named(live, paths)
         else:
@@ -172,11 +201,26 @@ class Transaction:
             live = live.filter(self._selected(live, expression))
             self._reads = expression if self._reads is None else self._reads | expression
         now = milliseconds(self._clock())
-        for key, path, size, values in live.select("key", "path", "size", "partition_values").iter_rows():
-            self._removes[key] = RemoveFile(
-                encode_path(path), now, data_change, extended_file_metadata=True, partition_values=values, size=size
-            )
-        return live.height
+        for row in live.iter_rows(named=True):
+            self.files.remove(row, now, data_change=data_change)
+        return live
+
+    def delete(self, where: str | pl.Expr | None = None) -> int | None:
+        """Delete the rows for which a condition is true, all without one; returns how many, None where whole files go
+        and the log does not say how many rows they have.
+
+        Files that the condition skips are not read. Rows go by deletion vectors where the table has them enabled, else
+        their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
+        """
+        return self._change_rows(where, None)
+
+    def update(self, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
+        """Set columns of the rows for which a condition is true, of all without one; returns how many.
+
+        `assignments`: for each column SQL text, a polars expression, or `pl.lit` of a value. InvalidRequestError for an
+        unknown column or an expression that cannot be evaluated, ConstraintViolationError for rows that break a rule.
+        """
+        return self._change_rows(where, assignments)
 
     def evolve(self, schema: Schema) -> None:
         """Change the schema: nullable columns and fields of structs may be added, comments changed.
@@ -185,15 +229,15 @@ class Transaction:
         """
         check_evolution(self.schema, schema)
         check_types(schema)
-        self._change_metadata(schema_string=schema_text(schema))
+        self._change(schema_string=schema_text(schema))
 
     def replace_schema(self, schema: Schema) -> None:
         """Give the table another schema altogether, for the rows that come next.
 
         InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep.
         """
-        left = set(self._base.adds([])["key"]) - self._removes.keys()
-        if left or self._adds or self._partitions():
+        left = set(self._base.adds([])["key"]) - self.files.removed_paths
+        if left or self.files.adds or self.definition.partition_columns:
             raise InvalidRequestError(
                 "the schema of a table can be replaced only by a commit that replaces all of its files first, and not "
                 "where it is partitioned",
@@ -201,7 +245,7 @@ class Transaction:
                 kind="schema-change",
             )
         check_types(schema)
-        self._change_metadata(schema_string=schema_text(schema))
+        self._change(schema_string=schema_text(schema))
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties; the others stay.
@@ -210,9 +254,8 @@ class Transaction:
         one that would not be honoured, or whose feature the table lacks.
         """
         check_settable(properties)
-        known = (self._metadata or self._base.metadata).configuration or {}
-        self._change_metadata(configuration={**known, **properties})
-        self._check_writable()
+        self._change(configuration={**(self.definition.metadata.configuration or {}), **properties})
+        self.definition.check_writable()
 
     def set_transaction(self, app_id: str, version: int) -> None:
         """Record how far an application has got, with this commit."""
@@ -230,42 +273,44 @@ class Transaction:
         if kind is None:
             self.commit()
         else:
-            discard(self._written, self._storage)
+            self.files.discard()
 
     def commit(self) -> int | None:
         """Commit; returns the version, or None if nothing was changed. What did not commit leaves no data files."""
         if not self._touched or self.version is not None:
             return self.version
+        if self._marks:
+            self._change(schema_string=schema_text(with_marks(self.schema, self._marks)))
         loop = CommitLoop(self._table, self._id)
         try:
-            self._check_keys()
+            self.files.check()
             self.version = loop.run(self._base.version, self._encode, self._intent())
         except LakeviewError:
             if not loop.unsure:  # a commit that may be there needs its files
-                discard(self._written, self._storage)
+                self.files.discard()
             raise
         self._checkpoint(self.version)
         return self.version
 
     def _intent(self) -> Intent:
-        changes = {a.data_change for a in self._adds} | {r.data_change for r in self._removes.values()}
+        changes = {a.data_change for a in self.files.adds} | {r.data_change for r in self.files.removes.values()}
         return Intent(
             reads=self._reads,
-            removes=frozenset(self._removes),
+            removes=self.files.removed_paths,
             app_ids=frozenset(self._txns),
-            changes_metadata=self._metadata is not None,
-            rearranges=self._metadata is None and changes == {False},
-            partitions=tuple(self._partitions()),
+            changes_metadata=self.definition.changes_metadata,
+            rearranges=not self.definition.changes_metadata and changes == {False},
+            partitions=tuple(self.definition.partitions),
         )
 
     def _encode(self, version: int) -> bytes:
         now = self._clock()
-        blind = bool(self._adds) and not self._removes and self._reads is None
+        blind = bool(self.files.adds) and not self.files.removes and self._reads is None
         info = {
             "timestamp": milliseconds(now),
             "operation": self._operation,
             "operationParameters": self._parameters,
-            "operationMetrics": {k: str(v) for k, v in {**self._counted(), **self._metrics}.items()},
+            "operationMetrics": {k: str(v) for k, v in {**self._file_metrics(), **self._metrics}.items()},
             "readVersion": self._base.version,
             "isolationLevel": "Serializable",
             "isBlindAppend": blind,
@@ -273,49 +318,33 @@ class Transaction:
             "txnId": self._id,
             **{k: v for k, v in self._extra.items() if v is not None},
         }
-        enabled = in_commit_start(self._base.table_protocol, self._properties())
+        enabled = in_commit_start(self.definition.table_protocol, self.definition.properties)
         if enabled is not None:
             # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
             previous = CommitTimes(self._table.log, enabled).of(version - 1)
             own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
             info["inCommitTimestamp"] = milliseconds(own)
-        return encode_actions(self._actions(info))
+        return encode_actions(self._actions(info, version))
 
-    def _actions(self, info: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _file_metrics(self) -> Mapping[str, int]:
+        """What the files add up to, unless an operation counts in words of its own."""
+        return self.files.metrics() if self._operation not in _OWN_METRICS else {}
+
+    def _actions(self, info: dict[str, Any], version: int) -> Iterator[tuple[str, Any]]:
+        adds, domain = self.files.adds, None
+        if adds and tracks_rows(self.definition):
+            adds, domain = with_row_ids(adds, version, self._table.state(version - 1))
+            info["tags"] = {"delta.rowTracking.preserved": "true"}
         yield "commitInfo", info
-        if self._metadata is not None:
-            yield "metaData", self._metadata
+        yield from self.definition.actions()
         for txn in self._txns.values():
             yield "txn", txn
-        for remove in self._removes.values():
-            yield "remove", remove
-        for add in self._adds:
-            yield "add", add
-
-    def _counted(self) -> dict[str, int]:
-        counts = records(pl.Series("stats", [a.stats for a in self._adds], dtype=pl.String), None)
-        found = {
-            "numFiles": len(self._adds),
-            "numOutputBytes": sum(a.size for a in self._adds),
-            "numRemovedFiles": len(self._removes),
-            "numRemovedBytes": sum(r.size or 0 for r in self._removes.values()),
-        }
-        return found if counts.has_nulls() else {**found, "numOutputRows": int(counts.sum())}
-
-    def _check_keys(self) -> None:
-        """ "A single log entry MUST NOT include more than one action that reconciles with each other." """
-        paths = decoded(pl.Series("path", [a.path for a in self._adds], dtype=pl.String))
-        keys = canonical(paths, self._storage.root).to_list()
-        if len(set(keys)) < len(keys) or set(keys) & self._removes.keys():
-            twice = next(k for k in keys if keys.count(k) > 1 or k in self._removes)
-            raise InvalidRequestError(
-                f"the file {twice} would be added or removed twice in one commit",
-                fix="add and remove each file once",
-                kind="duplicate-file-action",
-            )
+        if domain is not None:
+            yield "domainMetadata", domain
+        yield from self.files.actions(adds)
 
     def _checkpoint(self, version: int) -> None:
-        every: int = value(self._properties(), "delta.checkpointInterval") or 10
+        every: int = value(self.definition.properties, "delta.checkpointInterval") or 10
         try:
             self._table.refresh()
             if version % every == 0:
@@ -326,29 +355,98 @@ class Transaction:
 
     # -- inside
 
-    def _properties(self) -> dict[str, str]:
-        return (self._metadata or self._base.metadata).properties
+    @cached_property
+    def _clustering(self) -> list[str]:
+        if not self.definition.supports("clustering"):
+            return []
+        return clustering_columns(self.schema, self._base.domain_metadata())
 
-    def _partitions(self) -> list[Field]:
-        metadata = self._base.metadata
-        return partition_fields(parse_schema(metadata.schema_string), metadata.partition_columns or [])
+    def _allocate(self, identity: Identity, count: int) -> int:
+        """The first of so many values of an identity column, and from here on they are taken."""
+        mark = self._marks.get(identity.column)
+        first = identity.next() if mark is None else mark + identity.step
+        if count:
+            self._marks[identity.column] = first + identity.step * (count - 1)
+        return first
 
-    def _check_writable(self) -> None:
-        metadata = self._metadata or self._base.metadata
-        check_writable(self._base.table_protocol, active_features(metadata), self._storage.root)
-        check_honoured(metadata.properties, self._storage.root)
+    def _change_rows(self, where: str | pl.Expr | None, assignments: Assignments | None) -> int | None:
+        self._check_may_remove()
+        expression = _EVERY if where is None else predicate(where, self.schema)
+        partition_only = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
+        if assignments is None and partition_only:
+            return self._delete_files(where)
+        self.reads(expression)
+        work = self.row_changes()
+        change = None if assignments is None else changed_rows(assignments, work.context)
+        count = 0
+        for file in self.live_files(expression):
+            gone = file.matches(self._storage, expression)
+            count += len(gone)
+            if change is not None and gone:
+                change.apply(work, file, gone, self._clock)
+            work.remove(file, gone, "delete" if change is None else None)
+        self.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
+        return count
 
-    def _change_metadata(self, **changes: Any) -> None:
+    def _delete_files(self, where: str | pl.Expr | None) -> int | None:
+        gone = self._remove(where, None, data_change=True)
+        self._metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
+        rows = gone["records"] - gone["deleted_records"]
+        return None if rows.has_nulls() else int(rows.sum())
+
+    def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
+        """The live files that may hold rows for which a condition is true, all without one."""
+        schema, tracked = self.schema, None
+        if self.definition.enables("rowTracking", "delta.enableRowTracking"):
+            tracked = tracked_schema(
+                schema, self.definition.table_protocol, self.definition.properties, self._storage.root
+            )
+        scan = Scan(self._base, schema, self.definition.partitions, self._storage.root, tracked=tracked)
+        adds, tasks = scan.files(where, LIVE_COLUMNS)
+        roots = self._storage.config.roots
+        return [
+            LiveFile(row, replace(task, roots=roots))
+            for row, task in zip(adds.iter_rows(named=True), tasks, strict=True)
+        ]
+
+    def row_changes(self) -> RowChanges:
+        """Where an operation says which rows go and come."""
+        return RowChanges(
+            self.context(),
+            self.files,
+            self._storage,
+            self._clock,
+            vectors=self.definition.enables("deletionVectors", "delta.enableDeletionVectors"),
+            feed=bool(value(self.definition.properties, "delta.enableChangeDataFeed")),
+        )
+
+    def reads(self, expression: pl.Expr) -> None:
+        """Note that the operation depends on all rows for which a condition may be true."""
+        self._reads = expression if self._reads is None else self._reads | expression
+
+    def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
+        """Take what an operation did into the commit, and its counts into operationMetrics."""
+        self._vector_changes += work.finish()
+        self._metrics.update({**work.counts, **metrics})
+        self._touched |= bool(self.files.removes or self.files.adds)
+
+    def _check_may_remove(self) -> None:
+        if value(self.definition.properties, "delta.appendOnly"):
+            raise ConstraintViolationError(
+                "the table is append-only (delta.appendOnly): data may be rearranged, not removed",
+                fix="unset delta.appendOnly if the data may go",
+                kind="append-only",
+            )
+
+    def _change(self, **changes: Any) -> None:
         self._touched = True
-        changed = msgspec.structs.replace(self._metadata or self._base.metadata, **changes)
-        check_supported(self._base.metadata, changed, self._base.table_protocol, self._storage.root)
-        self._metadata = changed
+        self.definition.change_metadata(**changes)
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
-        return partition_condition(where, self.schema, self._base.metadata.partition_columns or [])
+        return partition_condition(where, self.schema, self.definition.partition_columns)
 
     def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
-        values = pl.DataFrame(partition_columns(live["partition_values"], self._partitions()))
+        values = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
         return selected(values, live.height, expression)
 
     def _named(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote
@@ -13,68 +12,23 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.delta.data.file_statistics import STRING_PREFIX, file_statistics, in_calendar
+from lakeview.delta.data.file_statistics import file_statistics, in_calendar
 from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
-from lakeview.delta.properties import value
-from lakeview.delta.write.conform import conform_batch
-from lakeview.delta.write.property_checks import codec
+from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.identity import Allocate
+from lakeview.delta.write.row_rules import RowRules
+from lakeview.delta.write.stored_columns import stored_name, stored_table
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
 
 ENGINE = f"lakeview/{VERSION}"
-ROWS_PER_FILE = 2_000_000
-_INDEXED_COLUMNS = 32
 _MOST_BYTES = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class WriteContext:
-    """What writing files of a table takes, as a value that can travel to another process.
-
-    `root`: the table's address; `schema`: what rows are written as; `indexed_columns`: leaves that get statistics
-    (`delta.dataSkippingNumIndexedCols`; -1 is all) unless `indexed_paths` names them, strings cut to `string_prefix`;
-    `compression`: as Arrow calls it; `target_bytes`: about how large a file may get; `random_prefix`: so many random
-    characters name its folder, instead of partition values; `fill_missing`: fields of structs that the rows lack are
-    null.
-    """
-
-    root: str
-    schema: Schema
-    partition_columns: tuple[str, ...] = ()
-    rows_per_file: int = ROWS_PER_FILE
-    indexed_columns: int = _INDEXED_COLUMNS
-    compression: str = field(default="zstd")
-    fill_missing: bool = False
-    indexed_paths: tuple[tuple[str, ...], ...] | None = None
-    string_prefix: int = STRING_PREFIX
-    target_bytes: int | None = None
-    random_prefix: int = 0
-
-
-def write_context(
-    root: str, schema: Schema, partition_columns: Sequence[str], properties: Mapping[str, str]
-) -> WriteContext:
-    """How the files of a table with these properties are written; UnsupportedTableError for a codec that is not."""
-    indexed: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
-    prefix: int | None = value(properties, "delta.dataSkippingStringPrefixLength")
-    length: int = value(properties, "delta.randomPrefixLength") or 2
-    return WriteContext(
-        root,
-        schema,
-        tuple(partition_columns),
-        indexed_columns=_INDEXED_COLUMNS if indexed is None else indexed,
-        indexed_paths=value(properties, "delta.dataSkippingStatsColumns"),
-        string_prefix=STRING_PREFIX if prefix is None else prefix,
-        compression=codec(properties),
-        target_bytes=value(properties, "delta.targetFileSize"),
-        random_prefix=min(length, 12) if value(properties, "delta.randomizeFilePrefixes") else 0,
-    )
+"""Of rows in memory before they become files."""
 
 
 def write_files(
@@ -85,26 +39,51 @@ def write_files(
     statistics: bool = True,
     clock: Clock = system_clock,
     storage: Storage | None = None,
+    allocate: Allocate | None = None,
 ) -> list[AddFile]:
     """Write rows below the table's root, one file a partition and `rows_per_file` rows; nothing is committed.
 
-    Batches are taken by column name, as `conform_batch` describes: a missing column is null, an unknown one is refused,
-    and so is a value that the column's type does not hold exactly. InvalidRequestError for columns that do not fit,
-    ConstraintViolationError for a null where the schema allows none. On an error the files written so far are removed.
+    Batches are taken by column name, as `RowRules.conform` describes: a missing column is null or what the table
+    computes, an unknown one is refused, and so is a value that the column's type does not hold exactly.
+    `allocate` gives values of identity columns. InvalidRequestError for columns that do not fit,
+    ConstraintViolationError for rows that break a rule. On an error the files written so far are removed.
     """
+    rules = context.rules or RowRules(context.schema)
+
+    def conformed() -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in _portions(batches):
+            yield rules.conform(batch, clock=clock, allocate=allocate, fill_missing=context.fill_missing, first=first)
+            first += batch.num_rows
+
+    return write_conformed(
+        context, conformed(), data_change=data_change, statistics=statistics, clock=clock, storage=storage
+    )
+
+
+def write_conformed(
+    context: WriteContext,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    data_change: bool = True,
+    statistics: bool = True,
+    clock: Clock = system_clock,
+    storage: Storage | None = None,
+) -> list[AddFile]:
+    """As `write_files`, of rows that are in the table already, or were conformed: in the columns of the context's
+    schema, those of `tracked` behind them."""
     store = storage or open_storage(context.root)
     adds: list[AddFile] = []
     pending: list[pa.RecordBatch] = []
-    rows = first = 0
+    rows = size = 0
     try:
-        for batch in _portions(batches):
-            fitting = conform_batch(batch, context.schema, fill_missing=context.fill_missing, first=first)
-            pending.append(fitting)
+        for batch in batches:
+            pending.append(batch)
             rows += batch.num_rows
-            first += batch.num_rows
-            if rows >= context.rows_per_file:
+            size += batch.nbytes
+            if rows >= context.rows_per_file or size >= _MOST_BYTES:
                 adds += _flush(pending, context, store, data_change, statistics, clock)
-                pending, rows = [], 0
+                pending, rows, size = [], 0, 0
         adds += _flush(pending, context, store, data_change, statistics, clock)
     except BaseException:
         discard(adds, store)
@@ -136,9 +115,9 @@ def _flush(
     statistics: bool,
     clock: Clock,
 ) -> list[AddFile]:
-    table = pa.Table.from_batches(batches, schema=context.schema.relaxed().to_arrow())
-    if not table.num_rows:
+    if not any(batch.num_rows for batch in batches):
         return []
+    table = pa.Table.from_batches(batches)
     adds: list[AddFile] = []
     try:
         for values, rows in _partitions(table, context.partition_columns):
@@ -205,14 +184,18 @@ def _write(
     clock: Clock,
 ) -> AddFile:
     buffer = BytesIO()
-    pq.write_table(rows, buffer, compression=context.compression, version="2.6", coerce_timestamps="us")
+    stored = stored_table(rows, [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names])
+    pq.write_table(stored, buffer, compression=context.compression, version="2.6", coerce_timestamps="us")
     data = buffer.getvalue()
-    recorded = {name: serialize(value) for name, value in values.items()}
+    recorded = {stored_name(context.schema[name]): serialize(value) for name, value in values.items()}
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
     unique = str(uuid.uuid4())
-    folders = [unique[-context.random_prefix :]] if context.random_prefix else [_folder(*v) for v in recorded.items()]
+    prefix = context.folder_prefix()
+    folders = [prefix] if prefix else [_folder(*v) for v in recorded.items()]
     codec = "" if context.compression == "none" else f".{context.compression}"
-    path = "/".join([*folders, f"part-{unique}.c000{codec}.parquet"])
+    if context.change_data:
+        folders.insert(0, "_change_data")
+    path = "/".join([*folders, f"{'cdc' if context.change_data else 'part'}-{unique}.c000{codec}.parquet"])
     storage.put(path, data)
     return AddFile(
         path=encode_path(path),
@@ -220,13 +203,8 @@ def _write(
         partition_values=recorded,
         modification_time=milliseconds(clock()),
         data_change=data_change,
-        stats=_statistics(rows, context) if statistics else None,
+        stats=file_statistics(stored, context.indexed, prefix=context.string_prefix) if statistics else None,
     )
-
-
-def _statistics(rows: pa.Table, context: WriteContext) -> str:
-    paths, prefix = context.indexed_paths, context.string_prefix
-    return file_statistics(rows, context.indexed_columns, indexed_paths=paths, prefix=prefix)
 
 
 def _folder(name: str, value: str | None) -> str:

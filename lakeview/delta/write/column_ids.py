@@ -1,0 +1,72 @@
+"""Columns to mapped columns: an id and a physical name for each (today's protocol, Column Mapping)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+
+_ID = "delta.columnMapping.id"
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
+MAX_ID = "delta.columnMapping.maxColumnId"
+"""The property that holds the largest id that a table has ever given to a column."""
+
+
+def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -> tuple[Schema, int]:
+    """The schema with an id and a physical name for each field that has none, and the largest id now.
+
+    "Write the field id and a physical name that is universally unique"; `keep_names`: the physical name is the name,
+    for a table whose files have it.
+    """
+    numbers = iter(range(max(largest, _largest(schema.fields)) + 1, 2**31))
+    last = largest
+
+    def assign(field: Field) -> Field:
+        nonlocal last
+        metadata = dict(field.metadata)
+        if not isinstance(metadata.get(_ID), int):
+            metadata[_ID] = next(numbers)
+        if not isinstance(metadata.get(_PHYSICAL_NAME), str):
+            metadata[_PHYSICAL_NAME] = field.name if keep_names else f"col-{uuid.uuid4()}"
+        last = max(last, metadata[_ID])
+        return replace(
+            field, metadata=metadata, id=metadata[_ID], physical_name=metadata[_PHYSICAL_NAME],
+            type=_mapped(field.type, assign),
+        )  # fmt: skip
+
+    return Schema(tuple(assign(f) for f in schema)), last
+
+
+def _mapped(type_: DataType, assign: Callable[[Field], Field]) -> DataType:
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(assign(f) for f in fields))
+        case ArrayType(element):
+            return replace(type_, element=_mapped(element, assign))
+        case MapType(key, value):
+            return replace(type_, key=_mapped(key, assign), value=_mapped(value, assign))
+    return type_
+
+
+def _largest(fields: tuple[Field, ...]) -> int:
+    return max((n for f in fields for n in _ids(f)), default=0)
+
+
+def _ids(field: Field) -> Iterator[int]:
+    number = field.metadata.get(_ID)
+    yield number if isinstance(number, int) else 0
+    for inner in _fields(field.type):
+        yield from _ids(inner)
+
+
+def _fields(type_: DataType) -> tuple[Field, ...]:
+    match type_:
+        case StructType(fields):
+            return fields
+        case ArrayType(element):
+            return _fields(element)
+        case MapType(key, value):
+            return (*_fields(key), *_fields(value))
+    return ()

@@ -1,0 +1,98 @@
+"""A table's schema and properties to what writing its files takes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from lakeview.delta.data.file_statistics import STRING_PREFIX
+from lakeview.delta.data.statistics import physical_leaves
+from lakeview.delta.properties import value
+from lakeview.delta.write.property_checks import codec
+from lakeview.delta.write.row_rules import RowRules, row_rules
+from lakeview.model.schema import Field, Schema, leaf_name
+
+ROWS_PER_FILE = 2_000_000
+_INDEXED_COLUMNS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """What writing files of a table takes, as a value that can travel to another process.
+
+    `root`: the table's address; `schema`: what rows are written as, with the names and ids of column mapping where it
+    is on; `rules`: what rows have to keep; `indexed`: the leaves that get statistics, by their names in files, strings
+    cut to `string_prefix`; `compression`: as Arrow calls it; `target_bytes`: about how large a file may get;
+    `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
+    structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
+    `change_data`: the rows are what a commit changes, not part of the table.
+    """
+
+    root: str
+    schema: Schema
+    partition_columns: tuple[str, ...] = ()
+    rows_per_file: int = ROWS_PER_FILE
+    compression: str = field(default="zstd")
+    fill_missing: bool = False
+    indexed: frozenset[tuple[str, ...]] = frozenset()
+    string_prefix: int = STRING_PREFIX
+    target_bytes: int | None = None
+    random_prefix: int = 0
+    rules: RowRules | None = None
+    tracked: tuple[Field, ...] = ()
+    change_data: bool = False
+
+    def folder_prefix(self) -> str:
+        """So many random letters and digits as begin a file's path; empty where partition values do."""
+        return uuid.uuid4().hex[: self.random_prefix]
+
+
+def write_context(
+    root: str,
+    schema: Schema,
+    partition_columns: Sequence[str],
+    properties: Mapping[str, str],
+    clustering: Sequence[str] = (),
+) -> WriteContext:
+    """How the files of a table with these properties are written; `clustering` columns get statistics in any case.
+
+    UnsupportedTableError for a codec that is not written, and for a rule that cannot be evaluated.
+    """
+    mapped = any(f.physical_name is not None for f in schema)
+    prefix: int | None = value(properties, "delta.dataSkippingStringPrefixLength")
+    length: int = value(properties, "delta.randomPrefixLength") or 2
+    return WriteContext(
+        root,
+        schema,
+        tuple(partition_columns),
+        indexed=_indexed(schema, partition_columns, properties, clustering),
+        string_prefix=STRING_PREFIX if prefix is None else prefix,
+        compression=codec(properties),
+        target_bytes=value(properties, "delta.targetFileSize"),
+        random_prefix=min(length, 12) if mapped or value(properties, "delta.randomizeFilePrefixes") else 0,
+        rules=row_rules(schema, properties),
+    )
+
+
+def _indexed(
+    schema: Schema, partition_columns: Sequence[str], properties: Mapping[str, str], clustering: Sequence[str]
+) -> frozenset[tuple[str, ...]]:
+    """The leaves that get statistics, by their names in files: those that `delta.dataSkippingStatsColumns` names, else
+    the first of the schema, and the columns that data is clustered by."""
+    leaves = physical_leaves(schema, None, partition_columns)
+    named: tuple[tuple[str, ...], ...] | None = value(properties, "delta.dataSkippingStatsColumns")
+    number: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
+    if named is not None:
+        wanted = {tuple(part.casefold() for part in path) for path in named}
+        found = [leaf for leaf in leaves if _below(leaf[0], wanted)]
+    else:
+        number = _INDEXED_COLUMNS if number is None else number
+        found = leaves if number < 0 else leaves[:number]
+    clustered = [leaf for leaf in leaves if leaf_name(leaf[0]) in clustering]
+    return frozenset(physical for _, physical, _ in (*found, *clustered))
+
+
+def _below(path: tuple[str, ...], prefixes: Set[tuple[str, ...]]) -> bool:
+    folded = tuple(part.casefold() for part in path)
+    return any(folded[:end] in prefixes for end in range(1, len(folded) + 1))

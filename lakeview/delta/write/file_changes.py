@@ -1,0 +1,143 @@
+"""The files that a transaction adds and removes, as the actions of its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
+from lakeview.delta.log.paths import canonical, decode_path, encode_path
+from lakeview.delta.log.record_counts import records
+from lakeview.delta.write.statistics_text import logical_records
+from lakeview.model.errors import InvalidRequestError
+from lakeview.storage import Storage
+
+Key = tuple[str, str | None]
+"""A logical file: its canonical path, and its deletion vector's unique id."""
+
+REMOVAL_COLUMNS = ("size", "partition_values", "vector", "tags", "base_row_id", "default_row_commit_version")
+"""What a remove action says of the file beside its path."""
+
+LIVE_COLUMNS = (*REMOVAL_COLUMNS, "modified", "stats")
+"""What an add action says of the file beside its path."""
+
+
+class FileChanges:
+    """Adds, removes and change data of one commit, each file once.
+
+    `adds`, `removes` and `changes` are actions; removes go by their key. `written`: paths, decoded, of the files that
+    this process wrote and that nobody needs unless the commit is made.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self.adds: list[AddFile] = []
+        self.removes: dict[Key, RemoveFile] = {}
+        self.changes: list[AddCDCFile] = []
+        self.written: list[str] = []
+
+    def remove(self, row: Mapping[str, Any], now: int, *, data_change: bool) -> None:
+        """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS; `now` in milliseconds since 1970."""
+        self.removes[row["key"], row["deletion_vector"]] = RemoveFile(
+            encode_path(row["path"]),
+            now,
+            data_change,
+            extended_file_metadata=True,
+            partition_values=dict(row["partition_values"] or {}),
+            size=row["size"],
+            tags=tags_of(row["tags"]),
+            deletion_vector=descriptor_of(row["vector"]),
+            base_row_id=row["base_row_id"],
+            default_row_commit_version=row["default_row_commit_version"],
+        )
+
+    @property
+    def removed_paths(self) -> frozenset[str]:
+        """Canonical paths of the removes."""
+        return frozenset(path for path, _ in self.removes)
+
+    def keys(self) -> list[Key]:
+        """The key of each add."""
+        paths = pl.Series("path", [decode_path(a.path) for a in self.adds], dtype=pl.String)
+        vectors = [None if a.deletion_vector is None else a.deletion_vector.unique_id for a in self.adds]
+        return list(zip(canonical(paths, self._storage.root), vectors, strict=True))
+
+    def check(self) -> None:
+        """ "A single log entry MUST NOT include more than one action that reconciles with each other."
+
+        InvalidRequestError names a file that is added twice, or added and removed as the same logical file.
+        """
+        keys = self.keys()
+        if len(set(keys)) < len(keys) or self.removes.keys() & set(keys):
+            twice = next(k for k in keys if keys.count(k) > 1 or k in self.removes)
+            raise InvalidRequestError(
+                f"the file {twice[0]} would be added or removed twice in one commit",
+                fix="add and remove each file once",
+                kind="duplicate-file-action",
+            )
+
+    def metrics(self) -> dict[str, int]:
+        """What the actions add up to, in the words of a WRITE."""
+        counts = records(pl.Series("stats", [a.stats for a in self.adds], dtype=pl.String), None)
+        found = {
+            "numFiles": len(self.adds),
+            "numOutputBytes": sum(a.size for a in self.adds),
+            "numRemovedFiles": len(self.removes),
+            "numRemovedBytes": sum(r.size or 0 for r in self.removes.values()),
+        }
+        return found if counts.has_nulls() else {**found, "numOutputRows": int(counts.sum())}
+
+    def actions(self, adds: Iterable[AddFile]) -> Iterator[tuple[str, Any]]:
+        """The actions in the order of the commit, removes first; `adds`: with what only the commit knows."""
+        for remove in self.removes.values():
+            yield "remove", remove
+        for add in adds:
+            yield "add", add
+        for change in self.changes:
+            yield "cdc", change
+
+    def discard(self) -> None:
+        """Delete what was written."""
+        for path in self.written:
+            self._storage.delete(path)
+        self.written.clear()
+
+
+def add_of(row: Mapping[str, Any], **changes: Any) -> AddFile:
+    """A live file as the add action that it was, with changes; `row`: FILE_ACTIONS with LIVE_COLUMNS."""
+    add = AddFile(
+        encode_path(row["path"]),
+        row["size"],
+        partition_values=dict(row["partition_values"] or {}),
+        modification_time=row["modified"],
+        stats=row["stats"],
+        tags=tags_of(row["tags"]),
+        deletion_vector=descriptor_of(row["vector"]),
+        base_row_id=row["base_row_id"],
+        default_row_commit_version=row["default_row_commit_version"],
+    )
+    return msgspec.structs.replace(add, **changes)
+
+
+def descriptor_of(vector: Mapping[str, Any] | None) -> DeletionVectorDescriptor | None:
+    """A deletion vector's descriptor from a row of FILE_ACTIONS.vector."""
+    return None if vector is None else DeletionVectorDescriptor(**vector)
+
+
+def tags_of(text: str | None) -> dict[str, str | None] | None:
+    """Tags from FILE_ACTIONS.tags."""
+    return None if text is None else msgspec.json.decode(text, type=dict[str, str | None])
+
+
+def paths_of(adds: Iterable[AddFile]) -> list[str]:
+    """The decoded paths of adds."""
+    return [decode_path(add.path) for add in adds]
+
+
+def live_records(adds: Sequence[AddFile]) -> int | None:
+    """Rows that these files give, deletion vectors applied; None where a file's statistics do not say."""
+    counts = [logical_records(add) for add in adds]
+    return None if None in counts else sum(c for c in counts if c is not None)

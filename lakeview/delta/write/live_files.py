@@ -1,0 +1,135 @@
+"""The live files that an operation may have to change, and which of their rows it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyroaring
+
+from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.log.record_counts import records
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.rows.parquet import read_task
+from lakeview.rows.tasks import Fallback, FileTask, RowPositions
+from lakeview.storage import Storage
+
+POSITION = "\0position"
+"""The column of a row's position in its file, from 0: no column of a table can be called so."""
+
+_POSITION_FIELD = Field(POSITION, PrimitiveType("long"))
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Positions in memory, as a task takes them. Implements `lakeview.rows.tasks.RowPositions`."""
+
+    bits: pyroaring.BitMap64 = field(hash=False)
+
+    def bitmap(self, storage: Storage) -> pyroaring.BitMap64:  # noqa: ARG002 (nothing is read)
+        return self.bits
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """One live data file. `row`: FILE_ACTIONS with LIVE_COLUMNS; `task`: how its rows are read."""
+
+    row: dict[str, Any]
+    task: FileTask
+
+    @property
+    def key(self) -> str:
+        """Its canonical path."""
+        return str(self.row["key"])
+
+    def deletions(self, storage: Storage) -> pyroaring.BitMap64:
+        """The positions that its deletion vector names."""
+        vector = DeletionVector.of(self.row["vector"])
+        return pyroaring.BitMap64() if vector is None else vector.bitmap(storage)
+
+    def physical_rows(self, storage: Storage) -> int:
+        """Rows in the file: what its statistics say, else its footer."""
+        known = records(pl.Series([self.row["stats"]], dtype=pl.String), None)[0]
+        if known is not None:
+            return int(known)
+        with storage.open(self.task.path, self.task.size) as handle, pq.ParquetFile(handle) as file:
+            return int(file.metadata.num_rows)
+
+    def batches(
+        self,
+        storage: Storage,
+        schema: Schema,
+        *,
+        selected: pyroaring.BitMap64 | None = None,
+        deleted: pyroaring.BitMap64 | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Its live rows in these columns, or those at the positions `selected`, or all but those at `deleted`."""
+        task = replace(self.task, schema=schema)
+        if selected is not None:
+            task = replace(task, selected=_positions(selected))
+        if deleted is not None:
+            task = replace(task, deleted=_positions(deleted))
+        yield from read_task(task, storage)
+
+    def frames(
+        self, storage: Storage, columns: Sequence[str], *, selected: pyroaring.BitMap64 | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Its live rows in these columns and POSITION, a frame a batch."""
+        schema = Schema((*(self.task.schema[name] for name in columns), _POSITION_FIELD))
+        fallbacks = {**self.task.fallbacks, POSITION: Fallback(0, plus_position=True)}
+        read = LiveFile(self.row, replace(self.task, fallbacks=fallbacks))
+        for batch in read.batches(storage, schema, selected=selected):
+            yield frame_of(batch)
+
+    def matches(self, storage: Storage, where: pl.Expr) -> pyroaring.BitMap64:
+        """The positions of the live rows for which a condition is true; null is not true.
+
+        InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
+        """
+        names = [n for n in where.meta.root_names() if n in self.task.schema]
+        found = pyroaring.BitMap64()
+        for frame in self.frames(storage, list(dict.fromkeys(names))):
+            chosen = evaluated(frame, where, "the condition")
+            if chosen.dtype not in (pl.Boolean, pl.Null):
+                raise InvalidRequestError(
+                    f"the condition is {chosen.dtype}, not true or false",
+                    fix="write a comparison",
+                    place="where",
+                    kind="bad-predicate",
+                )
+            found |= positions_of(frame.filter(chosen.cast(pl.Boolean)))
+        return found
+
+
+def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:
+    """A record batch as a frame, column by column: polars takes some names for patterns."""
+    columns = {name: pl.from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+    return pl.DataFrame(columns) if columns else pl.DataFrame(height=batch.num_rows)
+
+
+def positions_of(frame: pl.DataFrame) -> pyroaring.BitMap64:
+    """The values of POSITION."""
+    return pyroaring.BitMap64(frame[POSITION].to_numpy().astype("uint64"))
+
+
+def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Series:
+    """An expression over a frame, as long as it. InvalidRequestError where it cannot be evaluated."""
+    try:
+        found = frame.select(expression.alias("value")).to_series()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InvalidRequestError(
+            f"{subject} cannot be evaluated: {str(error).splitlines()[0]}",
+            fix="compare columns with values of their own types",
+            place="where",
+            kind="bad-predicate",
+        ) from error
+    return found if found.len() == frame.height else found.new_from_index(0, frame.height)
+
+
+def _positions(bits: pyroaring.BitMap64) -> RowPositions:
+    return Positions(bits)

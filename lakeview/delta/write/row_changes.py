@@ -1,0 +1,114 @@
+"""Rows that leave files, change or come: deletion vectors where the table has them, else files in place of files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyroaring
+
+from lakeview.delta.log.actions import AddCDCFile, AddFile
+from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.file_changes import FileChanges, paths_of
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
+from lakeview.delta.write.writer import write_conformed
+from lakeview.model.change_columns import CHANGE_TYPE
+from lakeview.model.clock import Clock
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.model.snapshot import milliseconds
+from lakeview.storage import Storage
+
+
+class RowChanges:
+    """Collects what an operation does to rows, as changes of files.
+
+    `vectors`: whether rows may go by a deletion vector; `feed`: whether changes are written as change data. `counts`
+    adds up what was done, in the words of operationMetrics. Call `finish` when all files are done.
+    """
+
+    def __init__(
+        self,
+        context: WriteContext,
+        changes: FileChanges,
+        storage: Storage,
+        clock: Clock,
+        *,
+        vectors: bool,
+        feed: bool,
+    ) -> None:
+        self.context = context
+        self._changes = changes
+        self.storage = storage
+        self._clock = clock
+        self._vectors = vectors
+        self.feed = feed
+        self._pending: list[VectorChange] = []
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that are read and written: the table's, and those of row tracking."""
+        return Schema((*self.context.schema, *self.context.tracked))
+
+    def remove(self, file: LiveFile, positions: pyroaring.BitMap64, change: str | None = "delete") -> None:
+        """Let rows of a file go. `change`: what the change feed calls them, None where the caller records them."""
+        if not positions:
+            return
+        if self.feed and change is not None:
+            self.record(change, file.batches(self.storage, self.context.schema, selected=positions))
+        before = file.deletions(self.storage)
+        rows = file.physical_rows(self.storage)
+        if len(positions) + len(before) == rows:
+            self._drop(file)
+            self.counts["numDeletionVectorsRemoved"] += bool(before)
+        elif self._vectors:
+            self._pending.append(VectorChange(file, before, positions, rows))
+        else:
+            self.write(file.batches(self.storage, self.schema, deleted=before | positions))
+            self.counts["numCopiedRows"] += rows - len(before) - len(positions)
+            self._drop(file)
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
+        """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
+        adds = write_conformed(self.context, batches, clock=self._clock, storage=self.storage)
+        self._changes.written += paths_of(adds)
+        self._changes.adds += adds
+        self.counts["numAddedFiles"] += len(adds)
+        self.counts["numAddedBytes"] += sum(add.size for add in adds)
+        return adds
+
+    def record(self, change: str, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write rows as change data: `change` is insert, delete, update_preimage or update_postimage."""
+        schema = Schema((*self.context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
+        context = replace(self.context, schema=schema, indexed=frozenset(), rules=None, tracked=(), change_data=True)
+        names = self.context.schema.names
+        adds = write_conformed(
+            context, _labelled(batches, names, change), statistics=False, clock=self._clock, storage=self.storage
+        )
+        self._changes.written += paths_of(adds)
+        self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
+        self.counts["numAddedChangeFiles"] += len(adds)
+
+    def finish(self) -> list[VectorChange]:
+        """Write the deletion vectors, and replace the files that got one; returns what was changed so."""
+        replace_vectors(self._pending, self._changes, self.storage, self.context.folder_prefix(), self._clock)
+        for change in self._pending:
+            self.counts["numDeletionVectorsUpdated" if change.before else "numDeletionVectorsAdded"] += 1
+        return self._pending
+
+    def _drop(self, file: LiveFile) -> None:
+        self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)
+        self.counts["numRemovedFiles"] += 1
+        self.counts["numRemovedBytes"] += file.row["size"] or 0
+
+
+def _labelled(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = batch.select(names)
+        label = pa.repeat(pa.scalar(change), batch.num_rows)
+        yield pa.RecordBatch.from_arrays(
+            [*rows.columns, label], schema=rows.schema.append(pa.field(CHANGE_TYPE, pa.string()))
+        )

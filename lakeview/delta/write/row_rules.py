@@ -1,0 +1,219 @@
+"""What a table demands of each row: columns that it computes are filled in, its constraints are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.data.column_rules import rules
+from lakeview.delta.write.conform import check_nulls, conform_batch
+from lakeview.delta.write.identity import Allocate, Identity, identities
+from lakeview.model.clock import Clock
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.frames import DOMAIN_METADATA
+from lakeview.model.printable import shorten
+from lakeview.model.schema import Schema, polars_type
+from lakeview.predicates.condition import row_expression
+
+_MOMENTS = ("current_timestamp", "now", "current_date", "curdate")
+"""Functions of Spark, without brackets, whose value is the moment of the write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression of the table in Spark's SQL. `name`: of the constraint, or of the column that it is about."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """The rules of one version of a table, as a value that can travel to another process.
+
+    `checks` have to be true of each row (CHECK constraints of the table and invariants of its columns; null is not
+    true); `generated` columns hold what their expression gives; `defaults` stand for columns that the rows lack.
+    """
+
+    schema: Schema
+    checks: tuple[Expression, ...] = ()
+    generated: tuple[Expression, ...] = ()
+    defaults: tuple[Expression, ...] = ()
+    identities: tuple[Identity, ...] = ()
+
+    def conform(
+        self,
+        batch: pa.RecordBatch,
+        *,
+        clock: Clock,
+        allocate: Allocate | None = None,
+        fill_missing: bool = False,
+        first: int = 0,
+    ) -> pa.RecordBatch:
+        """The batch as `conform_batch` makes it, with the columns that the table computes, every rule kept.
+
+        ConstraintViolationError names the rule, how many rows break it and the first; UnsupportedTableError a rule that
+        cannot be evaluated here, and an identity column without `allocate`.
+        """
+        given = {name.casefold() for name in batch.schema.names}
+        computed = [e.name for e in (*self.generated, *self.defaults)] + [i.column for i in self.identities]
+        absent = {name for name in computed if name.casefold() not in given}
+        optional = (
+            Schema(tuple(replace(f, nullable=True) if f.name in absent else f for f in self.schema))
+            if absent
+            else self.schema
+        )
+        rows = conform_batch(batch, optional, fill_missing=fill_missing, first=first)
+        if not (self.checks or computed):
+            return rows
+        for identity in self.identities:
+            if identity.column not in absent:
+                identity.check_explicit()
+            else:
+                rows = self._with(rows, identity.column, identity.values(rows.num_rows, allocate), first)
+        for default in self.defaults:
+            if default.name in absent:
+                rows = self._with(rows, default.name, self._default(default, rows.num_rows, clock), first)
+        return self._checked(rows, absent, first)
+
+    def _checked(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
+        frame = self._frame(rows)
+        for rule in self.generated:
+            values = self._generated(rule, frame)
+            if rule.name in absent:
+                rows = self._with(rows, rule.name, values, first)
+                frame = self._frame(rows)
+            else:
+                what = f"column {rule.name}, which is generated as {rule.text}"
+                self._refuse(~frame[rule.name].eq_missing(values), frame, first, rule, what, "generated-column")
+        for rule in self.checks:
+            held = self._condition(rule, frame).fill_null(value=False)
+            self._refuse(~held, frame, first, rule, f"constraint {rule.name} ({rule.text})", "check-constraint")
+        return rows
+
+    def _refuse(
+        self, broken: pl.Series, frame: pl.DataFrame, first: int, rule: Expression, what: str, kind: str
+    ) -> None:
+        if not broken.any():
+            return
+        place = broken.arg_max() or 0
+        row = frame.row(place, named=True)
+        names = [rule.name, *self._expressions[rule.text].meta.root_names()]
+        shown = ", ".join(f"{n} = {shorten(repr(row[n]), 80)}" for n in dict.fromkeys(names) if n in row)
+        raise ConstraintViolationError(
+            f"{broken.sum():,} of {frame.height:,} rows break {what}; "
+            f"the first is row {first + place:,}, from 0: {shown}",
+            fix="correct the rows, or leave them out",
+            place=rule.name,
+            kind=kind,
+        )
+
+    @cached_property
+    def _expressions(self) -> Mapping[str, pl.Expr]:
+        """Each text as an expression over the schema's columns."""
+        return {e.text: _parsed(e, self.schema) for e in (*self.checks, *self.generated)}
+
+    def check_evaluates(self) -> None:
+        """UnsupportedTableError for a rule that cannot be evaluated, before any row is there."""
+        empty = self._frame(pa.RecordBatch.from_pylist([], self.schema.relaxed().to_arrow()))
+        for rule in self.checks:
+            self._condition(rule, empty)
+        for rule in self.generated:
+            self._generated(rule, empty)
+
+    def _condition(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
+        found = _values(frame, self._expressions[rule.text], rule)
+        if found.dtype not in (pl.Boolean, pl.Null):
+            raise _not_evaluated(rule, f"it is {found.dtype}, not true or false")
+        return found.cast(pl.Boolean)
+
+    def _generated(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
+        values = _values(frame, self._expressions[rule.text], rule)
+        try:
+            return values.cast(polars_type(self.schema[rule.name].type))
+        except pl.exceptions.PolarsError as error:
+            raise _not_evaluated(rule, str(error).splitlines()[0]) from error
+
+    def _default(self, rule: Expression, count: int, clock: Clock) -> pl.Series:
+        type_ = polars_type(self.schema[rule.name].type)
+        word = rule.text.strip().lower().removesuffix("()")
+        if word in _MOMENTS:
+            values = pl.Series(rule.name, [clock()], dtype=pl.Datetime("us", "UTC"))
+        else:
+            values = _values(pl.DataFrame({"": [0]}), _parsed(rule, Schema()), rule)
+        try:
+            return values.cast(type_).new_from_index(0, count)
+        except pl.exceptions.PolarsError as error:
+            raise _not_evaluated(rule, str(error).splitlines()[0]) from error
+
+    def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
+        """The columns that some rule names: others may be of types that polars has no form for."""
+        needed = {n for e in self._expressions.values() for n in e.meta.root_names()} | {e.name for e in self.generated}
+        columns = {n: pl.from_arrow(rows.column(i)) for i, n in enumerate(self.schema.names) if n in needed}
+        return pl.DataFrame(columns) if columns else pl.DataFrame(height=rows.num_rows)
+
+    def _with(self, rows: pa.RecordBatch, name: str, values: pl.Series, first: int) -> pa.RecordBatch:
+        index = self.schema.names.index(name)
+        target = rows.schema.field(index)
+        array = values.to_arrow().cast(target.type)
+        check_nulls(array, self.schema.select([name]).to_arrow().field(0), name, first)
+        return rows.set_column(index, target, array)
+
+
+def row_rules(schema: Schema, properties: Mapping[str, str]) -> RowRules:
+    """The rules of a table with this schema and these properties.
+
+    UnsupportedTableError for one that cannot be evaluated here: rows that break it would be in the table unseen.
+    """
+    found = rules(schema, properties, pl.DataFrame(schema=DOMAIN_METADATA))
+    computed = {kind: tuple(_of(found, kind)) for kind in ("generated", "default")}
+    for rule in (*computed["generated"], *computed["default"]):
+        if rule.name not in schema:
+            raise _not_evaluated(rule, "it is of a field within a column")
+    made = RowRules(
+        schema,
+        checks=(*_of(found, "check"), *_of(found, "invariant")),
+        generated=computed["generated"],
+        defaults=computed["default"],
+        identities=identities(schema),
+    )
+    made.check_evaluates()
+    return made
+
+
+def _of(every: pl.DataFrame, kind: str) -> Iterator[Expression]:
+    for column, name, text in every.filter(pl.col("kind") == kind).select("column", "name", "rule").iter_rows():
+        yield Expression(name or _name(column or ""), text)
+
+
+def _name(column: str) -> str:
+    """A column of the table by its own name, which RULES back-quotes where it holds a dot."""
+    return column[1:-1].replace("``", "`") if column.startswith("`") and column.endswith("`") else column
+
+
+def _parsed(rule: Expression, schema: Schema) -> pl.Expr:
+    try:
+        return row_expression(rule.text, schema, "spark")
+    except InvalidRequestError as error:
+        raise _not_evaluated(rule, error.message) from error
+
+
+def _values(frame: pl.DataFrame, expression: pl.Expr, rule: Expression) -> pl.Series:
+    try:
+        found = frame.select(expression.alias("value")).to_series()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _not_evaluated(rule, str(error).splitlines()[0]) from error
+    return found if found.len() == frame.height else found.new_from_index(0, frame.height)
+
+
+def _not_evaluated(rule: Expression, why: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"the table's rule {rule.name} ({shorten(rule.text, 200)}) cannot be evaluated here: {why}",
+        fix="write the table with the engine that made the rule, or drop the rule there",
+        place=rule.name,
+        kind="rule-not-evaluated",
+    )

@@ -1,0 +1,99 @@
+"""Assignments to columns, and the rows that they make of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import polars as pl
+import pyarrow as pa
+import pyroaring
+
+from lakeview.delta.data.row_tracking import ROW_COMMIT_VERSION
+from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.live_files import LiveFile, evaluated, frame_of
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_rules import RowRules, row_rules
+from lakeview.model.clock import Clock
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
+from lakeview.predicates.condition import row_expression
+
+Assignments: TypeAlias = Mapping[str, str | pl.Expr]
+"""Column -> what it is set to: an expression in SQL over the columns of the row, or one of polars."""
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """Assignments that are checked, and the rules that the rows they make have to keep."""
+
+    assignments: Mapping[str, pl.Expr]
+    rules: RowRules
+    tracked: Schema
+
+    def rows(self, frame: pl.DataFrame, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
+        """The rows of a batch with the assignments applied. Columns that the table generates follow their columns."""
+        values = {name: evaluated(frame, e, f"the value of column {name}") for name, e in self.assignments.items()}
+        computed = {rule.name for rule in self.rules.generated} - values.keys()
+        names = [f.name for f in self.rules.schema if f.name not in computed]
+        columns = [values[n].to_arrow() if n in values else source.column(n) for n in names]
+        return self.rules.conform(pa.RecordBatch.from_arrays(columns, names=names), clock=clock)
+
+    def apply(self, work: RowChanges, file: LiveFile, positions: pyroaring.BitMap64, clock: Clock) -> None:
+        """Write the rows of a file at these positions to new files, with the assignments applied."""
+        if work.feed:
+            work.record("update_preimage", file.batches(work.storage, self.rules.schema, selected=positions))
+
+        def changed_batches() -> Iterator[pa.RecordBatch]:
+            for batch in file.batches(work.storage, work.schema, selected=positions):
+                yield with_tracking(self.rows(frame_of(batch), batch, clock), batch, self.tracked)
+
+        rows = list(changed_batches()) if work.feed else changed_batches()
+        work.write(rows)
+        if work.feed:
+            work.record("update_postimage", rows)
+
+
+def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema) -> pa.RecordBatch:
+    """The rows with the ids of those they were made of; the version of their last change is that of this commit."""
+    for field in tracked:
+        is_version = field.name == ROW_COMMIT_VERSION
+        values = pa.nulls(rows.num_rows, pa.int64()) if is_version else source.column(field.name)
+        rows = rows.append_column(pa.field(field.name, pa.int64()), values)
+    return rows
+
+
+def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
+    """Assignments as expressions over the columns of a table.
+
+    InvalidRequestError for none, a column that is not there, or text that is no expression over the table's columns.
+    """
+    if not assignments:
+        raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
+    schema = context.schema
+    found = {}
+    for name, value in assignments.items():
+        schema.require([name])
+        found[name] = expression_of(value, schema)
+    return RowChange(found, rules_of_changes(context), Schema(context.tracked))
+
+
+def expression_of(value: str | pl.Expr, schema: Schema) -> pl.Expr:
+    """SQL text over the columns of a schema, or an expression of polars, as an expression that is checked."""
+    if isinstance(value, str):
+        return row_expression(value, schema)
+    if not isinstance(value, pl.Expr):
+        raise InvalidRequestError(
+            f"a column is set to {value!r}, which is neither SQL text nor an expression of polars",
+            fix="write SQL, such as 'price * 2', or pl.lit of a value",
+            kind="bad-assignment",
+        )
+    schema.require(value.meta.root_names(), place="assignments")
+    return value
+
+
+def rules_of_changes(context: WriteContext) -> RowRules:
+    """The rules for rows that were in the table before: their identities and defaults are what they hold."""
+    rules = context.rules or row_rules(context.schema, {})
+    return replace(rules, identities=(), defaults=())

@@ -1,0 +1,200 @@
+"""Deletes and updates by a condition: the rows that polars makes of the whole table, whatever it has enabled."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
+
+SCHEMA = Schema(
+    (
+        Field("id", PrimitiveType("long")),
+        Field("city", PrimitiveType("string")),
+        Field("day", PrimitiveType("date")),
+        Field("at", StructType((Field("x", PrimitiveType("double")), Field("tag", PrimitiveType("string"))))),
+    )
+)
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+MAPPED = {"delta.columnMapping.mode": "name"}
+TRACKED = {"delta.enableRowTracking": "true"}
+TABLES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "plain": ({}, ()),
+    "partitioned": ({}, ("city",)),
+    "with deletion vectors": (VECTORS, ()),
+    "mapped by name, partitioned": (MAPPED, ("city",)),
+    "mapped by id, with deletion vectors": ({"delta.columnMapping.mode": "id"} | VECTORS, ("city",)),
+    "with a change feed": (FEED, ("city",)),
+    "with a change feed and deletion vectors": (FEED | VECTORS, ()),
+    "with row tracking": (TRACKED | FEED, ("city",)),
+    "with everything": (TRACKED | FEED | VECTORS | MAPPED, ("city",)),
+}
+
+
+def rows(first: int, count: int) -> pl.DataFrame:
+    numbers = range(first, first + count)
+    return pl.DataFrame(
+        {
+            "id": list(numbers),
+            "city": [("Rome", "Oslo", None)[n % 3] for n in numbers],
+            "day": [date(2026, 1, 1 + n % 28) for n in numbers],
+            "at": [{"x": n / 4, "tag": None if n % 5 == 0 else f"t{n}"} for n in numbers],
+        },
+        schema=SCHEMA.to_polars(),
+    )
+
+
+def made(address: Path, properties: dict[str, str], partition_by: tuple[str, ...]) -> DeltaTable:
+    table = lv.create_table(str(address), SCHEMA, properties=properties, partition_by=partition_by)
+    assert isinstance(table, DeltaTable)
+    table.append(rows(0, 40))
+    table.append(rows(40, 40))
+    return table
+
+
+def held(table: lv.Table) -> pl.DataFrame:
+    return lv.open_table(table.address).scan().collect().sort("id")
+
+
+def by_deltalake(address: Path) -> pl.DataFrame | None:
+    """The rows as deltalake reads them; None for a table that it does not read."""
+    try:
+        query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(address)))
+        found = pl.DataFrame(query.execute("select * from t order by id").read_all())
+    except deltalake.exceptions.DeltaError:
+        return None
+    return found
+
+
+@pytest.mark.parametrize(("properties", "partition_by"), TABLES.values(), ids=list(TABLES))
+def test_deletes_and_updates_do_what_they_say(
+    tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, properties, partition_by)
+    expected = held(table)
+    tracked = "delta.enableRowTracking" in properties
+    ids = row_ids(table) if tracked else {}
+    for where in ("id % 7 = 3", "city = 'Rome' AND id > 50", "at.tag IS NULL", "day = '2026-01-02'"):
+        version = table.delete(where)
+        expected = expected.filter(pl.sql_expr(where.replace("'2026", "DATE '2026")).not_().fill_null(value=True))
+        assert table.latest_version == version
+        assert_frame_equal(held(table), expected)
+    table.update({"city": "'Paris'", "id": "id + 1000"}, "id < 20 AND city IS NOT NULL")
+    chosen = (pl.col("id") < 20) & pl.col("city").is_not_null()
+    expected = expected.with_columns(
+        city=pl.when(chosen).then(pl.lit("Paris")).otherwise("city"),
+        id=pl.when(chosen).then(pl.col("id") + 1000).otherwise("id"),
+    ).sort("id")
+    assert_frame_equal(held(table), expected)
+    other = by_deltalake(tmp_path)
+    if other is not None:
+        assert_frame_equal(other, expected, check_dtypes=False)
+    if tracked:
+        now = row_ids(table)
+        assert now == {n: ids[n if n < 1000 else n - 1000] for n in now}
+    assert [f for f in table.check() if f.severity.value in ("error", "warning")] == []
+
+
+def row_ids(table: DeltaTable) -> dict[int, int]:
+    found = table.scan(row_tracking=True).collect()
+    return dict(found.select("id", "_row_id").iter_rows())
+
+
+@pytest.mark.parametrize("properties", [FEED, FEED | VECTORS, FEED | TRACKED], ids=["files", "vectors", "row ids"])
+def test_the_change_feed_tells_rows_before_and_after(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = made(tmp_path, properties, ("city",))
+    table.delete("id < 3")
+    table.update({"id": "id + 1000"}, "id = 5")
+    found = table.changes(3).collect().sort("_commit_version", "id")
+    assert found.select("id", "_change_type", "_commit_version").rows() == [
+        (0, "delete", 3), (1, "delete", 3), (2, "delete", 3), (5, "update_preimage", 4), (1005, "update_postimage", 4),
+    ]  # fmt: skip
+
+
+def actions(table: DeltaTable) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind, text in table.commit(table.latest_version).select("kind", "action").iter_rows():
+        found.setdefault(kind, []).append(json.loads(text))
+    return found
+
+
+def test_a_vector_grows_and_its_file_goes_with_its_last_row(tmp_path: Path) -> None:
+    table = made(tmp_path, VECTORS, ())
+    table.delete("id = 1")
+    first = actions(table)
+    (add,), (remove,) = first["add"], first["remove"]
+    assert add["path"] == remove["path"]
+    assert "deletionVector" not in remove
+    assert (add["deletionVector"]["cardinality"], add["deletionVector"]["offset"]) == (1, 1)
+    stats = json.loads(add["stats"])
+    assert (stats["numRecords"], stats["tightBounds"]) == (40, False)
+    assert first["commitInfo"][0]["operationMetrics"]["numDeletionVectorsAdded"] == "1"
+    table.delete("id IN (1, 2, 45)")
+    second = actions(table)
+    assert sorted(a["deletionVector"]["cardinality"] for a in second["add"]) == [1, 2]
+    assert [r["deletionVector"] for r in second["remove"] if "deletionVector" in r] == [add["deletionVector"]]
+    assert len({a["deletionVector"]["pathOrInlineDv"] for a in second["add"]}) == 1, "one file for a commit's vectors"
+    table.delete("id < 40")
+    assert "add" not in actions(table)
+    assert table.snapshot().num_records == 39
+
+
+def test_files_that_cannot_match_are_not_read(tmp_path: Path) -> None:
+    table = made(tmp_path, {}, ())
+    opened = lv.open_table(str(tmp_path))
+    assert isinstance(opened, DeltaTable)
+    opened.delete("id = 3")
+    assert opened.storage.requests["open"] == 2, "one file, for the condition and for what stays"
+    assert actions(table if table.refresh() else opened)["commitInfo"][0]["operationMetrics"] | {} == {
+        **actions(opened)["commitInfo"][0]["operationMetrics"],
+        "numRemovedFiles": "1",
+        "numAddedFiles": "1",
+        "numDeletedRows": "1",
+        "numCopiedRows": "39",
+    }
+
+
+def test_a_condition_that_selects_nothing_commits_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path, {}, ())
+    assert table.delete("id > 1000") is None
+    assert table.latest_version == 2
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("an unknown column", lambda t: t.delete("planet = 1"), "no column planet"),
+    ("a condition that is none", lambda t: t.delete("id + 1"), "not true or false"),
+    ("text for a number", lambda t: t.delete("id = 'x'"), "cannot be evaluated"),
+    ("an unknown column set", lambda t: t.update({"planet": "1"}), "no column planet"),
+    ("an expression of an unknown column", lambda t: t.update({"id": "planet"}), "no column planet"),
+    ("no assignment", lambda t: t.update({}), "without assignments"),
+    ("a plain value", lambda t: t.update({"id": 5}), "neither SQL text nor an expression"),
+    ("a value of another type", lambda t: t.update({"id": "'x'"}), "does not fit"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, change: Any, words: str) -> None:
+    table = made(tmp_path, {}, ())
+    before = table.storage.walk()["name"].to_list()
+    with pytest.raises(InvalidRequestError, match=words):
+        change(table)
+    assert table.storage.walk()["name"].to_list() == before
+
+
+def test_rows_of_an_append_only_table_stay(tmp_path: Path) -> None:
+    table = made(tmp_path, {"delta.appendOnly": "true"}, ())
+    with pytest.raises(ConstraintViolationError, match="append-only"):
+        table.delete("id = 1")
+    with pytest.raises(ConstraintViolationError, match="append-only"):
+        table.update({"id": "1"})

@@ -1,0 +1,140 @@
+"""What a table demands of its rows: each rule kept, broken, and impossible to evaluate."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
+from tests.builders.actions import metadata, protocol
+from tests.builders.history import START, DeltaHistory
+
+FEATURES = ["invariants", "checkConstraints", "generatedColumns", "identityColumns", "allowColumnDefaults"]
+
+
+def field(name: str, type_: Any, nullable: Any = True, **about: Any) -> dict[str, Any]:
+    return {"name": name, "type": type_, "nullable": nullable, "metadata": about}
+
+
+def made(history: DeltaHistory, *fields: dict[str, Any], **properties: str | None) -> DeltaTable:
+    schema = json.dumps({"type": "struct", "fields": list(fields)})
+    told = metadata(schema=schema, properties={f"delta.{k}": v for k, v in properties.items()})
+    history.commit(protocol(1, 7, writerFeatures=FEATURES), told)
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+ID, DAY, TEXT = field("Id", "long"), field("day", "date"), field("s", "string")
+IDENTITY = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": False}
+INNER = field("st", {"type": "struct", "fields": [field("A", "long")]})
+
+
+def check(text: str) -> dict[str, str]:
+    return {"constraints.c": text}
+
+
+KEPT: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], dict[str, Any]]] = [
+    ("a constraint, its column in another case", [ID], check("id > 0"), {"Id": [1]}, {"Id": [1]}),
+    ("a date compared with a text", [DAY], check("day > '2020-01-01'"), {"day": [date(2021, 1, 1)]},
+     {"day": [date(2021, 1, 1)]}),
+    ("a constraint on a field of a struct", [INNER], check("ST.a > 0"), {"st": [{"A": 1}]}, {"st": [{"A": 1}]}),
+    ("a generated column, computed", [ID, field("g", "long", **{"delta.generationExpression": "id * 2"})], {},
+     {"Id": [4]}, {"Id": [4], "g": [8]}),
+    ("a generated column, given", [ID, field("g", "long", **{"delta.generationExpression": "id * 2"})], {},
+     {"Id": [4, None], "g": [8, None]}, {"Id": [4, None], "g": [8, None]}),
+    ("a generated date", [field("t", "timestamp"), field("d", "date", **{"delta.generationExpression":
+     "CAST(t AS DATE)"})], {}, {"t": [datetime(2024, 5, 6, 23, tzinfo=UTC)]},
+     {"t": [datetime(2024, 5, 6, 23, tzinfo=UTC)], "d": [date(2024, 5, 6)]}),
+    ("a generated column that must not be null", [ID, field("g", "long", False,
+     **{"delta.generationExpression": "id * 2"})], {}, {"Id": [4]}, {"Id": [4], "g": [8]}),
+    ("a constraint on a generated column", [ID, field("g", "long", **{"delta.generationExpression": "id * 2"})],
+     check("g < 10"), {"Id": [4]}, {"Id": [4], "g": [8]}),
+    ("a default", [ID, field("s", "string", CURRENT_DEFAULT="'none'")], {}, {"Id": [4]}, {"Id": [4], "s": ["none"]}),
+    ("null in place of a default", [ID, field("s", "string", CURRENT_DEFAULT="'none'")], {},
+     {"Id": [4], "s": [None]}, {"Id": [4], "s": [None]}),
+    ("the moment as default", [ID, field("t", "timestamp", CURRENT_DEFAULT="current_timestamp()")], {},
+     {"Id": [4]}, {"Id": [4], "t": [START]}),
+    ("an identity column", [ID, field("i", "long", **IDENTITY)], {}, {"Id": [1, 2]}, {"Id": [1, 2], "i": [10, 15]}),
+    ("an identity column that went on", [ID, field("i", "long", **IDENTITY, **{"delta.identity.highWaterMark": 20})],
+     {}, {"Id": [1, 2]}, {"Id": [1, 2], "i": [25, 30]}),
+    ("an invariant of today", [field("Id", "long", **{"delta.invariants":
+     '{"expression":{"expression":"Id > 3"}}'})], {}, {"Id": [4]}, {"Id": [4]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "properties", "given", "there"), [k[1:] for k in KEPT], ids=[k[0] for k in KEPT])
+def test_rows_that_keep_the_rules_are_written_with_what_the_table_computes(
+    history: DeltaHistory,
+    fields: list[dict[str, Any]],
+    properties: dict[str, str],
+    given: dict[str, Any],
+    there: dict[str, Any],
+) -> None:
+    table = made(history, *fields, **properties)
+    with table.transaction(clock=lambda: START) as txn:
+        txn.append(pl.DataFrame(given))
+    assert table.scan().collect().to_dict(as_series=False) == there
+
+
+def test_identity_values_are_never_given_twice(history: DeltaHistory) -> None:
+    table = made(history, ID, field("i", "long", **IDENTITY))
+    for number in range(3):
+        table.append(pl.DataFrame({"Id": [number, number]}))
+    assert sorted(table.scan().collect()["i"]) == [10, 15, 20, 25, 30, 35]
+    assert table.snapshot().schema["i"].metadata["delta.identity.highWaterMark"] == 35
+
+
+BROKEN: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], type[LakeviewError], str]] = [
+    ("a constraint", [ID], check("id > 0"), {"Id": [1, -1, 0]}, ConstraintViolationError,
+     r"2 of 3 rows break constraint c \(id > 0\); the first is row 1, from 0: Id = -1"),
+    ("a constraint, by null", [ID], check("id > 0"), {"Id": [None]}, ConstraintViolationError, "Id = None"),
+    ("an invariant", [field("Id", "long", **{"delta.invariants": "Id > 3"})], {}, {"Id": [2]},
+     ConstraintViolationError, "constraint Id"),
+    ("a generated column", [ID, field("g", "long", **{"delta.generationExpression": "id * 2"})], {},
+     {"Id": [4, 5], "g": [8, 9]}, ConstraintViolationError,
+     "1 of 2 rows break column g, which is generated as id . 2; the first is row 1, from 0: g = 9, Id = 5"),
+    ("an identity column", [ID, field("i", "long", **IDENTITY)], {}, {"Id": [1], "i": [7]},
+     ConstraintViolationError, "generated always as identity"),
+    ("an identity column without values left", [ID, field("i", "long", **IDENTITY,
+     **{"delta.identity.highWaterMark": 2**63 - 3})], {}, {"Id": [1]}, InvalidRequestError, "has no value left"),
+    ("a function we do not evaluate", [TEXT], check("soundex(s) = 'A'"), {"s": ["a"]}, UnsupportedTableError,
+     "the table's rule c .soundex.s. = 'A'. cannot be evaluated here"),
+    ("a column that is not there", [TEXT], check("x > 1"), {"s": ["a"]}, UnsupportedTableError, "no column x"),
+    ("a value for a condition", [ID], check("id + 1"), {"Id": [1]}, UnsupportedTableError, "not true or false"),
+    ("types that do not compare", [ID], check("id > 'x'"), {"Id": [1]}, UnsupportedTableError, "cannot compare"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "properties", "given", "error", "words"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN]
+)
+def test_rows_that_break_a_rule_or_whose_rule_is_not_known_are_refused_and_nothing_is_written(
+    history: DeltaHistory,
+    fields: list[dict[str, Any]],
+    properties: dict[str, str],
+    given: dict[str, Any],
+    error: type[LakeviewError],
+    words: str,
+) -> None:
+    table = made(history, *fields, **properties)
+    before = table.storage.walk()["name"].to_list()
+    with pytest.raises(error, match=words):
+        table.append(pl.DataFrame(given))
+    assert table.storage.walk()["name"].to_list() == before
+
+
+def test_updates_keep_the_rules_and_move_what_is_generated(history: DeltaHistory) -> None:
+    generated = field("g", "long", **{"delta.generationExpression": "id * 2"})
+    table = made(history, ID, generated, field("i", "long", **IDENTITY), **check("id > 0"))
+    table.append(pl.DataFrame({"Id": [1, 2]}))
+    table.update({"Id": "Id + 10"}, "Id = 2")
+    assert sorted(table.scan().collect().rows()) == [(1, 2, 10), (12, 24, 15)]
+    with pytest.raises(ConstraintViolationError, match="constraint c"):
+        table.update({"Id": "-Id"})
