@@ -123,7 +123,10 @@ _CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "lz4", "lz4_raw", "l
 CODEC = "delta.parquet.compression.codec"
 
 PROPERTIES: Mapping[str, Property] = {
-    **_switches(Effect.HONOURED, "appendOnly", "checkpoint.writeStatsAsJson", "randomizeFilePrefixes"),
+    **_switches(
+        Effect.HONOURED, "appendOnly", "checkpoint.writeStatsAsJson", "checkpoint.writeStatsAsStruct",
+        "randomizeFilePrefixes",
+    ),
     **_numbers(Effect.HONOURED, 1, "checkpointInterval", "randomPrefixLength"),
     **_numbers(Effect.HONOURED, -1, "dataSkippingNumIndexedCols"),
     **_numbers(Effect.HONOURED, 0, "dataSkippingStringPrefixLength"),
@@ -155,11 +158,6 @@ PROPERTIES: Mapping[str, Property] = {
     ),
     "delta.checkpointPolicy": Property(_one_of("classic", "v2"), "classic or v2", Effect.FEATURE),
     "delta.columnMapping.mode": Property(_one_of("none", "name", "id"), "one of none, name, id", Effect.FEATURE),
-    # a checkpoint without the struct is whole as well; the writer leaves checkpoints of such tables to other engines
-    **_switches(
-        Effect.ENGINE, "checkpoint.writeStatsAsStruct", fix="leave it out: statistics are written as JSON, which every "
-        "engine reads",
-    ),
     **_switches(Effect.ENGINE, "enableChangeDataCapture", fix="set delta.enableChangeDataFeed"),
     **_switches(Effect.ENGINE, "castIcebergTimeType", "enableVariantShredding", "ignoreProtocolDefaults",
                 "rowTrackingSuspended"),

@@ -71,7 +71,6 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("delta.dataSkippingNumIndexedCols", "-2", "property-value", "is '-2'", "a whole number from -1"),
     ("delta.dataSkippingStatsColumns", "a,,b", "property-value", "is 'a,,b'", "a comma list"),
     ("delta.isolationLevel", "Dirty", "property-value", "is 'Dirty'", "Serializable"),
-    ("delta.checkpoint.writeStatsAsStruct", "true", "unsupported-property", "would not honour", "leave it out"),
     ("delta.enableChangeDataCapture", "true", "unsupported-property", "would not", "delta.enableChangeDataFeed"),
     ("delta.minWriterVersion", "7", "unsupported-property", "would not honour", "lowest protocol"),
     ("delta.universalFormat.enabledFormats", "iceberg", "unsupported-property", "would not honour", "leave it out"),

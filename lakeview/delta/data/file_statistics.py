@@ -81,7 +81,7 @@ def _lower(value: Any, prefix: int) -> Any:
         case str():
             return value[:prefix]
         case datetime():
-            return _moment(value)
+            return timestamp_text(value)
         case date():
             return value.isoformat()
     return value
@@ -92,7 +92,7 @@ def _upper(value: Any, prefix: int) -> Any:
         case str():
             return value if len(value) <= prefix else _above(value, prefix)
         case datetime():
-            return _moment(value)
+            return timestamp_text(value)
         case date():
             return value.isoformat()
     return value
@@ -104,7 +104,7 @@ def _above(text: str, length: int) -> str | None:
     return None if text[length] == "\U0010ffff" else text[:length] + "\U0010ffff"
 
 
-def _moment(value: datetime) -> str:
+def timestamp_text(value: datetime) -> str:
     """Milliseconds, cut: readers know that a maximum may lie up to one millisecond above."""
     utc = value if value.tzinfo is None else value.astimezone(UTC)
     text = f"{utc.year:04d}{utc.strftime('-%m-%dT%H:%M:%S')}.{utc.microsecond // 1000:03d}"

@@ -124,14 +124,14 @@ class LeafStatistics:
             parsed.find(("nullCounts", *path), pl.Int64()),
         )
         parts = {"null_count": nulls, "null_count_exact": nulls.is_not_null() & (tight | (nulls == 0))}
-        if _kind(field.type) is None:
+        if bound_kind(field.type) is None:
             parts["min"] = parts["max"] = pl.Series([None], dtype=pl.Null).new_from_index(0, nulls.len())
             parts["exact"] = pl.repeat(False, nulls.len(), dtype=pl.Boolean, eager=True)
         else:
             dtype, precise = polars_type(field.type), tight
             for side, key in _SIDES:
                 raw = documents[key, *path]
-                bound = _first_known(_typed(raw, field.type), parsed.find((key, *path), dtype))
+                bound = _first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype))
                 bound = bound.set(~calendar(bound), None)  # a day that Python has not would bring down who shows it
                 sure = self._precise(bound, raw, field.type)
                 precise = precise & sure
@@ -191,14 +191,14 @@ def _places_of(fields: Sequence[tuple[Path, Field]]) -> dict[Path, Kind]:
     """Places in a statistics document that these columns need, and what has to be there."""
     places: dict[Path, Kind] = {_TIGHT: Kind.BOOLEAN, _RECORDS: Kind.COUNT}
     for physical, field in fields:
-        kind = _kind(field.type)
+        kind = bound_kind(field.type)
         if kind is not None:
             places |= {(key, *physical): kind for _, key in _SIDES}
         places["nullCount", *physical] = Kind.COUNT
     return places
 
 
-def _kind(type_: DataType) -> Kind | None:
+def bound_kind(type_: DataType) -> Kind | None:
     """What a bound of this type is in JSON; None for a type that has none, or none that can be compared."""
     if isinstance(type_, DecimalType):
         return Kind.NUMBER
@@ -228,8 +228,8 @@ def _raised(highest: pl.Series, sure: pl.Series) -> pl.Series:
     return frame.select(pl.when(cut).then(pl.col("high") + _CUT_OFF).otherwise("high").alias("high")).to_series()
 
 
-def _typed(raw: pl.Series, type_: DataType) -> pl.Series:
-    """Bounds as JSON gives them to the column's type; what does not fit is unknown."""
+def typed_bounds(raw: pl.Series, type_: DataType) -> pl.Series:
+    """Bounds as JSON gives them, in the column's type; null where one does not fit."""
     match type_:
         case PrimitiveType("string" | "boolean"):
             return raw

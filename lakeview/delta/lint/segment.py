@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.commit_rows import long
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.json_checksum import checksum
 from lakeview.delta.lint.report import counted, differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE
+from lakeview.delta.log.json_checksum import checksum
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_parquet import Arrays, ParquetActions, Piece
-from lakeview.delta.log.file_actions import FILE_ACTIONS, PARTITION_VALUES, VECTOR, with_keys
+from lakeview.delta.log.file_actions import COLUMN_TYPES, PARTITION_VALUES, VECTOR, with_keys
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.statistics_reader import StatisticsReader
 from lakeview.model import limits
@@ -25,8 +25,12 @@ _ADD_LEAVES = {
     "tags": "tags",
     "base_row_id": "baseRowId",
     "default_row_commit_version": "defaultRowCommitVersion",
+    "clustering_provider": "clusteringProvider",
 }
-_REMOVE_LEAVES = {n: leaf for n, leaf in _ADD_LEAVES.items() if n != "stats"} | {"modified": "deletionTimestamp"}
+_REMOVE_LEAVES = {n: leaf for n, leaf in _ADD_LEAVES.items() if n not in ("stats", "clustering_provider")} | {
+    "modified": "deletionTimestamp",
+    "extended_file_metadata": "extendedFileMetadata",
+}
 """Column of FILE_ACTIONS to leaf of the action."""
 
 _VECTOR_LEAVES = {
@@ -48,11 +52,24 @@ def file_actions_of(
     `statistics`, are never retained: each batch's are read and dropped."""
     selection = _Selection(file, kind, columns, statistics)
     arrays, rows = file.leaves(kind, selection.leaves, selection.reduce, selection.narrowed)
-    series = selection.series(_Columns(arrays, rows))
+    return _keyed(selection.series(_Columns(arrays, rows)), selection.spelling.plain, root)
+
+
+def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], root: str) -> Iterator[pl.DataFrame]:
+    """`file_actions_of`, some thousand rows at a time, in the order of the file; nothing of the rest is retained."""
+    selection = _Selection(file, kind, columns, None)
+    for batch in file.each_batch(kind, selection.leaves):
+        arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
+        rows = len(batch["path"])
+        yield _keyed(selection.series(_Columns(arrays, rows)), False, root)
+
+
+def _keyed(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
+    """The rows that have a path, with `key`; `plain`: each path is its own key."""
     has_path = series[0].is_not_null()
     if not has_path.all():
         series = [s.filter(has_path) for s in series]
-    if selection.spelling.plain:
+    if plain:
         return pl.DataFrame([*series, series[0].alias("key")])
     return with_keys(pl.DataFrame(series), root)
 
@@ -209,9 +226,9 @@ class _Columns:
         return pl.Series(name, [None], dtype=type_).new_from_index(0, self._rows)
 
     def conformed(self, name: str, leaf: str) -> pl.Series:
-        """A leaf as the column of FILE_ACTIONS that it is."""
+        """A leaf as the column that it is."""
         if leaf not in self._arrays:
-            return self._nulls(name, FILE_ACTIONS[name])
+            return self._nulls(name, COLUMN_TYPES[name])
         series = self.raw(name, leaf)
         if name == "partition_values":
             return _as_map(series)
@@ -221,7 +238,7 @@ class _Columns:
             maps = _as_map(series).to_list()
             texts = [None if m is None else json.dumps(m if isinstance(m, dict) else dict(m)) for m in maps]
             return pl.Series(name, texts, dtype=pl.String)
-        return series if series.dtype == FILE_ACTIONS[name] else series.cast(FILE_ACTIONS[name])
+        return series if series.dtype == COLUMN_TYPES[name] else series.cast(COLUMN_TYPES[name])
 
     def whole_numbers(self, name: str, leaf: str) -> pl.Series:
         """A leaf as 64-bit numbers; one of a type from which there is no way is null."""

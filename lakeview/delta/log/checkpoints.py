@@ -6,7 +6,7 @@ the classic name as well. So sidecars are looked for in every single-file checkp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.checkpoint_errors import readable
-from lakeview.delta.log.checkpoint_files import file_actions_of
+from lakeview.delta.log.checkpoint_files import each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import FILE_ACTIONS
@@ -130,6 +130,15 @@ class Checkpoint:
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
         return self._files("remove", columns)
+
+    def each_action(self, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """What `adds` or `removes` (by `kind`: add, remove) gives, some thousand at a time; nothing is retained."""
+        for file in [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]:
+            if isinstance(file, JsonActions):
+                yield file.files(kind, columns)
+            else:
+                with readable(file.name, file.parent):
+                    yield from each_file_actions(file, kind, columns, self._storage.root)
 
     def problem(self) -> str | None:
         """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.

@@ -59,7 +59,16 @@ FileAction = AddFile | RemoveFile
 _BATCH = 8_192
 """Actions that are decoded before a frame is made of them: what no column needs is free again."""
 
-_TYPES = pl.Schema({**FILE_ACTIONS, "records": pl.Int64()})
+COLUMN_TYPES = pl.Schema(
+    {
+        **FILE_ACTIONS,
+        "records": pl.Int64(),
+        "clustering_provider": pl.String(),
+        "extended_file_metadata": pl.Boolean(),
+    }
+)
+"""FILE_ACTIONS and the columns that may be asked for beside them; the last two are an add's and a remove's own."""
+
 _ALWAYS = ("key", "path", "deletion_vector", "deleted_records", "added")
 
 
@@ -75,7 +84,9 @@ def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | No
     can tell; `records` may be asked for.
     """
     wanted = (
-        FILE_ACTIONS.names() if columns is None else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in _TYPES]
+        FILE_ACTIONS.names()
+        if columns is None
+        else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in COLUMN_TYPES]
     )
     versions: list[int] = []
     actions: list[FileAction] = []
@@ -103,7 +114,7 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
 
 def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:
     if not actions:
-        return pl.DataFrame(schema={name: _TYPES[name] for name in columns})
+        return pl.DataFrame(schema={name: COLUMN_TYPES[name] for name in columns})
     path = decoded(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
     paths = {"path": path, "key": canonical(path, root).alias("key")}
     found: list[pl.Series] = []
@@ -120,7 +131,7 @@ def _frame(versions: list[int], actions: Sequence[FileAction], root: str, column
                 found.append(records(pl.Series("stats", texts, dtype=pl.String()), None))
             case _:
                 value = _VALUES[name]
-                found.append(pl.Series(name, [value(a) for a in actions], dtype=FILE_ACTIONS[name]))
+                found.append(pl.Series(name, [value(a) for a in actions], dtype=COLUMN_TYPES[name]))
     return pl.DataFrame(found)
 
 
@@ -140,6 +151,8 @@ _VALUES: Mapping[str, Callable[[FileAction], Any]] = {
     "tags": lambda a: None if a.tags is None else json.dumps(a.tags),
     "deleted_records": lambda a: 0 if a.deletion_vector is None else a.deletion_vector.cardinality,
     "vector": lambda a: vector_value(a.deletion_vector),
+    "clustering_provider": lambda a: a.clustering_provider if isinstance(a, AddFile) else None,
+    "extended_file_metadata": lambda a: a.extended_file_metadata if isinstance(a, RemoveFile) else None,
     **{name: attrgetter(name) for name in ("size", "data_change", "base_row_id", "default_row_commit_version")},
 }
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote
+from uuid import UUID
 
 import polars as pl
 
@@ -67,6 +68,16 @@ def checkpoint_name(version: int) -> str:
     return f"{version:020d}.checkpoint.parquet"
 
 
+def checkpoint_part_name(version: int, part: int, parts: int) -> str:
+    """The name of one file of a multi-part checkpoint; `part` from 1."""
+    return f"{version:020d}.checkpoint.{part:010d}.{parts:010d}.parquet"
+
+
+def v2_checkpoint_name(version: int, unique: UUID) -> str:
+    """The name of the top file of a V2 checkpoint."""
+    return f"{version:020d}.checkpoint.{unique}.parquet"
+
+
 def log_files(entries: Iterable[Entry]) -> list[LogFile]:
     """The files of a listing of `_delta_log` that belong to the log, by version; names that only resemble the
     protocol's are left out."""
@@ -110,6 +121,18 @@ def decode_path(path: str) -> str:
 def encode_path(path: str) -> str:
     """A path as an action records it: `decode_path` gives it back."""
     return quote(path, safe="/=:@!$&'()*,;~+", errors="surrogateescape")
+
+
+def encoded(paths: pl.Series) -> pl.Series:
+    """`encode_path` over a column; only values with a character that is escaped are touched."""
+    where = paths.str.contains(_ESCAPED).arg_true()
+    if not where.len():
+        return paths
+    found = [encode_path(path) for path in paths.gather(where)]
+    return paths.clone().scatter(where, pl.Series(found, dtype=pl.String))
+
+
+_ESCAPED = r"[^A-Za-z0-9_.~/=:@!$&'()*,;+-]"
 
 
 def decoded(paths: pl.Series) -> pl.Series:

@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn
 from lakeview.delta.log.commits import mentions, parse_commit
-from lakeview.delta.log.file_actions import newest_actions
+from lakeview.delta.log.file_actions import each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.statistics_reader import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
@@ -150,6 +150,21 @@ class Replay:
         if self._checkpoint is not None:
             adds = _backwards(_once(self._checkpoint.adds(columns)))
             yield from (_where(part, _unseen(part, seen)).select(wanted) for part in adds.iter_slices(_PART))
+
+    def each_action(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Every add and remove that the segment records, some thousand at a time, older ones first and not reconciled:
+        FILE_ACTIONS with `added` and these columns. A column that a checkpoint or a commit cannot have is left out.
+
+        Nothing is retained: for who knows which of them count (`adds`, `removes`) and needs much of each.
+        """
+        if self._checkpoint is not None:
+            for kind in ("add", "remove"):
+                for frame in self._checkpoint.each_action(kind, columns):
+                    yield frame.with_columns(pl.lit(kind == "add").alias("added"))
+        pieces = self._log.each_piece(self.segment.commits)
+        with self._log.whole_lines():
+            commits = (parse_commit(data, version) for version, data in pieces)
+            yield from each_frame(commits, self._log.storage.root, columns)
 
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         earlier = self._carried(columns) if statistics is None else None

@@ -1,0 +1,59 @@
+"""Rows of actions to the bytes of one Parquet file of a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_DICTIONARIES = ("partitionValues", "partitionValues_parsed", "tags", "storageType", "clusteringProvider")
+
+
+class ActionFile:
+    """One file of actions in the making: a column for each kind, a row group for each call of `write`.
+
+    The same actions give the same bytes.
+    """
+
+    def __init__(self, types: Mapping[str, pa.DataType]) -> None:
+        self.rows = 0
+        self._schema = pa.schema(list(types.items()))
+        self._sink = BytesIO()
+        # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
+        repeating = [leaf for leaf in _leaves(self._schema) if any(part in _DICTIONARIES for part in leaf.split("."))]
+        self._writer = pq.ParquetWriter(
+            self._sink, self._schema, compression="snappy", use_dictionary=repeating or False, store_schema=False
+        )
+
+    def write(self, columns: Mapping[str, pa.Array]) -> None:
+        """Write rows; a kind that is not among the columns is null in them."""
+        count = len(next(iter(columns.values())))
+        arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in self._schema]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=count)
+        self.rows += count
+
+    def close(self) -> bytes:
+        """The whole file."""
+        self._writer.close()
+        return self._sink.getvalue()
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    found: list[str] = []
+
+    def walk(type_: pa.DataType, path: str) -> None:
+        if pa.types.is_struct(type_):
+            for field in type_:
+                walk(field.type, f"{path}.{field.name}")
+        elif pa.types.is_map(type_):
+            found.extend((f"{path}.key_value.key", f"{path}.key_value.value"))
+        elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+            found.append(f"{path}.list.element")
+        else:
+            found.append(path)
+
+    for field in schema:
+        walk(field.type, field.name)
+    return found

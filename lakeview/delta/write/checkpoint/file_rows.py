@@ -1,0 +1,151 @@
+"""FILE_ACTIONS to the `add` and `remove` structs of a checkpoint (delta protocol, Checkpoint Schema)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.column_rules import clustering_paths
+from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.statistics import physical_leaves
+from lakeview.delta.log.file_actions import text_maps
+from lakeview.delta.log.paths import encoded
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.properties import value
+from lakeview.delta.write.checkpoint.struct_statistics import (
+    StructStatistics,
+    indexed_leaves,
+    parsed_partitions,
+    statistics_documents,
+)
+from lakeview.model.schema import Field
+
+TEXTS = pl.Map(pl.String(), pl.String())
+
+_VECTOR = pl.Struct(
+    {
+        "storageType": pl.String(),
+        "pathOrInlineDv": pl.String(),
+        "offset": pl.Int32(),
+        "sizeInBytes": pl.Int32(),
+        "cardinality": pl.Int64(),
+    }
+)
+_COMMON: Mapping[str, tuple[str, pl.DataType]] = {
+    "path": ("path", pl.String()),
+    "partitionValues": ("partition_values", TEXTS),
+    "size": ("size", pl.Int64()),
+    "dataChange": ("data_change", pl.Boolean()),
+    "deletionVector": ("vector", _VECTOR),
+    "baseRowId": ("base_row_id", pl.Int64()),
+    "defaultRowCommitVersion": ("default_row_commit_version", pl.Int64()),
+}
+_ADD = {
+    **_COMMON,
+    "modificationTime": ("modified", pl.Int64()),
+    "tags": ("tags", TEXTS),
+    "clusteringProvider": ("clustering_provider", pl.String()),
+}
+# "remove actions in a checkpoint hold neither stats nor tags"  delta protocol, Checkpoint Schema
+_REMOVE = {
+    **_COMMON,
+    "deletionTimestamp": ("modified", pl.Int64()),
+    "extendedFileMetadata": ("extended_file_metadata", pl.Boolean()),
+}
+"""Field of the struct to column of FILE_ACTIONS, and the field's type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the adds of a table's checkpoints hold beside the fields that all have.
+
+    `documents`: `stats` as JSON text. `structs`: reads `stats_parsed`; None where the table does not want it.
+    `partitions`: the columns of `partitionValues_parsed`, none where it is left out.
+    """
+
+    documents: bool
+    structs: StructStatistics | None
+    partitions: Sequence[Field]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of FILE_ACTIONS that are needed."""
+        texts = ["stats", "stats_parsed"] if self.documents or self.structs is not None else []
+        return list(dict.fromkeys([*(column for column, _ in (*_ADD.values(), *_REMOVE.values())), *texts]))
+
+
+def shape_of(state: Replay) -> Shape:
+    """What a table's properties ask of its checkpoints: `delta.checkpoint.writeStatsAsJson` (true where it is not set)
+    and `delta.checkpoint.writeStatsAsStruct` (false)."""
+    properties = state.properties
+    documents = value(properties, "delta.checkpoint.writeStatsAsJson") is not False
+    if not value(properties, "delta.checkpoint.writeStatsAsStruct"):
+        return Shape(documents, None, ())
+    schema = table_schema(state.metadata.schema_string, state.table_protocol, properties)
+    partition_columns = state.metadata.partition_columns or []
+    leaves = physical_leaves(schema, None, partition_columns)
+    if documents:  # without them, statistics of the other columns would be lost
+        leaves = indexed_leaves(leaves, properties, clustering_paths(state.domain_metadata()))
+    return Shape(documents, StructStatistics(leaves), partition_fields(schema, partition_columns))
+
+
+def add_structs(actions: pl.DataFrame, shape: Shape) -> pl.Series:
+    """FILE_ACTIONS of adds as a series of structs called `add`."""
+    columns = _columns(actions, _ADD)
+    # readers ignore it; Spark writes false, and so a checkpoint does not depend on what it is made from
+    columns["dataChange"] = pl.repeat(False, actions.height, dtype=pl.Boolean, eager=True)
+    parsed = actions["stats_parsed"] if "stats_parsed" in actions.columns else None
+    stats = actions["stats"] if "stats" in actions.columns else _nulls(pl.String(), actions.height)
+    if shape.documents:
+        columns["stats"] = _documents(stats, parsed)
+    if shape.structs is not None:
+        columns["stats_parsed"] = shape.structs.read(stats, parsed)
+        if shape.partitions:
+            columns["partitionValues_parsed"] = parsed_partitions(columns["partitionValues"], shape.partitions)
+    return pl.DataFrame(columns).to_struct("add")
+
+
+def remove_structs(actions: pl.DataFrame, _shape: Shape) -> pl.Series:
+    """FILE_ACTIONS of removes as a series of structs called `remove`."""
+    return pl.DataFrame(_columns(actions, _REMOVE)).to_struct("remove")
+
+
+def _columns(actions: pl.DataFrame, fields: Mapping[str, tuple[str, pl.DataType]]) -> dict[str, pl.Series]:
+    columns = {}
+    for name, (column, dtype) in fields.items():
+        match column:
+            case "path":
+                columns[name] = encoded(actions["path"])
+            case "tags":
+                columns[name] = _tags(actions["tags"])
+            case "vector":
+                columns[name] = actions["vector"].struct.rename_fields(list(_VECTOR.to_schema())).cast(_VECTOR)
+            case _ if column in actions.columns:
+                columns[name] = actions[column]
+            case _:
+                columns[name] = _nulls(dtype, actions.height)
+    return columns
+
+
+def _nulls(dtype: pl.DataType, rows: int) -> pl.Series:
+    return pl.Series([None], dtype=dtype).new_from_index(0, rows)
+
+
+def _tags(texts: pl.Series) -> pl.Series:
+    if texts.null_count() == texts.len():
+        return _nulls(TEXTS, texts.len())
+    known: dict[str, Any] = {text: msgspec.json.decode(text) for text in texts.drop_nulls().unique()}
+    return text_maps([None if text is None else known[text] for text in texts])
+
+
+def _documents(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+    """Documents, made of the structs where an earlier checkpoint has them alone."""
+    if parsed is None:
+        return stats
+    rows = (stats.is_null() & parsed.is_not_null()).arg_true()
+    return stats if not rows.len() else stats.scatter(rows, statistics_documents(parsed.gather(rows)))

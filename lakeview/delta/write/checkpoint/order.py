@@ -1,0 +1,140 @@
+"""File identities to places in a checkpoint: one order for every writer, so that all of them make the
+same files, byte for byte."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+import pyarrow as pa
+
+GROUP_ROWS = 32_768
+"""Actions of a row group: with statistics, some tens of megabytes before they are compressed."""
+
+
+class FileOrder:
+    """Where each file of one kind of action (live, or removed) stands: by part, then by path and deletion vector.
+
+    The part is a hash of both, which keeps a repeated multi-part checkpoint the same. Places are numbered through all
+    parts; each group of them is of one part, and has at most GROUP_ROWS.
+    """
+
+    def __init__(self, files: pl.DataFrame, parts: int = 1) -> None:
+        """`files`: FILE_ACTIONS, of which `key` and `deletion_vector` are used."""
+        names = _identities(files)
+        order = names.arg_sort()
+        self._names = names.gather(order)
+        del names, order
+        count = self._names.len()
+        ends = [count]
+        if parts == 1:
+            self._places: pl.Series | None = None  # each identity stands where it is sorted to
+        else:
+            part = pl.Series([zlib.crc32(name.encode()) % parts for name in self._names], dtype=pl.Int64)
+            by_part = part.arg_sort()
+            self._places = by_part.arg_sort().cast(pl.Int64)
+            ends = [int((part <= number).sum()) for number in range(parts)]
+        self.count = count
+        self.groups = [
+            (number, first, min(first + GROUP_ROWS, end))
+            for number, (start, end) in enumerate(pairwise([0, *ends]))
+            for first in range(start, end, GROUP_ROWS)
+        ]
+        """(part, first place, place after the last) of each row group, in order."""
+
+    def with_places(self, actions: pl.DataFrame) -> pl.DataFrame:
+        """The actions whose file is one of these, with their `place`, in ascending order of it."""
+        if not self.count or not actions.height:
+            return actions.clear().with_columns(pl.Series("place", [], dtype=pl.Int64))
+        names = _identities(actions)
+        at = self._names.search_sorted(names).cast(pl.Int64).clip(0, self.count - 1)
+        met = self._names.gather(at) == names
+        if self._places is not None:
+            at = self._places.gather(at)
+        return actions.with_columns(at.alias("place")).filter(met).sort("place", maintain_order=True)
+
+
+def _identities(files: pl.DataFrame) -> pl.Series:
+    """The key of each file and its deletion vector, as one text."""
+    vectors = files["deletion_vector"]
+    if vectors.null_count() == vectors.len():
+        return files["key"]
+    # a key cannot hold a null character: no store has such a path
+    return files.select(
+        pl.when(pl.col("deletion_vector").is_null())
+        .then("key")
+        .otherwise(pl.concat_str("key", pl.lit("\0"), "deletion_vector"))
+    ).to_series()
+
+
+class Spool:
+    """Structs of actions put aside in any order, given back group by group.
+
+    Those of one group are retained in memory, more go to a temporary file, compressed: a million adds with statistics
+    are a gigabyte.
+    """
+
+    def __init__(self, order: FileOrder, name: str) -> None:
+        self._order = order
+        self._name = name
+        self._starts = pl.Series([first for _, first, _ in order.groups], dtype=pl.Int64)
+        self._pieces: list[list[pa.RecordBatch | int]] = [[] for _ in order.groups]
+        self._file = tempfile.TemporaryFile() if len(order.groups) > 1 else None  # noqa: SIM115 (closed by __exit__)
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        self._batches = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def put(self, places: pl.Series, structs: pl.Series) -> None:
+        """Put structs aside; `places` in ascending order."""
+        if not places.len():
+            return
+        frame = pl.DataFrame([places.alias("place"), structs.alias(self._name)])
+        ends = [*places.search_sorted(self._starts[1:]), places.len()] if self._starts.len() > 1 else [places.len()]
+        for group, (start, end) in enumerate(pairwise([0, *ends])):
+            if start < end:
+                for batch in frame.slice(start, end - start).to_arrow().combine_chunks().to_batches():
+                    self._pieces[group].append(self._spilled(batch))
+
+    def _spilled(self, batch: pa.RecordBatch) -> pa.RecordBatch | int:
+        if self._file is None:
+            return batch
+        if self._writer is None:
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self._writer = pa.ipc.new_file(self._file, batch.schema, options=options)
+        self._writer.write_batch(batch)
+        self._batches += 1
+        return self._batches - 1
+
+    def groups(self) -> Iterator[tuple[int, pa.Array]]:
+        """(part, structs in their order) of each group; of two structs at one place the one put last.
+
+        Nothing may be put after this.
+        """
+        reader = None
+        if self._writer is not None and self._file is not None:
+            self._writer.close()
+            self._file.seek(0)
+            reader = pa.ipc.open_file(self._file)
+        for (part, _, _), pieces in zip(self._order.groups, self._pieces, strict=True):
+            batches = [reader.get_batch(p) if isinstance(p, int) and reader is not None else p for p in pieces]
+            if batches:
+                yield part, self._in_order(pa.Table.from_batches(batches))
+
+    def _in_order(self, table: pa.Table) -> pa.Array:
+        places = pl.Series(table["place"])
+        rows = pl.DataFrame({"place": places, "row": pl.int_range(places.len(), eager=True)})
+        rows = rows.unique("place", keep="last").sort("place")
+        return table[self._name].combine_chunks().take(rows["row"].to_arrow())

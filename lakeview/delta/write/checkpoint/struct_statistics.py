@@ -1,0 +1,145 @@
+"""Per-file statistics between their two forms: JSON documents and the struct `stats_parsed` (delta protocol,
+Checkpoint Schema). Both forms name columns by their physical names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.data.decimal_bounds import loosened
+from lakeview.delta.data.documents import Documents
+from lakeview.delta.data.file_statistics import timestamp_text
+from lakeview.delta.data.partition_values import typed
+from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, typed_bounds
+from lakeview.delta.data.templates import Columns, Kind
+from lakeview.delta.properties import value
+from lakeview.model.schema import DecimalType, Field, polars_type
+
+INDEXED_COLUMNS = 32
+"""Leaves that writers record statistics of where the table does not say how many."""
+
+_TIGHT, _RECORDS = "tightBounds", "numRecords"
+_BOUNDS = ("minValues", "maxValues")
+_COUNTS = ("nullCount", "nullCounts")  # the second is the early protocol's name of the same
+
+Tree = dict[str, Any]
+
+
+def indexed_leaves(leaves: Sequence[Leaf], properties: Mapping[str, str], clustering: Sequence[Path]) -> list[Leaf]:
+    """The leaves of which the table wants statistics: `delta.dataSkippingStatsColumns`, or else the first
+    `delta.dataSkippingNumIndexedCols`; and those that it is clustered by (physical paths)."""
+    paths: Sequence[Path] | None = value(properties, "delta.dataSkippingStatsColumns")
+    most: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
+    if paths is not None:
+        folded = {tuple(part.casefold() for part in path) for path in paths}
+        chosen = [leaf for leaf in leaves if _covered(leaf[0], folded)]
+    else:
+        count = INDEXED_COLUMNS if most is None else most
+        chosen = list(leaves if count < 0 else leaves[:count])
+    return chosen + [leaf for leaf in leaves if leaf[1] in clustering and leaf not in chosen]
+
+
+def _covered(path: Path, folded: set[Path]) -> bool:
+    names = tuple(part.casefold() for part in path)
+    return any(names[:end] in folded for end in range(1, len(names) + 1))
+
+
+class StructStatistics:
+    """Documents of adds, and structs of an earlier checkpoint, to `stats_parsed` of these leaves."""
+
+    def __init__(self, leaves: Sequence[Leaf]) -> None:
+        self._fields = [(physical, field) for _, physical, field in leaves]
+        self._bounded = {physical for physical, field in self._fields if bound_kind(field.type) is not None}
+        places: dict[Path, Kind] = {(_TIGHT,): Kind.BOOLEAN, (_RECORDS,): Kind.COUNT}
+        for physical, field in self._fields:
+            places[_COUNTS[0], *physical] = Kind.COUNT
+            kind = bound_kind(field.type)
+            if kind is not None:
+                places |= {(side, *physical): kind for side in _BOUNDS}
+        self._documents = Documents(places)
+
+    def read(self, stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+        """One struct a file, null where it has no statistics: `numRecords`, `tightBounds`, `minValues`, `maxValues` and
+        `nullCount`, bounds in the types of the columns. Where both forms have a value, the document's."""
+        structs = ParsedStatistics(parsed, stats.len())
+        columns = self._documents.decode(stats)
+        tree: Tree = {
+            _RECORDS: _first(columns[_RECORDS,], structs.find((_RECORDS,), pl.Int64())),
+            _TIGHT: _first(columns[_TIGHT,], structs.find((_TIGHT,), pl.Boolean())),
+        }
+        for side in _BOUNDS:
+            for physical, field in self._fields:
+                if physical in self._bounded:
+                    _put(tree, (side, *physical), self._bound(columns, structs, (side, *physical), field))
+        for physical, _ in self._fields:
+            counts = [structs.find((name, *physical), pl.Int64()) for name in _COUNTS]
+            _put(tree, (_COUNTS[0], *physical), _first(columns[_COUNTS[0], *physical], *counts))
+        absent = stats.is_null() if parsed is None else stats.is_null() & parsed.is_null()
+        return _struct(tree, "stats_parsed").set(absent, None)
+
+    def _bound(self, columns: Columns, structs: ParsedStatistics, place: Path, field: Field) -> pl.Series:
+        bounds = typed_bounds(columns[place], field.type)
+        if isinstance(field.type, DecimalType):  # documents that passed through doubles: what they round is widened
+            bounds, _ = loosened(bounds, columns[place], "min" if place[0] == _BOUNDS[0] else "max")
+        return _first(bounds, structs.find(place, polars_type(field.type)))
+
+
+def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
+    """`partitionValues_parsed`: typed values under physical names; null for a text that is none of the type."""
+    maps = values.to_frame("values")
+    columns = {}
+    for field in fields:
+        name = field.physical_name or field.name
+        columns[name] = typed(maps.select(pl.col("values").map.get(name)).to_series().alias("text"), field.type)
+    return pl.DataFrame(columns).to_struct("partitionValues_parsed")
+
+
+def statistics_documents(parsed: pl.Series) -> pl.Series:
+    """`stats_parsed` of a checkpoint without documents, as documents: what is null is left out."""
+    return pl.Series("stats", [_document(row) for row in parsed.to_list()], dtype=pl.String)
+
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def _document(row: dict[str, Any] | None) -> str | None:
+    if row is None:
+        return None
+    if _COUNTS[1] in row:
+        row = {_COUNTS[0]: row[_COUNTS[1]], **{k: v for k, v in row.items() if k != _COUNTS[1]}}
+    return _ENCODER.encode(_plain(row)).decode()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            inner = {name: _plain(v) for name, v in value.items()}
+            return {name: v for name, v in inner.items() if v is not None and v != {}}
+        case datetime():
+            return timestamp_text(value)
+        case date():
+            return value.isoformat()
+        case float() if not math.isfinite(value):  # JSON has no word for it
+            return None
+    return value
+
+
+def _first(series: pl.Series, *others: pl.Series) -> pl.Series:
+    """The first value of each row that is not null."""
+    return pl.select(pl.coalesce(series, *others)).to_series() if series.null_count() else series
+
+
+def _put(tree: Tree, path: Path, series: pl.Series) -> None:
+    for part in path[:-1]:
+        tree = tree.setdefault(part, {})
+    tree[path[-1]] = series
+
+
+def _struct(tree: Tree, name: str) -> pl.Series:
+    columns = {key: _struct(inner, key) if isinstance(inner, dict) else inner for key, inner in tree.items()}
+    return pl.DataFrame(columns).to_struct(name)

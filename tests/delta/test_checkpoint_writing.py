@@ -1,0 +1,409 @@
+"""Checkpoints that lakeview writes: complete, the same whoever writes them, and readable by others."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.model.config import Config
+from lakeview.model.errors import InvalidRequestError, LakeviewError, StoreUnavailableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+from lakeview.storage import LocalStorage
+from tests.builders.actions import add, metadata, protocol, remove, txn
+from tests.builders.history import START, STEP, DeltaHistory, log_name
+from tests.builders.vectors import relative
+from tests.differential.oracles import ORACLES
+
+NUMBERS = Schema((Field("id", PrimitiveType("long")), Field("day", PrimitiveType("date"))))
+STRUCTS: dict[str, str | None] = {"delta.checkpoint.writeStatsAsStruct": "true"}
+STRUCTS_ONLY = {**STRUCTS, "delta.checkpoint.writeStatsAsJson": "false"}
+
+
+def opened(address: object) -> DeltaTable:
+    table = lv.open_table(str(address))
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def state(address: object, *, documents: bool = True) -> dict[str, Any]:
+    """All that a table is at its latest version; without `documents`, statistics as values alone."""
+    table = opened(address)
+    replay, snapshot = table.state(), table.snapshot()
+    columns = ["size", "modified", "partition_values", "tags", "base_row_id", "default_row_commit_version", "vector",
+               "clustering_provider", *(["stats"] if documents else [])]  # fmt: skip
+    removes = replay.removes(
+        ["size", "modified", "data_change", "partition_values", "vector", "extended_file_metadata"]
+    )
+    return {
+        "adds": sorted(map(str, replay.adds(columns).select("path", "deletion_vector", *columns).rows())),
+        "removes": sorted(map(str, removes.drop("key").rows())),
+        "transactions": sorted(snapshot.transactions.rows()),
+        "domains": sorted(snapshot.domain_metadata.rows()),
+        "metadata": (snapshot.schema, snapshot.properties, snapshot.protocol, snapshot.id, snapshot.name),
+        "statistics": sorted(map(str, table.statistics().rows())),
+    }
+
+
+def without_commits(address: object, version: int) -> None:
+    """Delete the commits up to a version, so that its checkpoint is all there is."""
+    DeltaHistory(address).without(*range(version + 1))
+
+
+def checkpoint_rows(address: object, version: int, kind: str) -> list[dict[str, Any]]:
+    data = (Path(str(address)) / log_name(version, "checkpoint.parquet")).read_bytes()
+    rows = pq.read_table(BytesIO(data), columns=[kind]).column(kind).to_pylist(maps_as_pydicts="strict")
+    return [row for row in rows if row is not None]
+
+
+# -- what a checkpoint holds
+
+
+VECTOR = relative(uuid.UUID(int=7), b"1234", 3)
+WHOLE_ADD = add(
+    "p=1/a%20b.parquet", partition={"p": "1"}, stats={"numRecords": 9}, tags={"k": "v", "n": None}, baseRowId=5,
+    deletionVector=VECTOR, defaultRowCommitVersion=1, clusteringProvider="liquid",
+)  # fmt: skip
+WHOLE_REMOVE = remove(
+    "p=1/a%20b.parquet", at=1_772_352_000_000, extendedFileMetadata=True, partitionValues={"p": "1"}, size=100,
+    baseRowId=5, defaultRowCommitVersion=1, stats='{"numRecords":9}', tags={"k": "v"},
+)  # fmt: skip
+
+
+def whole_history(address: Path) -> DeltaHistory:
+    """A table with every kind of action, and every field that an add or a remove may have."""
+    features = ["clustering", "deletionVectors", "domainMetadata", "rowTracking"]
+    history = DeltaHistory(address).commit(
+        protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=features),
+        metadata({"id": "long", "p": "long"}, partition_by=("p",), name="n", description="d"),
+        {"domainMetadata": {"domain": "a.b", "configuration": "{}", "removed": False}},
+        {"domainMetadata": {"domain": "gone", "configuration": "{}", "removed": False}},
+        txn("app", 3, 1_772_352_000_000),
+        txn("other", 1),
+        add("p=1/a%20b.parquet", partition={"p": "1"}, stats={"numRecords": 9}, baseRowId=5, defaultRowCommitVersion=1),
+        add("p=2/c.parquet", partition={"p": None}),
+    )
+    gone = {"domainMetadata": {"domain": "gone", "configuration": "", "removed": True}}
+    return history.commit(WHOLE_ADD, WHOLE_REMOVE, gone, {"cdc": {"path": "x", "partitionValues": {}, "size": 1}})
+
+
+def test_every_field_of_every_action_is_in_the_checkpoint(tmp_path: Path) -> None:
+    whole_history(tmp_path)
+    replayed = state(tmp_path)
+    assert write_checkpoint(opened(tmp_path)) == 1
+    (whole,) = [row for row in checkpoint_rows(tmp_path, 1, "add") if row["path"].startswith("p=1")]
+    assert whole == {**WHOLE_ADD["add"], "dataChange": False}
+    (tombstone,) = checkpoint_rows(tmp_path, 1, "remove")
+    body = {k: v for k, v in WHOLE_REMOVE["remove"].items() if k not in ("stats", "tags")}
+    assert tombstone == {**body, "deletionVector": None}
+    assert checkpoint_rows(tmp_path, 1, "domainMetadata") == [
+        {"domain": "a.b", "configuration": "{}", "removed": False}
+    ]
+    without_commits(tmp_path, 1)
+    assert state(tmp_path) == replayed
+
+
+def test_a_protocol_without_features_has_none_in_the_checkpoint(tmp_path: Path) -> None:
+    DeltaHistory(tmp_path).create()
+    write_checkpoint(opened(tmp_path))
+    (found,) = checkpoint_rows(tmp_path, 0, "protocol")
+    assert found == {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": None, "writerFeatures": None}
+
+
+@pytest.mark.parametrize(("age", "remaining"), [(6, ["new", "old", "undated"]), (8, ["new", "undated"])])
+def test_transactions_expire_where_the_table_says_so(tmp_path: Path, age: int, remaining: list[str]) -> None:
+    at = int((START + STEP).timestamp() * 1000)
+    history = DeltaHistory(tmp_path).create(properties={"delta.setTransactionRetentionDuration": "interval 7 days"})
+    history.commit(txn("old", 1, at - age * 86_400_000), txn("new", 1, at), txn("undated", 1))
+    write_checkpoint(opened(tmp_path))
+    assert sorted(row["appId"] for row in checkpoint_rows(tmp_path, 1, "txn")) == remaining
+
+
+# -- statistics as structs
+
+
+TYPES: dict[str, Any] = {
+    "n": "long", "small": "byte", "f": "double", "text": "string", "at": "timestamp", "local": "timestamp_ntz",
+    "d": "date", "money": "decimal(20,2)", "raw": "binary",
+    "s": {"type": "struct", "fields": [{"name": "in.ner", "type": "integer", "nullable": True, "metadata": {}}]},
+}  # fmt: skip
+LOW = {
+    "n": -(2**62) - 1, "small": -3, "f": 0.5, "text": 'a"b', "at": "2026-01-02T03:04:05.678Z",
+    "local": "2026-01-02T03:04:05.678", "d": "2026-01-02", "money": 123456789012345678.25, "s": {"in.ner": 1},
+}  # fmt: skip
+COUNTS = {"n": 1, "raw": 2, "s": {"in.ner": 0}}
+DOCUMENT = json.dumps(
+    {"numRecords": 4, "tightBounds": False, "minValues": LOW, "maxValues": LOW, "nullCount": COUNTS}
+).replace("1.2345678901234568e+17", "123456789012345678.25")
+VALUES = {
+    "n": -(2**62) - 1, "small": -3, "f": 0.5, "text": 'a"b', "at": datetime(2026, 1, 2, 3, 4, 5, 678_000, UTC),
+    "local": datetime(2026, 1, 2, 3, 4, 5, 678_000),  # noqa: DTZ001 (a type without zone)
+    "d": date(2026, 1, 2), "money": Decimal("123456789012345678.25"),
+    "s": {"in.ner": 1},
+}  # fmt: skip
+
+
+def test_statistics_as_structs_have_the_types_of_the_columns(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path).create({**TYPES, "p": "date"}, partition_by=("p",), properties=STRUCTS)
+    history.commit(add("f", stats=DOCUMENT, partition={"p": "2026-03-01"}), add("g", partition={"p": None}))
+    replayed = state(tmp_path)
+    write_checkpoint(opened(tmp_path))
+    one, other = checkpoint_rows(tmp_path, 1, "add")
+    parsed = one["stats_parsed"]
+    assert one["stats"] == DOCUMENT
+    assert parsed["minValues"] == parsed["maxValues"] == VALUES
+    assert (parsed["numRecords"], parsed["tightBounds"]) == (4, False)
+    assert {k: v for k, v in parsed["nullCount"].items() if v is not None} == COUNTS
+    assert one["partitionValues_parsed"] == {"p": date(2026, 3, 1)}
+    assert (other["stats_parsed"], other["partitionValues_parsed"]) == (None, {"p": None})
+    without_commits(tmp_path, 1)
+    assert state(tmp_path) == replayed
+
+
+def test_statistics_survive_checkpoints_without_documents_and_become_documents_again(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path).create(TYPES, properties=STRUCTS_ONLY).commit(add("f", stats=DOCUMENT))
+    replayed = state(tmp_path, documents=False)
+    write_checkpoint(opened(tmp_path))
+    assert "stats" not in checkpoint_rows(tmp_path, 1, "add")[0]
+    without_commits(tmp_path, 1)
+    found = state(tmp_path, documents=False)
+    # of large decimals in structs a reader cannot tell whether they passed through a double: their bounds are wider
+    assert {k: v for k, v in found.items() if k != "statistics"} == {
+        k: v for k, v in replayed.items() if k != "statistics"
+    }
+    history.commit(metadata(TYPES), version=2)
+    write_checkpoint(opened(tmp_path))
+    (again,) = checkpoint_rows(tmp_path, 2, "add")
+    recorded = json.loads(DOCUMENT)
+    assert json.loads(again["stats"]) == recorded
+    assert "123456789012345678.25" in again["stats"]
+
+
+def mapped(name: str, physical: str, type_: Any) -> dict[str, Any]:
+    details = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": physical}
+    return {"name": name, "type": type_, "nullable": True, "metadata": details}
+
+
+def test_structs_name_columns_physically_and_hold_the_indexed_ones(tmp_path: Path) -> None:
+    inner = {"type": "struct", "fields": [mapped("deep", "col-3", "long"), mapped("other", "col-4", "long")]}
+    schema = {"type": "struct", "fields": [
+        mapped("id", "col-1", "long"), mapped("in", "col-2", inner), mapped("p", "col-5", "long"),
+        mapped("by", "col-6", "long"),
+    ]}  # fmt: skip
+    properties = {**STRUCTS, "delta.columnMapping.mode": "name", "delta.dataSkippingStatsColumns": "in.DEEP"}
+    history = DeltaHistory(tmp_path).commit(
+        protocol(3, 7, readerFeatures=["columnMapping"], writerFeatures=["columnMapping", "clustering"]),
+        metadata(schema=json.dumps(schema), partition_by=("p",), properties=properties),
+        {"domainMetadata": {
+            "domain": "delta.clustering", "configuration": '{"clusteringColumns":[["col-6"]]}', "removed": False,
+        }},
+    )  # fmt: skip
+    low = {"col-1": 1, "col-2": {"col-3": 2, "col-4": 3}, "col-6": 4}
+    history.commit(add("f", partition={"col-5": "7"}, stats={"numRecords": 1, "minValues": low, "maxValues": low}))
+    write_checkpoint(opened(tmp_path))
+    (found,) = checkpoint_rows(tmp_path, 1, "add")
+    assert found["stats_parsed"]["minValues"] == {"col-2": {"col-3": 2}, "col-6": 4}
+    assert found["partitionValues_parsed"] == {"col-5": 7}
+
+
+# -- in which files
+
+
+def busy_history(address: Path, commits: int = 8, **more: Any) -> DeltaHistory:
+    """Files that come and go, with and without deletion vectors."""
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    history = DeltaHistory(address).commit(
+        protocol(3, 7, **{k: [*v, *more.get("features", ())] for k, v in features.items()}),
+        metadata({"id": "long"}, properties=more.get("properties")),
+    )
+    at = int(START.timestamp() * 1000)
+    for i in range(1, commits):
+        actions = [add(f"f{i}-{k} %", stats={"numRecords": k + 1}) for k in range(4)]
+        if i > 1:
+            vector = relative(uuid.UUID(int=i), b"1234", 1)
+            actions += [remove(f"f{i - 1}-0 %", at=at), remove(f"f{i - 1}-1 %", at=at)]
+            actions += [add(f"f{i - 1}-1 %", stats={"numRecords": 2}, deletionVector=vector)]
+        if i > 3:  # removed long ago, and back
+            actions += [add(f"f{i - 3}-0 %", stats={"numRecords": 1})]
+        history.commit(*actions)
+    return history
+
+
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three actions are a row group, nine a sidecar."""
+    monkeypatch.setattr("lakeview.delta.write.checkpoint.order.GROUP_ROWS", 3)
+    monkeypatch.setattr("lakeview.delta.write.checkpoint.files.SIDECAR_ROWS", 9)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_checkpoint_is_the_same_bytes_whatever_the_log_was_replayed_from(tmp_path: Path) -> None:
+    busy_history(tmp_path)
+    file = tmp_path / log_name(7, "checkpoint.parquet")
+    found = set()
+    for base in (None, 2, 5):
+        if base is not None:
+            write_checkpoint(opened(tmp_path), base)
+        write_checkpoint(opened(tmp_path), 7)
+        found.add(file.read_bytes())
+        file.unlink()
+    assert len(found) == 1
+    (whole,) = found
+    assert pq.ParquetFile(BytesIO(whole)).num_row_groups > 5
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_checkpoint_in_parts_repeats_itself_and_equals_the_replay(tmp_path: Path) -> None:
+    busy_history(tmp_path)
+    replayed = state(tmp_path)
+    write_checkpoint(opened(tmp_path), 7, parts=3)
+    files = sorted((tmp_path / "_delta_log").glob("*.checkpoint.*.parquet"))
+    assert [f.name for f in files] == [f"{7:020d}.checkpoint.{k:010d}.{3:010d}.parquet" for k in (1, 2, 3)]
+    first = [f.read_bytes() for f in files]
+    assert all(pq.read_metadata(f).num_rows > 4 for f in files), "a hash spreads the files"
+    hint = json.loads((tmp_path / "_delta_log/_last_checkpoint").read_bytes())
+    rows = [pq.read_metadata(f).num_rows for f in files]
+    assert (hint["parts"], hint["size"], hint["sizeInBytes"]) == (3, sum(rows), sum(map(len, first)))
+    write_checkpoint(opened(tmp_path), 7, parts=3)
+    assert [f.read_bytes() for f in files] == first
+    without_commits(tmp_path, 7)
+    assert state(tmp_path) == replayed
+
+
+@pytest.mark.parametrize("parts", [0, -1, 10_001, 10**9])
+def test_a_number_of_parts_that_cannot_be_is_refused(tmp_path: Path, parts: int) -> None:
+    DeltaHistory(tmp_path).create()
+    with pytest.raises(InvalidRequestError, match="cannot be in") as caught:
+        write_checkpoint(opened(tmp_path), parts=parts)
+    assert (caught.value.kind, caught.value.fix) == ("checkpoint-parts", "ask for 1 to 10,000")
+
+
+V2: dict[str, Any] = {"properties": {"delta.checkpointPolicy": "v2"}, "features": ["v2Checkpoint"]}
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_a_v2_checkpoint_has_sidecars_and_equals_the_replay(tmp_path: Path) -> None:
+    busy_history(tmp_path, **V2)
+    replayed = state(tmp_path)
+    write_checkpoint(opened(tmp_path))
+    (top,) = (tmp_path / "_delta_log").glob("*.checkpoint.*.parquet")
+    assert uuid.UUID(top.name.split(".")[2]).version == 4
+    rows = pq.read_table(top).to_pylist()
+    assert [r["checkpointMetadata"]["version"] for r in rows if r["checkpointMetadata"]] == [7]
+    assert not {"add", "remove"} & set(pq.read_schema(top).names)
+    sidecars = {r["sidecar"]["path"]: r["sidecar"]["sizeInBytes"] for r in rows if r["sidecar"]}
+    on_disk = {p.name: p.stat().st_size for p in (tmp_path / "_delta_log/_sidecars").iterdir()}
+    assert sidecars == on_disk
+    assert len(sidecars) > 2
+    hint = json.loads((tmp_path / "_delta_log/_last_checkpoint").read_bytes())
+    assert hint["sizeInBytes"] == top.stat().st_size + sum(on_disk.values())
+    without_commits(tmp_path, 7)
+    assert state(tmp_path) == replayed
+
+
+def test_a_table_with_the_v2_feature_has_no_checkpoint_in_parts(tmp_path: Path) -> None:
+    busy_history(tmp_path, 2, features=["v2Checkpoint"])
+    with pytest.raises(InvalidRequestError, match="must not have checkpoints in parts") as caught:
+        write_checkpoint(opened(tmp_path), parts=2)
+    assert caught.value.kind == "checkpoint-parts"
+    write_checkpoint(opened(tmp_path))
+    assert (tmp_path / log_name(1, "checkpoint.parquet")).exists(), "its policy is classic"
+
+
+def test_the_hint_stays_at_the_newest_checkpoint(tmp_path: Path) -> None:
+    busy_history(tmp_path, 5)
+    write_checkpoint(opened(tmp_path), 4)
+    newest = (tmp_path / "_delta_log/_last_checkpoint").read_bytes()
+    write_checkpoint(opened(tmp_path), 2)
+    assert (tmp_path / "_delta_log/_last_checkpoint").read_bytes() == newest
+
+
+# -- others read it
+
+
+OTHERS: dict[str, dict[str, str]] = {
+    "one file": {}, "structs": {"delta.checkpoint.writeStatsAsStruct": "true"},
+    "structs alone": {k: str(v) for k, v in STRUCTS_ONLY.items()}, "sidecars": {"delta.checkpointPolicy": "v2"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("properties", OTHERS.values(), ids=OTHERS)
+def test_others_read_a_table_from_its_checkpoint_alone(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = lv.create_table(str(tmp_path), NUMBERS, partition_by=["day"], properties=properties)
+    assert isinstance(table, DeltaTable)
+    for i in range(3):
+        table.append(pl.DataFrame({"id": [i, i + 10], "day": [date(2026, 1, 1 + i), None]}))
+    table.overwrite(pl.DataFrame({"id": [7], "day": [date(2026, 1, 1)]}), where=pl.col("day") == date(2026, 1, 1))
+    write_checkpoint(table, 4)
+    without_commits(tmp_path, 3)
+    expected = [1, 2, 7, 10, 11, 12]
+    assert sorted(opened(tmp_path).scan().collect()["id"]) == expected
+    if "delta.checkpointPolicy" not in properties:  # polars' own reader refuses the feature
+        found = pl.scan_delta(str(tmp_path)).collect()  # noqa: TID251 (another reader, as an oracle)
+        assert sorted(found["id"]) == expected
+    for oracle in ORACLES.values():
+        assert sorted(oracle(str(tmp_path), 4)["id"].to_pylist()) == expected
+
+
+def test_others_read_a_checkpoint_in_parts(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), NUMBERS)
+    assert isinstance(table, DeltaTable)
+    for i in range(5):
+        table.append(pl.DataFrame({"id": [i], "day": [None]}, schema={"id": pl.Int64, "day": pl.Date}))
+    write_checkpoint(table, 5, parts=2)
+    without_commits(tmp_path, 4)
+    for oracle in ORACLES.values():
+        assert sorted(oracle(str(tmp_path), 5)["id"].to_pylist()) == [0, 1, 2, 3, 4]
+
+
+# -- crashes
+
+
+class CrashingStorage(LocalStorage):
+    """A folder whose process dies at its n-th change: before it, or after it where `after`."""
+
+    def __init__(self, root: object, at: int, *, after: bool) -> None:
+        super().__init__(str(root), Config())
+        self.left = at
+        self.after = after
+
+    def put(self, path: str, data: bytes) -> None:
+        self.left -= 1
+        if self.left == 0 and not self.after:
+            raise StoreUnavailableError("the process died", place=path)
+        super().put(path, data)
+        if self.left == 0:
+            raise StoreUnavailableError("the process died", place=path)
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("kind", ["one file", "parts", "sidecars"])
+def test_a_crash_at_any_step_leaves_a_table_that_opens_as_it_was(tmp_path: Path, kind: str, after: bool) -> None:
+    busy_history(tmp_path, **(V2 if kind == "sidecars" else {}))
+    replayed = state(tmp_path)
+    steps = 0
+    for step in range(1, 50):
+        table = DeltaTable(CrashingStorage(tmp_path, step, after=after))
+        try:
+            write_checkpoint(table, parts=3 if kind == "parts" else None)
+        except LakeviewError:
+            steps += 1
+            assert state(tmp_path) == replayed
+        else:
+            break
+    assert steps == {"one file": 2, "parts": 4, "sidecars": 6}[kind]
+    write_checkpoint(opened(tmp_path), parts=3 if kind == "parts" else None)
+    without_commits(tmp_path, 7)
+    assert state(tmp_path) == replayed
