@@ -46,6 +46,16 @@ def row_expression(text: str, schema: Schema, dialect: str = "polars") -> pl.Exp
     return _printed(tree, text, dialect)
 
 
+def parse_condition(text: str) -> exp.Expr:
+    """Returns the tree of a condition in polars' SQL, whose nodes are not checked yet: `print_expression` does."""
+    return _parse(text, "polars")
+
+
+def print_expression(tree: exp.Expr, text: str) -> pl.Expr:
+    """Returns a tree as a polars expression, every node checked; `text`: what it was read from, for errors."""
+    return _printed(tree, text, "polars")
+
+
 def translate(text: str, dialect: str) -> str:
     """Returns a condition in polars' SQL as text of another dialect, a name in DIALECTS, printed from its checked tree.
 

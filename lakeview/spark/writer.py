@@ -180,6 +180,13 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
                 fix=f"choose from {', '.join(rows_schema.names)}",
                 place=name,
             )
+    if options.properties.get("delta.columnMapping.mode", "none").lower() != "none":
+        raise UnsupportedTableError(
+            "columns of a table that is not there yet cannot be mapped: files would have names that the table does not",
+            fix="create the table first: lakeview.create_table() with the property",
+            place="delta.columnMapping.mode",
+            kind="unsupported-property",
+        )
     check_creatable(rows_schema, options.partition_by, options.properties, options.path)
     return write_context(open_storage(options.path).root, rows_schema, options.partition_by, options.properties)
 

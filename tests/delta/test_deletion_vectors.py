@@ -20,7 +20,7 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.vector_paths import file_of, z85_decoded
 from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, CorruptTableError, DataFileMissingError, UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, CorruptTableError, DataFileMissingError
 from lakeview.rows.difference import Without
 from lakeview.rows.parquet import read_task
 from lakeview.storage import Storage, open_storage
@@ -206,12 +206,13 @@ def test_rows_that_one_vector_deletes_and_another_does_not(history: DeltaHistory
     assert list(Without(before, after).bitmap(storage)) == [1]
 
 
-def test_writing_beside_deletion_vectors_is_refused_by_name(history: DeltaHistory) -> None:
+def test_what_removes_a_file_with_a_deletion_vector_names_both(history: DeltaHistory) -> None:
     table = lv.open_table(masked(history, deleting(1)).address)
     assert isinstance(table, DeltaTable)
-    with pytest.raises(UnsupportedTableError, match="needs the Delta writer feature deletionVectors"):
-        table.overwrite(pl.DataFrame({"id": [1]}))
-    assert table.latest_version == 0
+    (vector,) = table.files()["deletion_vector"]
+    table.overwrite(pl.DataFrame({"id": [1]}))
+    assert table.snapshot().num_files == 1
+    assert table.state().removes(["vector"])["deletion_vector"].to_list() == [vector]
 
 
 @pytest.mark.parametrize(("before", "parts"), [(0, 1), (64 * 1024, 2)], ids=["near the start", "far in"])

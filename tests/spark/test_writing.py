@@ -167,7 +167,8 @@ def test_what_spark_users_meet_first_is_refused_by_design_and_leaves_nothing(
 def test_a_new_table_that_cannot_be_is_refused_before_any_row(spark: SparkSession, tmp_path: Path) -> None:
     frame = numbers(spark, 0, 2)
     for options, words in (
-        ({"delta.enableDeletionVectors": "true"}, "deletionVectors"),
+        ({"delta.enableIcebergCompatV1": "true"}, "icebergCompatV1"),
+        ({"delta.columnMapping.mode": "name"}, "columns of a table that is not there yet cannot be mapped"),
         ({"partitionBy": "id,part"}, "every column is a partition column"),
     ):
         with pytest.raises(LakeviewError, match=words):

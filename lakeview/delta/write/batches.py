@@ -42,6 +42,16 @@ def conformed_table(frame: Frame, schema: Schema) -> pa.Table:
     return pa.Table.from_batches(found, schema=schema.relaxed().to_arrow())
 
 
+def frame_from(rows: Frame) -> pl.DataFrame:
+    """Rows as a frame of polars, in memory whole. InvalidRequestError as `batches_of`."""
+    if isinstance(rows, pl.DataFrame):
+        return rows
+    schema = rows.schema if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
+    found = pl.from_arrow(pa.Table.from_batches(list(batches_of(rows)), schema=schema))
+    assert isinstance(found, pl.DataFrame)
+    return found
+
+
 def _arrow(frame: pl.DataFrame) -> pa.Table:
     try:
         return frame.to_arrow()

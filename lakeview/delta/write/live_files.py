@@ -80,11 +80,16 @@ class LiveFile:
         self, storage: Storage, columns: Sequence[str], *, selected: pyroaring.BitMap64 | None = None
     ) -> Iterator[pl.DataFrame]:
         """Its live rows in these columns and POSITION, a frame a batch."""
-        schema = Schema((*(self.task.schema[name] for name in columns), _POSITION_FIELD))
+        for batch in self.located(storage, self.task.schema.select(columns), selected=selected):
+            yield frame_of(batch)
+
+    def located(
+        self, storage: Storage, schema: Schema, *, selected: pyroaring.BitMap64 | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """As `batches`, with POSITION behind the columns."""
         fallbacks = {**self.task.fallbacks, POSITION: Fallback(0, plus_position=True)}
         read = LiveFile(self.row, replace(self.task, fallbacks=fallbacks))
-        for batch in read.batches(storage, schema, selected=selected):
-            yield frame_of(batch)
+        yield from read.batches(storage, Schema((*schema, _POSITION_FIELD)), selected=selected)
 
     def matches(self, storage: Storage, where: pl.Expr) -> pyroaring.BitMap64:
         """The positions of the live rows for which a condition is true; null is not true.

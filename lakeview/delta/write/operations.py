@@ -9,9 +9,12 @@ import msgspec
 from lakeview.delta.write.target import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from lakeview.delta.write.batches import Frame
+    from lakeview.delta.write.merge import Merge
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
@@ -73,6 +76,21 @@ class Operations:
         with self.transaction("UPDATE", parameters={"predicate": predicates(where)}) as txn:
             txn.update(assignments, where)
         return txn.version
+
+    def merge(self: Target, source: Frame, on: str | Sequence[str]) -> Merge:
+        """A merge of rows into the table: add clauses to it, then `execute`, which returns the version.
+
+        `on`: a condition with `target.x` and `source.y`, or the names of columns that both have.
+        """
+        from lakeview.delta.write.batches import frame_from
+        from lakeview.delta.write.merge import Merge, condition_of
+
+        def run(merge: Merge) -> int | None:
+            with self.transaction("MERGE") as txn:
+                txn.run_merge(merge)
+            return txn.version
+
+        return Merge(frame_from(source), condition_of(on), run)
 
     def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -22,18 +20,21 @@ from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.log.commits import encode_actions
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
-from lakeview.delta.write.batches import Frame, batches_of, conformed_table
+from lakeview.delta.write.batches import Frame, batches_of, conformed_table, frame_from
+from lakeview.delta.write.change_data import record_whole_files
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_evolution, check_types
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, REMOVAL_COLUMNS, FileChanges, paths_of
 from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.merge import Merge, condition_of
+from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.row_changes import RowChanges
@@ -49,8 +50,6 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.predicates import predicate
 
 _EVERY = pl.lit(value=True)
-_OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE"})
-"""Operations that count what they do in words of their own."""
 
 
 class Transaction:
@@ -84,15 +83,14 @@ class Transaction:
                 kind="another-table",
             )
         self._base: Replay = table.state()
-        self._operation = operation
-        self._parameters = dict(parameters or {})
-        self._metrics = dict(metrics or {})
-        self._extra = {"userName": user, "userMetadata": user_metadata}
-        self._engine = engine or ENGINE
         self._clock = clock
-        self._id = str(uuid.uuid4())
+        self.entry = Entry(
+            operation, dict(parameters or {}), dict(metrics or {}), user, user_metadata, engine or ENGINE, clock
+        )
         self.definition = Definition(self._base, table.storage.root)
         self.files = FileChanges(table.storage)
+        self._whole_adds: list[AddFile] = []
+        self._whole_removes: list[dict[str, Any]] = []
         self._vector_changes: list[VectorChange] = []
         self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
@@ -175,6 +173,7 @@ class Transaction:
         """Add files that are written already, by this process or another; the log entry is what makes them live."""
         self._touched = True
         self.files.adds += adds
+        self._whole_adds += adds
 
     def remove(
         self,
@@ -201,8 +200,10 @@ class Transaction:
             live = live.filter(self._selected(live, expression))
             self._reads = expression if self._reads is None else self._reads | expression
         now = milliseconds(self._clock())
-        for row in live.iter_rows(named=True):
+        rows = live.to_dicts()
+        for row in rows:
             self.files.remove(row, now, data_change=data_change)
+        self._whole_removes += rows
         return live
 
     def delete(self, where: str | pl.Expr | None = None) -> int | None:
@@ -281,8 +282,10 @@ class Transaction:
             return self.version
         if self._marks:
             self._change(schema_string=schema_text(with_marks(self.schema, self._marks)))
-        loop = CommitLoop(self._table, self._id)
+        loop = CommitLoop(self._table, self.entry.txn_id)
         try:
+            if self.files.changes:
+                record_whole_files(self.row_changes(), self.definition, self._whole_adds, self._whole_removes)
             self.files.check()
             self.version = loop.run(self._base.version, self._encode, self._intent())
         except LakeviewError:
@@ -304,44 +307,22 @@ class Transaction:
         )
 
     def _encode(self, version: int) -> bytes:
-        now = self._clock()
-        blind = bool(self.files.adds) and not self.files.removes and self._reads is None
-        info = {
-            "timestamp": milliseconds(now),
-            "operation": self._operation,
-            "operationParameters": self._parameters,
-            "operationMetrics": {k: str(v) for k, v in {**self._file_metrics(), **self._metrics}.items()},
-            "readVersion": self._base.version,
-            "isolationLevel": "Serializable",
-            "isBlindAppend": blind,
-            "engineInfo": self._engine,
-            "txnId": self._id,
-            **{k: v for k, v in self._extra.items() if v is not None},
-        }
-        enabled = in_commit_start(self.definition.table_protocol, self.definition.properties)
-        if enabled is not None:
-            # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
-            previous = CommitTimes(self._table.log, enabled).of(version - 1)
-            own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
-            info["inCommitTimestamp"] = milliseconds(own)
-        return encode_actions(self._actions(info, version))
-
-    def _file_metrics(self) -> Mapping[str, int]:
-        """What the files add up to, unless an operation counts in words of its own."""
-        return self.files.metrics() if self._operation not in _OWN_METRICS else {}
-
-    def _actions(self, info: dict[str, Any], version: int) -> Iterator[tuple[str, Any]]:
+        """The bytes of the commit as that version."""
         adds, domain = self.files.adds, None
         if adds and tracks_rows(self.definition):
             adds, domain = with_row_ids(adds, version, self._table.state(version - 1))
-            info["tags"] = {"delta.rowTracking.preserved": "true"}
-        yield "commitInfo", info
-        yield from self.definition.actions()
-        for txn in self._txns.values():
-            yield "txn", txn
-        if domain is not None:
-            yield "domainMetadata", domain
-        yield from self.files.actions(adds)
+        info = self.entry.info(
+            read_version=self._base.version,
+            blind=bool(adds) and not self.files.removes and self._reads is None,
+            files=self.files.metrics(),
+            in_commit=next_in_commit_time(self._table.log, self.definition, version, self._clock()),
+            row_ids_kept=bool(adds) and tracks_rows(self.definition),
+        )
+        domains = [] if domain is None else [("domainMetadata", domain)]
+        txns = [("txn", txn) for txn in self._txns.values()]
+        return encode_actions(
+            [("commitInfo", info), *self.definition.actions(), *txns, *domains, *self.files.actions(adds)]
+        )
 
     def _checkpoint(self, version: int) -> None:
         every: int = value(self.definition.properties, "delta.checkpointInterval") or 10
@@ -388,9 +369,31 @@ class Transaction:
         self.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
         return count
 
+    def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
+        """A merge of rows into the table: add clauses to it, then `execute`; the transaction commits what it does.
+
+        `on`: a condition with `target.x` and `source.y`, or the names of columns that both have. Memory follows the
+        source: the table is read file by file, those left out that cannot hold one of the source's keys.
+        """
+        return Merge(frame_from(source), condition_of(on), self.run_merge)
+
+    def run_merge(self, merge: Merge) -> None:
+        """Do what the clauses of a merge say."""
+        self._check_may_remove()
+        work = self.row_changes()
+        rows = MergeRows(merge, self.schema, work, self._clock)
+        needed = rows.files_needed()
+        self.reads(_EVERY if needed is None else needed)
+        before = len(self.files.adds)
+        rows.change(self.live_files(needed), self._storage)
+        rows.insert(self.append)
+        self.entry.parameters.update(merge.parameters())
+        self.finish(work, {})
+        self.entry.metrics.update(merge_metrics(work.counts, rows.counts, self.files.adds[before:]))
+
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
         gone = self._remove(where, None, data_change=True)
-        self._metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
+        self.entry.metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
         rows = gone["records"] - gone["deleted_records"]
         return None if rows.has_nulls() else int(rows.sum())
 
@@ -427,7 +430,7 @@ class Transaction:
     def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
         self._vector_changes += work.finish()
-        self._metrics.update({**work.counts, **metrics})
+        self.entry.metrics.update({**work.counts, **metrics})
         self._touched |= bool(self.files.removes or self.files.adds)
 
     def _check_may_remove(self) -> None:

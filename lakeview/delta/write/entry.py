@@ -1,0 +1,72 @@
+"""What a commit says about itself: its commitInfo action (delta protocol, Commit Provenance Information)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.write.definition import Definition
+from lakeview.model.clock import Clock
+from lakeview.model.snapshot import milliseconds
+
+_OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE", "CONVERT", "CLONE"})
+"""Operations that count what they do in words of their own."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """The provenance of one commit. `metrics` may grow until it is made; `txn_id` makes it known again."""
+
+    operation: str
+    parameters: dict[str, Any]
+    metrics: dict[str, Any]
+    user: str | None
+    user_metadata: str | None
+    engine: str
+    clock: Clock
+    txn_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def info(
+        self,
+        *,
+        read_version: int,
+        blind: bool,
+        files: Mapping[str, int],
+        in_commit: datetime | None,
+        row_ids_kept: bool,
+    ) -> dict[str, Any]:
+        """The commitInfo action. `files`: what its files add up to, in the words of a WRITE."""
+        counts = {**({} if self.operation in _OWN_METRICS else files), **self.metrics}
+        info: dict[str, Any] = {} if in_commit is None else {"inCommitTimestamp": milliseconds(in_commit)}
+        info |= {
+            "timestamp": milliseconds(self.clock()),
+            "operation": self.operation,
+            "operationParameters": self.parameters,
+            "operationMetrics": {name: str(count) for name, count in counts.items()},
+            "readVersion": read_version,
+            "isolationLevel": "Serializable",
+            "isBlindAppend": blind,
+            "engineInfo": self.engine,
+            "txnId": self.txn_id,
+        }
+        if row_ids_kept:
+            info["tags"] = {"delta.rowTracking.preserved": "true"}
+        named = {"userName": self.user, "userMetadata": self.user_metadata}
+        return {**info, **{name: text for name, text in named.items() if text is not None}}
+
+
+def next_in_commit_time(log: TableLog, definition: Definition, version: int, now: datetime) -> datetime | None:
+    """The time that a commit says it has; None for tables whose commits have that of their file.
+
+    In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's.
+    """
+    start = in_commit_start(definition.table_protocol, definition.properties)
+    if start is None:
+        return None
+    previous = CommitTimes(log, start).of(version - 1)
+    return now if previous is None else max(now, previous + timedelta(milliseconds=1))

@@ -1,0 +1,124 @@
+"""A merge: what becomes of rows that a source matches, of those that it does not, and of its own that match none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import polars as pl
+
+from lakeview.delta.write.update import Assignments
+from lakeview.model.errors import InvalidRequestError
+
+SOURCE, TARGET = "source", "target"
+"""What the two sides are called in conditions and assignments."""
+
+When = Literal["matched", "not matched", "not matched by source"]
+Does = Literal["update", "delete", "insert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """What becomes of rows of one kind for which `where` is true, all without it.
+
+    `assignments`: column of the table -> its value; None takes every column from the source column of its name.
+    """
+
+    when: When
+    does: Does
+    where: str | pl.Expr | None = None
+    assignments: Assignments | None = None
+
+    def words(self) -> dict[str, str]:
+        """The clause as a commit records it."""
+        found: dict[str, str] = {"actionType": self.does}
+        return found if self.where is None else {"predicate": str(self.where), **found}
+
+
+@dataclass
+class Merge:
+    """A merge in the making: add clauses, then `execute`. Of clauses of one kind, the first that holds counts.
+
+    In conditions and assignments `source.x` is a column of the source and `target.x` one of the table; a name alone is
+    one of the table, and in clauses that insert one of the source.
+    """
+
+    source: pl.DataFrame
+    on: str
+    run: Callable[[Merge], int | None]
+    clauses: list[Clause] = field(default_factory=list)
+
+    def when_matched_update(
+        self, assignments: Assignments | None = None, *, where: str | pl.Expr | None = None
+    ) -> Self:
+        """Set columns of rows that a source row matches; all that the source has without `assignments`."""
+        return self._with(Clause("matched", "update", where, assignments))
+
+    def when_matched_delete(self, *, where: str | pl.Expr | None = None) -> Self:
+        """Delete rows that a source row matches."""
+        return self._with(Clause("matched", "delete", where))
+
+    def when_not_matched_insert(self, values: Assignments | None = None, *, where: str | pl.Expr | None = None) -> Self:
+        """Insert source rows that match no row; with all the columns that they have without `values`."""
+        return self._with(Clause("not matched", "insert", where, values))
+
+    def when_not_matched_by_source_update(
+        self, assignments: Assignments, *, where: str | pl.Expr | None = None
+    ) -> Self:
+        """Set columns of rows that no source row matches."""
+        return self._with(Clause("not matched by source", "update", where, assignments))
+
+    def when_not_matched_by_source_delete(self, *, where: str | pl.Expr | None = None) -> Self:
+        """Delete rows that no source row matches."""
+        return self._with(Clause("not matched by source", "delete", where))
+
+    def execute(self) -> int | None:
+        """Do it; returns the version, None if nothing changed (within a transaction: None, until that commits).
+
+        InvalidRequestError (kind ambiguous-merge) names the key of a row that several source rows match.
+        """
+        if not self.clauses:
+            raise InvalidRequestError(
+                "the merge has no clause, and would change nothing", fix="add one, such as when_matched_update()"
+            )
+        return self.run(self)
+
+    def of(self, when: When) -> list[Clause]:
+        """The clauses of one kind, in their order."""
+        return [c for c in self.clauses if c.when == when]
+
+    def parameters(self) -> Mapping[str, Any]:
+        """operationParameters, in the words of other engines."""
+        kinds: dict[str, When] = {
+            "matchedPredicates": "matched",
+            "notMatchedPredicates": "not matched",
+            "notMatchedBySourcePredicates": "not matched by source",
+        }
+        told = {key: _json([c.words() for c in self.of(when)]) for key, when in kinds.items()}
+        return {"predicate": _json([self.on]), **told}
+
+    def _with(self, clause: Clause) -> Self:
+        last = self.of(clause.when)[-1:]
+        if last and last[0].where is None:
+            raise InvalidRequestError(
+                f"a clause follows one without a condition for rows that are {clause.when}, and would never be reached",
+                fix="give the clause before it a condition",
+            )
+        self.clauses.append(clause)
+        return self
+
+
+def condition_of(on: str | Sequence[str]) -> str:
+    """The condition of a merge: as it is given, or equality of the columns that are named."""
+    if isinstance(on, str):
+        return on
+    if not on:
+        raise InvalidRequestError("the merge names no key", fix="say on which columns rows match", place="on")
+    quoted = ['"' + name.replace('"', '""') + '"' for name in on]
+    return " AND ".join(f"{TARGET}.{name} = {SOURCE}.{name}" for name in quoted)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

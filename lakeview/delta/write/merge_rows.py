@@ -1,0 +1,297 @@
+"""The rows of a merge: which source row matches each row of the table, and what the clauses make of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+import pyroaring
+
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.write.live_files import POSITION, LiveFile, evaluated, frame_of, positions_of
+from lakeview.delta.write.merge import SOURCE, TARGET, Clause, Merge
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.row_rules import RowRules
+from lakeview.delta.write.update import Assignments, rules_of_changes, with_tracking
+from lakeview.model.clock import Clock
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import shorten
+from lakeview.model.schema import Field, Schema, StructType, polars_type
+from lakeview.predicates.condition import row_expression
+from lakeview.predicates.joins import JoinCondition, join_condition
+from lakeview.storage import Storage
+
+_SOURCE_ROW = "\0source"
+_MOST_PAIRS = 4_000_000
+"""Rows of a join without keys that are compared at once."""
+
+_LISTED_VALUES = 1_000
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A clause, its expressions checked; `values`: of each column that it sets."""
+
+    clause: Clause
+    where: pl.Expr | None
+    values: Mapping[str, pl.Expr]
+
+
+class MergeRows:
+    """One merge over the live files of a table.
+
+    The source is in memory; of the table, one batch at a time. A row that more than one source row matches is an
+    error, unless the one clause for rows that match deletes them all.
+    """
+
+    def __init__(self, merge: Merge, schema: Schema, work: RowChanges, clock: Clock) -> None:
+        self._schema = schema
+        self._work = work
+        self._clock = clock
+        self._source = merge.source.with_row_index(_SOURCE_ROW).with_columns(pl.col(_SOURCE_ROW).cast(pl.Int64))
+        given = Schema.from_arrow(merge.source.head(0).to_arrow().schema)
+        self._given = Schema(tuple(_spelt(f, schema) for f in given))
+        self._source.columns = [_SOURCE_ROW, *self._given.names]
+        sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(self._given.fields)))
+        self._condition: JoinCondition = join_condition(merge.on, Schema(sides))
+        own = tuple(f for f in schema if f.name not in (TARGET, SOURCE))
+        others = tuple(f for f in self._given if f.name not in (TARGET, SOURCE))
+        self._matched = [self._rule(c, Schema((*own, *sides))) for c in merge.of("matched")]
+        self._unmatched = [self._rule(c, Schema((*own, sides[0]))) for c in merge.of("not matched by source")]
+        self._inserts = [self._rule(c, Schema((*others, sides[1]))) for c in merge.of("not matched")]
+        self._rules: RowRules = rules_of_changes(work.context)
+        self._met = pyroaring.BitMap64()
+        self.counts: Counter[str] = Counter(numSourceRows=merge.source.height)
+
+    # -- which files
+
+    def files_needed(self) -> pl.Expr | None:
+        """What rows of the table the merge can change, as a condition by which files are skipped; None for all."""
+        if self._unmatched:
+            return None
+        found = self._condition.left_only
+        for column, other in self._condition.keys:
+            expression = _range(column, self._keys()[other])
+            found = expression if found is None else found & expression
+        return found
+
+    def _keys(self) -> pl.DataFrame:
+        """The source's keys in the types of the table's columns; a null matches nothing."""
+        made = {}
+        for column, other in self._condition.keys:
+            type_ = polars_type(self._schema[column].type)
+            try:
+                made[other] = self._source[other].cast(type_)
+            except pl.exceptions.PolarsError as error:
+                raise InvalidRequestError(
+                    f"source.{other} is {self._source[other].dtype}, and target.{column} {type_}: they do not compare",
+                    fix="cast the column of the source",
+                    place="on",
+                    kind="type-mismatch",
+                ) from error
+        return pl.DataFrame({_SOURCE_ROW: self._source[_SOURCE_ROW], **made})
+
+    # -- changing rows
+
+    def change(self, files: list[LiveFile], storage: Storage) -> None:
+        """Apply the clauses for rows of the table, file by file; all rows that change go to the same new files."""
+        self._work.write(self._changed(files, storage))
+
+    def insert(self, append: Callable[[pa.Table], None]) -> None:
+        """Apply the clauses for source rows that matched nothing, once all files have been seen."""
+        if not self._inserts:
+            return
+        unseen = ~self._source[_SOURCE_ROW].is_in(pl.Series(self._met.to_array(), dtype=pl.Int64).implode())
+        rows = self._source.filter(unseen)
+        frame = _sides(rows.select(self._given.names), {SOURCE: rows.select(self._given.names)})
+        left = pl.repeat(True, frame.height, eager=True)
+        for rule in self._inserts:
+            holds = left & _holds(frame, rule)
+            left = left & ~holds
+            part = frame.filter(holds)
+            if part.height:
+                made = {n: evaluated(part, e, f"the value of column {n}") for n, e in rule.values.items()}
+                append(pl.DataFrame(made).to_arrow())
+                self.counts["numTargetRowsInserted"] += part.height
+
+    def _changed(self, files: list[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
+        for file in files:
+            pairs, every = self._pairs(file, storage)
+            removals = pyroaring.BitMap64()
+            yield from self._clauses(file, storage, pairs, positions_of(pairs), self._matched, removals)
+            if self._unmatched:
+                yield from self._clauses(file, storage, None, every - positions_of(pairs), self._unmatched, removals)
+            self._work.remove(file, removals, None)
+
+    def _pairs(self, file: LiveFile, storage: Storage) -> tuple[pl.DataFrame, pyroaring.BitMap64]:
+        """POSITION and source row of each row of a file that the source matches; and all positions, if needed."""
+        columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
+        found, every = [], pyroaring.BitMap64()
+        for frame in file.frames(storage, list(dict.fromkeys(columns))):
+            if self._unmatched:
+                every |= positions_of(frame)
+            found += list(self._joined(frame))
+        pairs = pl.concat(found) if found else pl.DataFrame(schema={POSITION: pl.Int64(), _SOURCE_ROW: pl.Int64()})
+        self._met |= pyroaring.BitMap64(pairs[_SOURCE_ROW].unique().to_numpy().astype("uint64"))
+        if pairs[POSITION].is_duplicated().any():
+            self._refuse_ambiguous(pairs)
+            pairs = pairs.unique(POSITION, keep="first", maintain_order=True)
+        return pairs, every
+
+    def _joined(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Pairs of rows for which the condition holds, of one batch of the table."""
+        keys = self._condition.keys
+        if keys:
+            left = pl.DataFrame({POSITION: frame[POSITION], **{f"{i}": frame[c] for i, (c, _) in enumerate(keys)}})
+            right = self._keys().rename({other: f"{i}" for i, (_, other) in enumerate(keys)})
+            pairs = left.join(right, on=[f"{i}" for i in range(len(keys))], how="inner")
+            yield from self._filtered(frame, pairs.select(POSITION, _SOURCE_ROW))
+            return
+        rows = max(1, _MOST_PAIRS // max(self._source.height, 1))
+        for part in frame.iter_slices(rows):
+            yield from self._filtered(part, part.select(POSITION).join(self._source.select(_SOURCE_ROW), how="cross"))
+
+    def _filtered(self, frame: pl.DataFrame, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        if self._condition.rest is not None and pairs.height:
+            target = pairs.select(POSITION).join(frame, on=POSITION, how="left", maintain_order="left")
+            both = _sides(pl.DataFrame(height=pairs.height), {TARGET: target, SOURCE: self._rows_of(pairs)})
+            holds = evaluated(both, self._condition.rest, "the condition of the merge")
+            pairs = pairs.filter(holds.cast(pl.Boolean))
+        yield pairs
+
+    def _rows_of(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The source rows of pairs, in the order of the pairs."""
+        return self._source[pairs[_SOURCE_ROW]].select(self._given.names)
+
+    def _refuse_ambiguous(self, pairs: pl.DataFrame) -> None:
+        only = self._matched[0] if len(self._matched) == 1 else None
+        if not self._matched or (only is not None and only.clause.does == "delete" and only.where is None):
+            return
+        twice = pairs.filter(pairs[POSITION].is_duplicated()).sort(POSITION)
+        rows = twice.filter(pl.col(POSITION) == twice[POSITION][0])
+        row = self._source.row(rows[_SOURCE_ROW][0], named=True)
+        key = ", ".join(f"{other} = {shorten(repr(row[other]), 80)}" for _, other in self._condition.keys)
+        raise InvalidRequestError(
+            f"{rows.height} rows of the source match one row of the table"
+            f"{f' ({key})' if key else ''}: which of them counts is not known",
+            fix="leave one row for each key in the source, or narrow the condition",
+            place="on",
+            kind="ambiguous-merge",
+        )
+
+    # -- clauses
+
+    def _clauses(
+        self,
+        file: LiveFile,
+        storage: Storage,
+        pairs: pl.DataFrame | None,
+        positions: pyroaring.BitMap64,
+        rules: list[_Rule],
+        removals: pyroaring.BitMap64,
+    ) -> Iterator[pa.RecordBatch]:
+        """Apply the clauses to the rows of a file at these positions: gives the rows that take the place of others, and
+        adds to `removals` those that go."""
+        if not rules or not positions:
+            return
+        for batch in file.located(storage, self._work.schema, selected=positions):
+            frame = frame_of(batch)
+            own = frame.select(self._schema.names)
+            sides = {TARGET: own}
+            if pairs is not None:
+                joined = frame.select(POSITION).join(pairs, on=POSITION, how="left", maintain_order="left")
+                sides[SOURCE] = self._rows_of(joined)
+            both = _sides(own, sides)
+            left = pl.repeat(True, frame.height, eager=True)
+            for rule in rules:
+                holds = left & _holds(both, rule)
+                left = left & ~holds
+                if holds.any():
+                    removals |= positions_of(frame.filter(holds))
+                    chosen = batch.filter(holds.to_arrow())
+                    yield from self._applied(rule, both.filter(holds), chosen)
+
+    def _applied(self, rule: _Rule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        what, names = rule.clause.does, self._schema.names
+        suffix = "NotMatchedBySource" if rule.clause.when == "not matched by source" else "Matched"
+        self.counts[f"numTargetRows{what.capitalize()}d"] += rows.num_rows
+        self.counts[f"numTargetRows{suffix}{what.capitalize()}d"] += rows.num_rows
+        before = rows.select(names)
+        if what == "delete":
+            if self._work.feed:
+                self._work.record("delete", [before])
+            return
+        values = {n: evaluated(both, e, f"the value of column {n}") for n, e in rule.values.items()}
+        computed = {r.name for r in self._rules.generated} - values.keys()
+        given = [n for n in names if n not in computed]
+        columns = [values[n].to_arrow() if n in values else rows.column(n) for n in given]
+        made = self._rules.conform(pa.RecordBatch.from_arrays(columns, names=given), clock=self._clock)
+        if self._work.feed:
+            self._work.record("update_preimage", [before])
+            self._work.record("update_postimage", [made])
+        yield with_tracking(made, rows, Schema(self._work.context.tracked))
+
+    def _rule(self, clause: Clause, sides: Schema) -> _Rule:
+        where = clause.where
+        condition = row_expression(where, sides) if isinstance(where, str) else where
+        if clause.does == "delete":
+            return _Rule(clause, condition, {})
+        if clause.assignments is None:
+            names = [n for n in self._given.names if n in self._schema]
+            if clause.does == "insert":
+                self._schema.require(self._given.names, place="source")
+            return _Rule(clause, condition, {n: pl.col(SOURCE).struct.field(n) for n in names})
+        return _Rule(clause, condition, _expressions(clause.assignments, self._schema, sides))
+
+
+def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
+    """operationMetrics of a merge, in the words of other engines."""
+    names = ("numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+    found = {name: rows.get(name, 0) for name in names} | dict(rows)
+    return found | {
+        "numTargetRowsCopied": files.get("numCopiedRows", 0),
+        "numTargetFilesAdded": len([a for a in adds if a.deletion_vector is None]),
+        "numTargetFilesRemoved": files.get("numRemovedFiles", 0),
+        "numTargetChangeFilesAdded": files.get("numAddedChangeFiles", 0),
+        "numTargetDeletionVectorsAdded": files.get("numDeletionVectorsAdded", 0),
+        "numTargetDeletionVectorsUpdated": files.get("numDeletionVectorsUpdated", 0),
+        "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
+        "numOutputRows": found["numTargetRowsInserted"] + found["numTargetRowsUpdated"] + files.get("numCopiedRows", 0),
+    }
+
+
+def _expressions(assignments: Assignments, schema: Schema, sides: Schema) -> dict[str, pl.Expr]:
+    schema.require(list(assignments), place="assignments")
+    return {n: row_expression(e, sides) if isinstance(e, str) else e for n, e in assignments.items()}
+
+
+def _spelt(field: Field, schema: Schema) -> Field:
+    """A column of the source by the table's name for it, where they differ by case alone."""
+    same = [f.name for f in schema if f.name.casefold() == field.name.casefold()]
+    name = same[0] if len(same) == 1 else field.name
+    return Field(name, field.type, field.nullable)
+
+
+def _sides(own: pl.DataFrame, sides: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Columns by their own names, and each side as a struct by its name."""
+    columns = {name: own[name] for name in own.columns if name not in (TARGET, SOURCE)}
+    return pl.DataFrame({**columns, **{side: frame.to_struct(side) for side, frame in sides.items()}})
+
+
+def _holds(frame: pl.DataFrame, rule: _Rule) -> pl.Series:
+    if rule.where is None:
+        return pl.repeat(True, frame.height, eager=True)
+    return evaluated(frame, rule.where, "the condition of a clause").cast(pl.Boolean).fill_null(value=False)
+
+
+def _range(column: str, values: pl.Series) -> pl.Expr:
+    """What rows with one of these values satisfy: few of them are listed, of many the ends are taken."""
+    known = values.drop_nulls().unique()
+    if known.is_empty():
+        return pl.lit(value=False)
+    if known.len() <= _LISTED_VALUES and not known.dtype.is_float():
+        return pl.col(column).is_in(known.implode())
+    return (pl.col(column) >= pl.lit(known.min(), known.dtype)) & (pl.col(column) <= pl.lit(known.max(), known.dtype))

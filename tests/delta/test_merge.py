@@ -1,0 +1,210 @@
+"""Merges: each clause, whatever the table has enabled, against rows merged one by one in Python."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+
+SCHEMA = Schema(
+    (
+        Field("id", PrimitiveType("long")),
+        Field("part", PrimitiveType("integer")),
+        Field("price", PrimitiveType("double")),
+        Field("name", PrimitiveType("string")),
+    )
+)
+FEED = {"delta.enableChangeDataFeed": "true"}
+VECTORS = {"delta.enableDeletionVectors": "true"}
+TRACKED = {"delta.enableRowTracking": "true"}
+MAPPED = {"delta.columnMapping.mode": "name"}
+TABLES = {
+    "plain": ({}, ()),
+    "partitioned, with vectors": (VECTORS, ("part",)),
+    "with a feed": (FEED, ("part",)),
+    "with everything": (FEED | VECTORS | TRACKED | MAPPED, ("part",)),
+}
+
+Row = dict[str, Any]
+
+
+def rows(numbers: list[int], price: float, name: str) -> pl.DataFrame:
+    return pl.DataFrame(
+        [{"id": n, "part": n % 3, "price": price + n, "name": f"{name}{n}"} for n in numbers], SCHEMA.to_polars()
+    )
+
+
+def made(address: Path, properties: dict[str, str] | None = None, partition_by: tuple[str, ...] = ()) -> DeltaTable:
+    table = lv.create_table(str(address), SCHEMA, properties=properties, partition_by=partition_by)
+    assert isinstance(table, DeltaTable)
+    table.append(rows(list(range(30)), 0.0, "a"))
+    table.append(rows(list(range(30, 60)), 0.0, "b"))
+    return table
+
+
+def held(table: lv.Table) -> list[Row]:
+    return sorted(lv.open_table(table.address).scan().collect().to_dicts(), key=lambda r: (r["id"], r["price"]))
+
+
+def metrics(table: DeltaTable) -> dict[str, int]:
+    info = next(json.loads(a) for k, a in table.commit(table.latest_version).select("kind", "action").iter_rows()
+                if k == "commitInfo")  # fmt: skip
+    return {k: int(v) for k, v in info["operationMetrics"].items()}
+
+
+@pytest.mark.parametrize(("properties", "partition_by"), TABLES.values(), ids=list(TABLES))
+def test_an_upsert_updates_what_is_there_and_inserts_the_rest(
+    tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, properties, partition_by)
+    source = rows([5, 35, 100, 101], 1000.0, "new")
+    version = table.merge(source, ["id"]).when_matched_update().when_not_matched_insert().execute()
+    expected = {
+        r["id"]: r for r in rows(list(range(30)), 0.0, "a").to_dicts() + rows(list(range(30, 60)), 0.0, "b").to_dicts()
+    }
+    expected |= {r["id"]: r for r in source.to_dicts()}
+    assert version is not None
+    assert held(table) == list(expected.values())
+    counted = metrics(table)
+    assert (counted["numSourceRows"], counted["numTargetRowsInserted"], counted["numTargetRowsUpdated"]) == (4, 2, 2)
+    if FEED.items() <= properties.items():
+        changes = table.changes(version).collect().sort("id", "_change_type", descending=[False, True])
+        assert changes.select("id", "_change_type").rows() == [
+            (5, "update_preimage"), (5, "update_postimage"), (35, "update_preimage"), (35, "update_postimage"),
+            (100, "insert"), (101, "insert"),
+        ]  # fmt: skip
+    assert [f for f in table.check() if f.severity.value in ("error", "warning")] == []
+
+
+def by_hand(target: list[Row], source: list[Row]) -> list[Row]:
+    """What the merge of the test below makes, row by row."""
+    found, met = [], set()
+    for row in target:
+        other = next((s for s in source if s["id"] == row["id"] and row["price"] < 55), None)
+        if other is None:
+            if row["part"] == 2 and row["id"] > 40:
+                continue
+            found.append(row if row["id"] != 1 else {**row, "name": "stray"})
+            continue
+        met.add(other["id"])
+        if other["name"] is None:
+            continue
+        if other["price"] > 1010:
+            found.append({**row, "price": row["price"] + other["price"], "name": other["name"].upper()})
+        else:
+            found.append(row)
+    new = [s for s in source if s["id"] not in met and s["price"] < 1100]
+    return sorted([*found, *({**s, "name": "late"} for s in new)], key=lambda r: (r["id"], r["price"]))
+
+
+@pytest.mark.parametrize(("properties", "partition_by"), TABLES.values(), ids=list(TABLES))
+def test_every_clause_with_a_condition_does_what_a_loop_over_the_rows_does(
+    tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, properties, partition_by)
+    drawn = random.Random(7)
+    for _ in range(3):
+        before = held(table)
+        numbers = drawn.sample(range(120), 25)
+        source = rows(numbers, 1000.0, "n").with_columns(
+            name=pl.when(pl.col("id") % 5 == 0).then(None).otherwise("name")
+        )
+        merge = table.merge(source, "target.id = source.id AND target.price < 55")
+        merge.when_matched_delete(where="source.name IS NULL")
+        merge.when_matched_update(
+            {"price": "target.price + source.price", "name": "UPPER(source.name)"}, where="source.price > 1010"
+        )
+        merge.when_not_matched_insert(
+            {"id": "source.id", "part": "part", "price": "source.price", "name": "'late'"}, where="price < 1100"
+        )
+        merge.when_not_matched_by_source_delete(where="part = 2 AND target.id > 40")
+        merge.when_not_matched_by_source_update({"name": "'stray'"}, where="id = 1")
+        merge.execute()
+        assert held(table) == by_hand(before, source.to_dicts())
+    if not MAPPED.items() <= properties.items():
+        other = deltalake.DeltaTable(str(tmp_path))
+        query = deltalake.QueryBuilder().register("t", other).execute("select count(*) n, sum(price) s from t")
+        counted = pl.DataFrame(query.read_all())
+        assert counted.row(0) == (len(held(table)), pytest.approx(sum(r["price"] for r in held(table))))
+
+
+def test_files_that_hold_no_key_are_not_read(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    other = lv.open_table(str(tmp_path))
+    assert isinstance(other, DeltaTable)
+    other.merge(rows([35], 0.0, "x"), ["id"]).when_matched_update().execute()
+    assert metrics(other)["numTargetFilesRemoved"] == 1
+    assert other.storage.requests["open"] == 3, "one file: its keys, the rows that change, and the rows that stay"
+    assert table.refresh()
+
+
+def test_source_rows_that_match_one_row_are_refused_by_their_key(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = pl.concat([rows([5, 6], 0.0, "x"), rows([6], 9.0, "y")])
+    with pytest.raises(
+        InvalidRequestError, match=r"2 rows of the source match one row of the table \(id = 6\)"
+    ) as caught:
+        table.merge(source, ["id"]).when_matched_update().execute()
+    assert caught.value.kind == "ambiguous-merge"
+    table.merge(source, ["id"]).when_matched_delete().execute()
+    assert len(held(table)) == 58
+
+
+def test_null_keys_match_nothing_and_are_inserted(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = rows([1], 0.0, "x").with_columns(id=pl.lit(None, pl.Int64))
+    for _ in range(2):
+        table.merge(source, ["id"]).when_matched_update().when_not_matched_insert().execute()
+    assert len([r for r in lv.open_table(str(tmp_path)).scan().collect().to_dicts() if r["id"] is None]) == 2
+
+
+def test_a_condition_without_equal_columns_compares_every_pair(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = pl.DataFrame({"low": [3], "high": [5]})
+    table.merge(source, "target.id BETWEEN source.low AND source.high").when_matched_delete().execute()
+    assert [r["id"] for r in held(table)][:4] == [0, 1, 2, 6]
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("no clause", lambda t: t.merge(rows([1], 0, "x"), ["id"]).execute(), "has no clause"),
+    ("no key", lambda t: t.merge(rows([1], 0, "x"), []).when_matched_delete().execute(), "names no key"),
+    ("an unknown key", lambda t: t.merge(rows([1], 0, "x"), ["planet"]).when_matched_delete().execute(),
+     "no column target.planet"),
+    ("a column without a side", lambda t: t.merge(rows([1], 0, "x"), "id = 1").when_matched_delete().execute(),
+     "no column id"),
+    ("keys that do not compare", lambda t: t.merge(pl.DataFrame({"id": ["x"]}), ["id"]).when_matched_delete()
+     .execute(), "do not compare"),
+    ("a clause that is never reached", lambda t: t.merge(rows([1], 0, "x"), ["id"]).when_matched_delete()
+     .when_matched_update(), "would never be reached"),
+    ("a column that the table lacks", lambda t: t.merge(pl.DataFrame({"id": [999], "x": [1]}), ["id"])
+     .when_not_matched_insert().execute(), "no column x"),
+    ("a value of another type", lambda t: t.merge(rows([1], 0, "x"), ["id"])
+     .when_matched_update({"price": "source.name"}).execute(), "does not fit"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("merge", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, merge: Any, words: str) -> None:
+    table = made(tmp_path)
+    before = table.storage.walk()["name"].to_list()
+    with pytest.raises(InvalidRequestError, match=words):
+        merge(table)
+    assert table.storage.walk()["name"].to_list() == before
+
+
+def test_rows_that_a_merge_makes_keep_the_rules(tmp_path: Path) -> None:
+    table = made(tmp_path, {"delta.constraints.c": "price < 100"})
+    for clause in ("when_matched_update", "when_not_matched_insert"):
+        with pytest.raises(ConstraintViolationError, match="constraint c"):
+            getattr(table.merge(rows([5, 70], 1000.0, "x"), ["id"]), clause)().execute()
+    assert len(held(table)) == 60
