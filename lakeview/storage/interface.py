@@ -212,12 +212,12 @@ def refuse_oversized(path: str, size: int, config: Config) -> None:
         )
 
 
-def back_off(attempt: int, remote: bool, least: float = 0.0) -> None:
+def back_off(attempt: int, remote: bool, least: float = 0.0, share: float = 1.0) -> None:
     """The retry policy: wait longer after each attempt, up to two seconds and with jitter; hardly at all locally.
 
-    `least`: seconds that the store itself asked for.
+    `least`: seconds that the store itself asked for; `share`: the part of the usual wait, for who has waited before.
     """
-    longest = min(2.0, (0.1 if remote else 0.001) * 2**attempt)
+    longest = share * min(2.0, (0.1 if remote else 0.001) * 2**attempt)
     time.sleep(max(least, random.uniform(0, longest)))  # noqa: TID251 (this is the retry policy)
 
 

@@ -154,6 +154,7 @@ class CommitInfo(msgspec.Struct, frozen=True):
     client_version: str | None = None
     user: str | None = None
     txn_id: str | None = None
+    is_blind_append: bool | None = None
 
 
 class _PlainInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -169,6 +170,7 @@ class _PlainInfo(msgspec.Struct, frozen=True, rename="camel"):
     user_name: str | None = None
     user_id: str | None = None
     txn_id: str | None = None
+    is_blind_append: bool | None = None
 
 
 _PLAIN_INFO = msgspec.json.Decoder(_PlainInfo)
@@ -194,6 +196,7 @@ def parse_commit_info(raw: bytes) -> CommitInfo:
             plain.client_version,
             plain.user_name or plain.user_id,
             plain.txn_id,
+            plain.is_blind_append,
         )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _free_form(raw)
@@ -222,6 +225,7 @@ def _free_form(raw: bytes) -> CommitInfo:
         client_version=_text(info.get("clientVersion")),
         user=_text(info.get("userName")) or _text(info.get("userId")),
         txn_id=_text(info.get("txnId")),
+        is_blind_append=info["isBlindAppend"] if isinstance(info.get("isBlindAppend"), bool) else None,
     )
 
 

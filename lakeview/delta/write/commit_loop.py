@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakeview.delta.features import check_writable
+from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
-from lakeview.delta.write.conflicts import Intent, check_conflict
-from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
 from lakeview.storage import back_off
 
-_ATTEMPTS = 50
+_ATTEMPTS = 200
+_REPEATS = 3
+"""How often a put whose outcome is not known is sent again: it settles the outcome, whatever it finds."""
 
 
 class CommitLoop:
     """The attempts of one transaction to become the next version.
 
-    `txn_id` is in the commit's own words, so that a commit whose reply was lost is known again and never made twice.
+    The store's reply to each is *won*, *lost* or *unknown*. An unknown one is settled by the log: `txn_id` is in the
+    commit's own words, so that it is known again and never made twice.
     `unsure`: whether the commit may be in the log although it seemed to fail; its data files have to stay then.
     """
 
@@ -28,46 +29,50 @@ class CommitLoop:
         self._id = txn_id
         self.unsure = False
 
-    def run(self, base: int, encode: Callable[[int], bytes], intent: Intent) -> int:
-        """Commit after version `base`; returns the version it became. `encode` gives the entry's bytes for a version.
+    def run(self, base: int, encode: Callable[[int], bytes], follow: Callable[[Commit], None]) -> int:
+        """Commit after version `base`; returns the version it became. `encode` gives the entry's bytes for a version,
+        `follow` places ours after a commit that was first, or raises CommitConflictError.
 
-        CommitConflictError if a winning commit collides with `intent` or too many were faster, UnsupportedTableError
-        if one of them made the table one we must not write, StoreUnavailableError if the store did not answer; its
-        kind is outcome-unknown where the commit may be there.
+        A lost attempt costs one listing and the winners' commits. CommitConflictError if too many were faster,
+        StoreUnavailableError if the store did not answer; its kind is outcome-unknown where the commit may be there.
         """
         candidate = base + 1
         for attempt in range(_ATTEMPTS):
-            try:
-                self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(candidate)}", encode(candidate))
+            if self._put(candidate, encode(candidate)):
                 return candidate
-            except FileExistsError:
-                if self._is_ours(candidate):  # an earlier try of the store's own may have made it
-                    return candidate
-            except StoreUnavailableError as error:
-                if self._is_ours(candidate):  # the reply was lost after the file was made
-                    return candidate
-                # what a remote store was sent may still arrive; a local call is over when it returns
-                self.unsure = self._storage.remote
-                if not self.unsure:
-                    raise
-                raise self._outcome_unknown(candidate, error) from error
-            back_off(attempt, self._storage.remote)
-            candidate = self._rebase(candidate, intent)
+            # who has lost often waits less: new arrivals let it pass
+            back_off(0, self._storage.remote, share=1 / (1 + attempt))
+            self._table.refresh()
+            latest = max(self._table.latest_version, candidate)
+            for version in range(candidate, latest + 1):
+                follow(self._table.log.commit(version))
+            candidate = latest + 1
         raise CommitConflictError(
             f"{_ATTEMPTS} commits in a row were won by other writers",
             fix="try again when fewer writers are at work",
             kind="too-many-attempts",
         )
 
-    def _rebase(self, first: int, intent: Intent) -> int:
-        """Hold every commit that won since against ours; the version to try next."""
-        self._table.refresh()
-        latest = self._table.latest_version
-        for version in range(first, latest + 1):
-            check_conflict(self._table.log.commit(version), intent, self._storage.root)
-        newest = self._table.state()
-        check_writable(newest.table_protocol, active_features(newest.metadata), self._storage.root)
-        return latest + 1
+    def _put(self, version: int, data: bytes) -> bool:
+        """True if that version is ours, false if it is another's."""
+        for attempt in range(_REPEATS):
+            try:
+                self._storage.put_if_absent(f"{LOG_FOLDER}/{commit_name(version)}", data)
+                self.unsure = False
+                return True
+            except FileExistsError:
+                return self._is_ours(version)  # an earlier try of the store's own may have made it
+            except StoreUnavailableError as error:
+                if self._is_ours(version):  # the reply was lost after the file was made
+                    return True
+                # what a remote store was sent may still arrive; a local call is over when it returns
+                self.unsure = self._storage.remote
+                if not self.unsure:
+                    raise
+                if attempt + 1 == _REPEATS:
+                    raise self._outcome_unknown(version, error) from error
+                back_off(attempt, self._storage.remote)
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _is_ours(self, version: int) -> bool:
         """Whether the commit of that version is ours; StoreUnavailableError where the store does not say."""

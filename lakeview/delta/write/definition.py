@@ -83,6 +83,14 @@ class Definition:
         check_supported(self._base.metadata, changed, self.table_protocol, self._address)
         self.metadata = changed
 
+    def adopt(self, newest: Replay) -> None:
+        """Take over what another commit made of the definition, beside what ours changes."""
+        if not self.changes_metadata:
+            self.metadata = newest.metadata
+        if not self.changes_protocol:
+            self.protocol = newest.protocol
+        self._base = newest
+
     def check_writable(self) -> None:
         """UnsupportedTableError, naming feature or property, for a table that this writer must not write."""
         check_writable(self.table_protocol, active_features(self.metadata), self._address)

@@ -38,6 +38,7 @@ class Entry:
         blind: bool,
         files: Mapping[str, int],
         in_commit: datetime | None,
+        level: str,
         row_ids_kept: bool,
     ) -> dict[str, Any]:
         """The commitInfo action. `files`: what its files add up to, in the words of a WRITE."""
@@ -49,7 +50,7 @@ class Entry:
             "operationParameters": self.parameters,
             "operationMetrics": {name: str(count) for name, count in counts.items()},
             "readVersion": read_version,
-            "isolationLevel": "Serializable",
+            "isolationLevel": level,
             "isBlindAppend": blind,
             "engineInfo": self.engine,
             "txnId": self.txn_id,

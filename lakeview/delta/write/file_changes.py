@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -78,6 +78,11 @@ class FileChanges:
                 fix="add and remove each file once",
                 kind="duplicate-file-action",
             )
+
+    def withdraw(self, paths: Collection[str]) -> None:
+        """Take back what was said of files, by their canonical paths."""
+        self.removes = {key: remove for key, remove in self.removes.items() if key[0] not in paths}
+        self.adds = [add for add, key in zip(self.adds, self.keys(), strict=True) if key[0] not in paths]
 
     def metrics(self) -> dict[str, int]:
         """What the actions add up to, in the words of a WRITE."""

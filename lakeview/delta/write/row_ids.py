@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from lakeview.delta.log.actions import AddFile, DomainMetadata
+from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.statistics_text import physical_records
@@ -22,12 +23,11 @@ def tracks_rows(definition: Definition) -> bool:
     return definition.supports("rowTracking") and not suspended
 
 
-def with_row_ids(adds: Sequence[AddFile], version: int, newest: Replay) -> tuple[list[AddFile], DomainMetadata | None]:
+def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list[AddFile], DomainMetadata | None]:
     """The adds with a baseRowId and a defaultRowCommitVersion each, and the new high-water mark; None if it stays.
 
-    "Row IDs of newly added files start above the high-water mark": `newest` is the table just before this version.
+    "Row IDs of newly added files start above the high-water mark": `mark` is that of the version before.
     """
-    mark = _mark(newest)
     found, first = [], mark + 1
     for add in adds:
         if add.base_row_id is not None:  # a file of the table, whose deletion vector changed
@@ -50,9 +50,20 @@ def with_row_ids(adds: Sequence[AddFile], version: int, newest: Replay) -> tuple
     return found, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
 
 
-def _mark(state: Replay) -> int:
+def high_water_mark(state: Replay) -> int:
+    """The largest row id that a table has given at a version; -1 before the first."""
     domains = state.domain_metadata()
     for text in domains.filter(domains["domain"] == DOMAIN)["configuration"]:
-        known: Any = msgspec.json.decode(text)
-        return int(known["rowIdHighWaterMark"])
+        return _mark(text)
     return -1
+
+
+def later_mark(commit: Commit, mark: int) -> int:
+    """The mark after a commit."""
+    found = [_mark(d.configuration) for _, d in only("domain_metadata", [commit]) if d.domain == DOMAIN]
+    return max([mark, *found])
+
+
+def _mark(text: str) -> int:
+    known: Any = msgspec.json.decode(text)
+    return int(known["rowIdHighWaterMark"])

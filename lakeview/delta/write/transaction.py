@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.partition_values import partition_columns
-from lakeview.delta.data.row_tracking import tracked_fields, tracked_schema
-from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.log.actions import AddFile, Txn
-from lakeview.delta.log.commits import encode_actions
+from lakeview.delta.log.commits import Commit, encode_actions
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
@@ -25,23 +24,24 @@ from lakeview.delta.write.batches import Frame, batches_of, conformed_table, fra
 from lakeview.delta.write.change_data import record_whole_files
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.commit_loop import CommitLoop
-from lakeview.delta.write.conflicts import Intent
+from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_evolution, check_types
-from lakeview.delta.write.file_changes import LIVE_COLUMNS, REMOVAL_COLUMNS, FileChanges, paths_of
+from lakeview.delta.write.file_changes import REMOVAL_COLUMNS, FileChanges, paths_of
 from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
-from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.property_checks import check_settable
+from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
+from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
+from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.update import Assignments, changed_rows
-from lakeview.delta.write.vector_changes import VectorChange
+from lakeview.delta.write.update import Assignments
+from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import ENGINE, write_files
 from lakeview.model.clock import Clock
 from lakeview.model.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError, LakeviewError
@@ -83,7 +83,7 @@ class Transaction:
                 kind="another-table",
             )
         self._base: Replay = table.state()
-        self._clock = clock
+        self.clock = clock
         self.entry = Entry(
             operation, dict(parameters or {}), dict(metrics or {}), user, user_metadata, engine or ENGINE, clock
         )
@@ -95,6 +95,8 @@ class Transaction:
         self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
+        self._row_by_row = True
+        self._only_deletes = True
         self._touched = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
@@ -139,7 +141,7 @@ class Transaction:
             context,
             batches_of(frame),
             statistics=statistics,
-            clock=self._clock,
+            clock=self.clock,
             storage=self._storage,
             allocate=self._allocate,
         )
@@ -190,7 +192,7 @@ class Transaction:
 
     def _remove(self, where: str | pl.Expr | None, paths: Sequence[str] | None, *, data_change: bool) -> pl.DataFrame:
         if data_change:
-            self._check_may_remove()
+            self.check_may_remove()
         self._touched = True
         live = self._base.adds([*REMOVAL_COLUMNS, "records"])
         if paths is not None:
@@ -199,7 +201,7 @@ class Transaction:
             expression = _EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._selected(live, expression))
             self._reads = expression if self._reads is None else self._reads | expression
-        now = milliseconds(self._clock())
+        now = milliseconds(self.clock())
         rows = live.to_dicts()
         for row in rows:
             self.files.remove(row, now, data_change=data_change)
@@ -213,7 +215,11 @@ class Transaction:
         Files that the condition skips are not read. Rows go by deletion vectors where the table has them enabled, else
         their files are written anew. InvalidRequestError for a condition that cannot be evaluated.
         """
-        return self._change_rows(where, None)
+        self.check_may_remove()
+        expression = _EVERY if where is None else predicate(where, self.schema)
+        if set(expression.meta.root_names()) <= set(self.definition.partition_columns):
+            return self._delete_files(where)
+        return change_rows(self, expression, None)
 
     def update(self, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns how many.
@@ -221,7 +227,24 @@ class Transaction:
         `assignments`: for each column SQL text, a polars expression, or `pl.lit` of a value. InvalidRequestError for an
         unknown column or an expression that cannot be evaluated, ConstraintViolationError for rows that break a rule.
         """
-        return self._change_rows(where, assignments)
+        self.check_may_remove()
+        self._only_deletes = False
+        expression = _EVERY if where is None else predicate(where, self.schema)
+        return change_rows(self, expression, assignments)
+
+    def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
+        """A merge of rows into the table: add clauses to it, then `execute`; the transaction commits what it does.
+
+        `on`: a condition with `target.x` and `source.y`, or the names of columns that both have. Memory follows the
+        source: the table is read file by file, those left out that cannot hold one of the source's keys.
+        """
+        return Merge(frame_from(source), condition_of(on), self.run_merge)
+
+    def run_merge(self, merge: Merge) -> None:
+        """Do what the clauses of a merge say."""
+        self.check_may_remove()
+        self._row_by_row = self._only_deletes = False
+        merge_rows(self, merge)
 
     def evolve(self, schema: Schema) -> None:
         """Change the schema: nullable columns and fields of structs may be added, comments changed.
@@ -261,7 +284,7 @@ class Transaction:
     def set_transaction(self, app_id: str, version: int) -> None:
         """Record how far an application has got, with this commit."""
         self._touched = True
-        self._txns[app_id] = Txn(app_id, version, milliseconds(self._clock()))
+        self._txns[app_id] = Txn(app_id, version, milliseconds(self.clock()))
 
     # -- committing
 
@@ -287,7 +310,7 @@ class Transaction:
             if self.files.changes:
                 record_whole_files(self.row_changes(), self.definition, self._whole_adds, self._whole_removes)
             self.files.check()
-            self.version = loop.run(self._base.version, self._encode, self._intent())
+            self.version = loop.run(self._base.version, self._encode, self._follow)
         except LakeviewError:
             if not loop.unsure:  # a commit that may be there needs its files
                 self.files.discard()
@@ -300,22 +323,51 @@ class Transaction:
         return Intent(
             reads=self._reads,
             removes=self.files.removed_paths,
+            vectors=frozenset(change.file.key for change in self._vector_changes),
             app_ids=frozenset(self._txns),
             changes_metadata=self.definition.changes_metadata,
+            changes_protocol=self.definition.changes_protocol,
             rearranges=not self.definition.changes_metadata and changes == {False},
+            row_by_row=self._row_by_row,
+            level=isolation_level(self.definition.properties),
+            schema=self.schema,
             partitions=tuple(self.definition.partitions),
         )
+
+    def _follow(self, commit: Commit) -> None:
+        """Place what we mean to do after a commit that was first; CommitConflictError if the two collide."""
+        winner = Winner(commit, self._storage.root)
+        check_conflict(winner, self._intent(), self.definition.metadata)
+        overlap = self._only_deletes and not self.files.changes
+        joined = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
+        if joined is not None:
+            self._replace_vectors(joined)
+        if winner.changes_protocol() or winner.metadata() is not None:
+            self.definition.adopt(self._table.state(commit.version))
+            self.definition.check_writable()
+        if tracks_rows(self.definition):
+            self._row_id_mark = later_mark(commit, self._row_id_mark)
+
+    def _replace_vectors(self, changes: list[VectorChange]) -> None:
+        before = sum(len(change.positions) for change in self._vector_changes)
+        self.files.withdraw({change.file.key for change in self._vector_changes})
+        self._vector_changes = [change for change in changes if change.positions]
+        replace_vectors(self._vector_changes, self.files, self._storage, self.context().folder_prefix(), self.clock)
+        if "numDeletedRows" in self.entry.metrics:
+            now = sum(len(change.positions) for change in self._vector_changes)
+            self.entry.metrics["numDeletedRows"] -= before - now
 
     def _encode(self, version: int) -> bytes:
         """The bytes of the commit as that version."""
         adds, domain = self.files.adds, None
         if adds and tracks_rows(self.definition):
-            adds, domain = with_row_ids(adds, version, self._table.state(version - 1))
+            adds, domain = with_row_ids(adds, version, self._row_id_mark)
         info = self.entry.info(
             read_version=self._base.version,
             blind=bool(adds) and not self.files.removes and self._reads is None,
             files=self.files.metrics(),
-            in_commit=next_in_commit_time(self._table.log, self.definition, version, self._clock()),
+            in_commit=next_in_commit_time(self._table.log, self.definition, version, self.clock()),
+            level=isolation_level(self.definition.properties),
             row_ids_kept=bool(adds) and tracks_rows(self.definition),
         )
         domains = [] if domain is None else [("domainMetadata", domain)]
@@ -337,6 +389,10 @@ class Transaction:
     # -- inside
 
     @cached_property
+    def _row_id_mark(self) -> int:
+        return high_water_mark(self._base)
+
+    @cached_property
     def _clustering(self) -> list[str]:
         if not self.definition.supports("clustering"):
             return []
@@ -350,47 +406,6 @@ class Transaction:
             self._marks[identity.column] = first + identity.step * (count - 1)
         return first
 
-    def _change_rows(self, where: str | pl.Expr | None, assignments: Assignments | None) -> int | None:
-        self._check_may_remove()
-        expression = _EVERY if where is None else predicate(where, self.schema)
-        partition_only = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
-        if assignments is None and partition_only:
-            return self._delete_files(where)
-        self.reads(expression)
-        work = self.row_changes()
-        change = None if assignments is None else changed_rows(assignments, work.context)
-        count = 0
-        for file in self.live_files(expression):
-            gone = file.matches(self._storage, expression)
-            count += len(gone)
-            if change is not None and gone:
-                change.apply(work, file, gone, self._clock)
-            work.remove(file, gone, "delete" if change is None else None)
-        self.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
-        return count
-
-    def merge(self, source: Frame, on: str | Sequence[str]) -> Merge:
-        """A merge of rows into the table: add clauses to it, then `execute`; the transaction commits what it does.
-
-        `on`: a condition with `target.x` and `source.y`, or the names of columns that both have. Memory follows the
-        source: the table is read file by file, those left out that cannot hold one of the source's keys.
-        """
-        return Merge(frame_from(source), condition_of(on), self.run_merge)
-
-    def run_merge(self, merge: Merge) -> None:
-        """Do what the clauses of a merge say."""
-        self._check_may_remove()
-        work = self.row_changes()
-        rows = MergeRows(merge, self.schema, work, self._clock)
-        needed = rows.files_needed()
-        self.reads(_EVERY if needed is None else needed)
-        before = len(self.files.adds)
-        rows.change(self.live_files(needed), self._storage)
-        rows.insert(self.append)
-        self.entry.parameters.update(merge.parameters())
-        self.finish(work, {})
-        self.entry.metrics.update(merge_metrics(work.counts, rows.counts, self.files.adds[before:]))
-
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
         gone = self._remove(where, None, data_change=True)
         self.entry.metrics.update(numRemovedFiles=gone.height, numRemovedBytes=int(gone["size"].sum()))
@@ -399,18 +414,7 @@ class Transaction:
 
     def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
         """The live files that may hold rows for which a condition is true, all without one."""
-        schema, tracked = self.schema, None
-        if self.definition.enables("rowTracking", "delta.enableRowTracking"):
-            tracked = tracked_schema(
-                schema, self.definition.table_protocol, self.definition.properties, self._storage.root
-            )
-        scan = Scan(self._base, schema, self.definition.partitions, self._storage.root, tracked=tracked)
-        adds, tasks = scan.files(where, LIVE_COLUMNS)
-        roots = self._storage.config.roots
-        return [
-            LiveFile(row, replace(task, roots=roots))
-            for row, task in zip(adds.iter_rows(named=True), tasks, strict=True)
-        ]
+        return live_files(self._base, self.definition, self._storage, where)
 
     def row_changes(self) -> RowChanges:
         """Where an operation says which rows go and come."""
@@ -418,7 +422,7 @@ class Transaction:
             self.context(),
             self.files,
             self._storage,
-            self._clock,
+            self.clock,
             vectors=self.definition.enables("deletionVectors", "delta.enableDeletionVectors"),
             feed=bool(value(self.definition.properties, "delta.enableChangeDataFeed")),
         )
@@ -431,9 +435,10 @@ class Transaction:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
         self._vector_changes += work.finish()
         self.entry.metrics.update({**work.counts, **metrics})
-        self._touched |= bool(self.files.removes or self.files.adds)
+        self._touched = self._touched or bool(self.files.removes or self.files.adds)
 
-    def _check_may_remove(self) -> None:
+    def check_may_remove(self) -> None:
+        """ConstraintViolationError for a table whose rows have to stay."""
         if value(self.definition.properties, "delta.appendOnly"):
             raise ConstraintViolationError(
                 "the table is append-only (delta.appendOnly): data may be rearranged, not removed",

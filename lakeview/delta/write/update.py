@@ -40,19 +40,16 @@ class RowChange:
         columns = [values[n].to_arrow() if n in values else source.column(n) for n in names]
         return self.rules.conform(pa.RecordBatch.from_arrays(columns, names=names), clock=clock)
 
-    def apply(self, work: RowChanges, file: LiveFile, positions: pyroaring.BitMap64, clock: Clock) -> None:
-        """Write the rows of a file at these positions to new files, with the assignments applied."""
-        if work.feed:
-            work.record("update_preimage", file.batches(work.storage, self.rules.schema, selected=positions))
-
-        def changed_batches() -> Iterator[pa.RecordBatch]:
-            for batch in file.batches(work.storage, work.schema, selected=positions):
-                yield with_tracking(self.rows(frame_of(batch), batch, clock), batch, self.tracked)
-
-        rows = list(changed_batches()) if work.feed else changed_batches()
-        work.write(rows)
-        if work.feed:
-            work.record("update_postimage", rows)
+    def batches(
+        self, work: RowChanges, file: LiveFile, positions: pyroaring.BitMap64, clock: Clock
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a file at these positions with the assignments applied, before and after as change data."""
+        for batch in file.batches(work.storage, work.schema, selected=positions):
+            rows = self.rows(frame_of(batch), batch, clock)
+            if work.feed:
+                work.record("update_preimage", [batch])
+                work.record("update_postimage", [rows])
+            yield with_tracking(rows, batch, self.tracked)
 
 
 def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema) -> pa.RecordBatch:

@@ -29,13 +29,16 @@ class VectorChange:
 def replace_vectors(
     pending: Sequence[VectorChange], changes: FileChanges, storage: Storage, prefix: str, clock: Clock
 ) -> None:
-    """Write one deletion vector file for all; each data file is removed and added again, with its new vector."""
-    path, descriptors = write_vectors([c.before | c.positions for c in pending], storage, prefix)
+    """Write one deletion vector file for all; each data file is removed, and added again with its new vector unless
+    no row of it is left."""
+    now = milliseconds(clock())
+    kept = [change for change in pending if len(change.before) + len(change.positions) < change.rows]
+    for change in pending:
+        changes.remove(change.file.row, now, data_change=True)
+    path, descriptors = write_vectors([c.before | c.positions for c in kept], storage, prefix)
     if path is not None:
         changes.written.append(path)
-    now = milliseconds(clock())
-    for change, descriptor in zip(pending, descriptors, strict=True):
+    for change, descriptor in zip(kept, descriptors, strict=True):
         row = change.file.row
-        changes.remove(row, now, data_change=True)
         stats = with_deletions(row["stats"], change.rows)
         changes.adds.append(add_of(row, deletion_vector=descriptor, stats=stats, data_change=True))

@@ -1,0 +1,75 @@
+"""Operations on rows: files that may hold them to positions, and positions to what becomes of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.data.row_tracking import tracked_schema
+from lakeview.delta.data.scan import Scan
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.file_changes import LIVE_COLUMNS
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.merge import Merge
+from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
+from lakeview.delta.write.update import Assignments, changed_rows
+from lakeview.storage import Storage
+
+if TYPE_CHECKING:
+    from lakeview.delta.write.transaction import Transaction
+
+
+def live_files(base: Replay, definition: Definition, storage: Storage, where: pl.Expr | None) -> list[LiveFile]:
+    """The live files of a version that may hold rows for which a condition is true, all without one."""
+    schema, tracked = definition.schema, None
+    if definition.enables("rowTracking", "delta.enableRowTracking"):
+        tracked = tracked_schema(schema, definition.table_protocol, definition.properties, storage.root)
+    scan = Scan(base, schema, definition.partitions, storage.root, tracked=tracked)
+    adds, tasks = scan.files(where, LIVE_COLUMNS)
+    roots = storage.config.roots
+    return [
+        LiveFile(row, replace(task, roots=roots)) for row, task in zip(adds.iter_rows(named=True), tasks, strict=True)
+    ]
+
+
+def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | None) -> int:
+    """Delete the rows for which a condition is true, or set columns of them; returns how many.
+
+    What an update makes of rows goes to files of its own, those of many files together.
+    """
+    txn.reads(where)
+    work = txn.row_changes()
+    change = None if assignments is None else changed_rows(assignments, work.context)
+    count = 0
+
+    def each_file() -> Iterator[pa.RecordBatch]:
+        nonlocal count
+        for file in txn.live_files(where):
+            positions = file.matches(work.storage, where)
+            count += len(positions)
+            if change is not None and positions:
+                yield from change.batches(work, file, positions, txn.clock)
+            work.remove(file, positions, "delete" if change is None else None)
+
+    work.write(each_file())
+    txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
+    return count
+
+
+def merge_rows(txn: Transaction, merge: Merge) -> None:
+    """Do what the clauses of a merge say."""
+    work = txn.row_changes()
+    rows = MergeRows(merge, txn.schema, work, txn.clock)
+    needed = rows.files_needed()
+    txn.reads(pl.lit(value=True) if needed is None else needed)
+    before = len(txn.files.adds)
+    rows.change(txn.live_files(needed), work.storage)
+    rows.insert(txn.append)
+    txn.entry.parameters.update(merge.parameters())
+    txn.finish(work, {})
+    txn.entry.metrics.update(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))
