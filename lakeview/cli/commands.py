@@ -82,7 +82,7 @@ _version = click.option("--version", "version", type=int, help="The version to s
 _at = click.option("--at", help="The moment to show, such as 2026-07-15T03:25+02:00 or 2026-07-15 (UTC).")
 
 
-def _command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
+def command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
     """A command of the group with an address and what goes with it, its own options first."""
 
     def register(function: Callable[..., None]) -> click.Command:
@@ -94,7 +94,8 @@ def _command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]
     return register
 
 
-def _open(address: str, options: dict[str, Any]) -> Table:
+def open_address(address: str, options: dict[str, Any]) -> Table:
+    """The table at an address."""
     from lakeview.discovery import open_table
 
     return open_table(address, storage_options=options or None)
@@ -117,7 +118,8 @@ def _lines(lines: Any) -> None:
         click.echo(line)
 
 
-def _frame(frame: pl.DataFrame, machine: bool, nothing: str) -> None:
+def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str) -> None:
+    """Print a frame, or `nothing` where it has no rows."""
     if machine:
         click.echo(as_json(frame.to_dicts()))
     elif frame.is_empty():
@@ -126,7 +128,7 @@ def _frame(frame: pl.DataFrame, machine: bool, nothing: str) -> None:
         _lines(table(frame, limit=width()))
 
 
-@_command(
+@command(
     click.option(
         "--fail-on", type=click.Choice(["broken", "attention"]), default="broken", show_default=True,
         help="The least grave finding that makes the exit code 1.",
@@ -137,7 +139,7 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
 
     Works on tables that no longer open. Exit code 1 if anything is broken.
     """
-    found = _open(address, options).check(now=datetime.now(UTC))
+    found = open_address(address, options).check(now=datetime.now(UTC))
     grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
     if machine:
         click.echo(as_json([_record(f) for f in found]))
@@ -147,13 +149,13 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
         click.get_current_context().exit(1)
 
 
-@_command()
+@command()
 def health(address: str, options: dict[str, Any], machine: bool) -> None:
     """Show what needs attention in a table's layout, history and maintenance, from the log alone."""
     from lakeview import views
     from lakeview.inspection import inspect
 
-    found = inspect(_open(address, options)).findings()
+    found = inspect(open_address(address, options)).findings()
     if machine:
         click.echo(as_json([_record(f) | {"effect": f.effect, "command": f.command} for f in found]))
     else:
@@ -189,10 +191,10 @@ _WORDS = {
 }
 
 
-@_command(_version, _at)
+@command(_version, _at)
 def show(address: str, options: dict[str, Any], machine: bool, version: int | None, at: str | None) -> None:
     """Show what a table is at a version: rows, files, bytes, columns, protocol, properties."""
-    now = _open(address, options).snapshot(version, at=_moment(at))
+    now = open_address(address, options).snapshot(version, at=_moment(at))
     facts: dict[str, object] = {
         "address": now.location,
         "format": now.format,
@@ -223,40 +225,40 @@ def show(address: str, options: dict[str, Any], machine: bool, version: int | No
     _lines(pairs(told, limit=width()))
 
 
-@_command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
+@command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
 def history(address: str, options: dict[str, Any], machine: bool, limit: int | None) -> None:
     """Show what happened, commit by commit, newest first."""
     import polars as pl
 
-    commits = _open(address, options).history(limit)
-    _frame(
+    commits = open_address(address, options).history(limit)
+    echo_frame(
         commits if machine else commits.select(pl.col(c).alias(head) for c, head in _HISTORY.items()),
         machine,
         "no commits are left in the log, or they are not shared",
     )
 
 
-@_command(_version)
+@command(_version)
 def files(address: str, options: dict[str, Any], machine: bool, version: int | None) -> None:
     """List the live data files at a version."""
-    found = _open(address, options)
+    found = open_address(address, options)
     partitioned = bool(found.snapshot(version).partition_columns)
     shown = [c for c in _FILES if c != "partition_text" or partitioned]
-    _frame(found.files(version, None if machine else shown), machine, "no files")
+    echo_frame(found.files(version, None if machine else shown), machine, "no files")
 
 
-@_command()
+@command()
 def versions(address: str, options: dict[str, Any], machine: bool) -> None:
     """List the versions the log holds: which can still be read, and why not."""
-    _frame(_open(address, options).versions(), machine, "no versions")
+    echo_frame(open_address(address, options).versions(), machine, "no versions")
 
 
-@_command(_version)
+@command(_version)
 def schema(address: str, options: dict[str, Any], machine: bool, version: int | None) -> None:
     """Show the columns at a version."""
     import polars as pl
 
-    now = _open(address, options).snapshot(version)
+    now = open_address(address, options).snapshot(version)
     rows = [
         {
             "column": f.name,
@@ -271,7 +273,7 @@ def schema(address: str, options: dict[str, Any], machine: bool, version: int | 
         click.echo(as_json(rows))
         return
     shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
-    _frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
+    echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
 
 
 @main.command()
@@ -279,11 +281,11 @@ def schema(address: str, options: dict[str, Any], machine: bool, version: int | 
 @click.option("--port", default=8501, show_default=True, type=click.IntRange(0, 65535), help="Its port.")
 def app(host: str, port: int) -> None:
     """Serve the app in a browser."""
-    command = [
+    words = [
         sys.executable, "-m", "streamlit", "run", str(app_script()), "--server.address", host, "--server.port",
         str(port), "--server.headless", "true", "--browser.gatherUsageStats", "false",
     ]  # fmt: skip
-    click.get_current_context().exit(subprocess.run(command, check=False).returncode)
+    click.get_current_context().exit(subprocess.run(words, check=False).returncode)
 
 
 def app_script() -> Path:

@@ -22,10 +22,11 @@ READER_FEATURES = frozenset(
 
 WRITER_FEATURES = frozenset(
     {
-        "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "clustering", "columnMapping",
-        "deletionVectors", "domainMetadata", "generatedColumns", "identityColumns", "inCommitTimestamp", "invariants",
-        "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
-        "vacuumProtocolCheck", "variantShredding", "variantShredding-preview", "variantType", "variantType-preview",
+        "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
+        "columnMapping", "deletionVectors", "domainMetadata", "generatedColumns", "identityColumns",
+        "inCommitTimestamp", "invariants", "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview",
+        "v2Checkpoint", "vacuumProtocolCheck", "variantShredding", "variantShredding-preview", "variantType",
+        "variantType-preview",
     }
 )  # fmt: skip
 """Writer features that this writer implements. Values of variants are not written: rows leave such columns out."""

@@ -7,13 +7,12 @@ version of its table. No row is lost: only files and commits that no version of 
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
 import polars as pl
 
-from lakeview.delta.log.paths import LOG_FOLDER
-from lakeview.delta.properties import retention
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.log_cleanup import clean_log
+from lakeview.delta.write.vacuum import vacuum
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, LakeviewError
@@ -24,7 +23,6 @@ SMALL_FILES = 64
 
 _SMALL = 8 << 20
 _MAX_COMPACTION_BYTES = 64 << 20
-_LOG_RETENTION = timedelta(days=30)
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,11 +44,12 @@ def maintain(table: DeltaTable, clock: Clock) -> bool:
 def delete_old(table: DeltaTable, clock: Clock) -> None:
     """Delete the files and commits that no version of the last weeks needs. An error is only logged.
 
-    The table has to be opened again: files that it has listed may be gone.
+    The table has to be opened again: files that it has listed may be gone. No commit says so: versions of the tables
+    that lakeview keeps for itself stand for something.
     """
     try:
-        _delete_old_files(table, clock)
-        _delete_old_commits(table, clock)
+        vacuum(table, dry_run=False, record=False, clock=clock)
+        clean_log(table, dry_run=False, clock=clock)
     except (LakeviewError, OSError) as error:
         _LOG.warning("%s could not be maintained: %s", table.address, error)
 
@@ -74,31 +73,3 @@ def _compact(table: DeltaTable, clock: Clock) -> bool:
             discard(written, table.storage)
             raise
     return True
-
-
-def _delete_old_files(table: DeltaTable, clock: Clock) -> None:
-    """Delete data files that only versions beyond the table's retention need, a week by default."""
-    table.refresh()
-    state = table.state()
-    before = clock() - retention(state.properties)
-    tombstones = state.removes().select("key", pl.from_epoch("modified", "ms").dt.replace_time_zone("UTC"))
-    needed = pl.concat([state.adds([])["key"], tombstones.filter(pl.col("modified") >= before)["key"]])
-    name = pl.col("name")
-    old = table.storage.walk().filter(
-        name.str.ends_with(".parquet") & ~name.str.starts_with("_") & (pl.col("modified") < before)
-    )
-    for path in old.filter(~name.is_in(needed.implode()))["name"]:
-        table.storage.delete(path)
-
-
-def _delete_old_commits(table: DeltaTable, clock: Clock) -> None:
-    """Delete commits and checkpoints before the newest checkpoint that is older than a month."""
-    log = table.log.files
-    before = clock() - _LOG_RETENTION
-    complete = pl.Series([c.version for c in table.log.checkpoints()], dtype=pl.Int64)
-    old = log.filter(pl.col("modified") < before)
-    bases = old.filter(pl.col("version").is_in(complete.implode()) & (pl.col("kind") == "checkpoint"))
-    base = bases["version"].max()
-    if base is not None:
-        for name in old.filter(pl.col("version") < base).sort("version")["name"]:
-            table.storage.delete(f"{LOG_FOLDER}/{name}")

@@ -184,7 +184,7 @@ def test_storage_options(word: str, value: object, monkeypatch: pytest.MonkeyPat
         seen.append(options)
         raise StoreUnavailableError("not today")
 
-    monkeypatch.setattr("lakeview.cli.commands._open", refused)
+    monkeypatch.setattr("lakeview.cli.commands.open_address", refused)
     assert run("show", "x", "--option", word).stderr == "error: not today\n"
     assert seen == [{"key": value}]
 

@@ -43,19 +43,10 @@ def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) 
 
 def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:
     """The columns that data is clustered by, as `leaf_name` writes them; DOMAIN_METADATA has their physical names."""
-    return [_clustered(schema, path) for path in _recorded_clustering(domains)]
-
-
-def clustering_paths(domains: pl.DataFrame) -> list[Path]:
-    """The physical paths of the columns that data is clustered by; one recorded in no known form is left out."""
-    return [path for path in map(_physical, _recorded_clustering(domains)) if path]
-
-
-def _recorded_clustering(domains: pl.DataFrame) -> list[Any]:
     for text in domains.filter(domains["domain"] == _CLUSTERING)["configuration"]:
         recorded = _json(text)
         paths = recorded.get("clusteringColumns") if isinstance(recorded, dict) else None
-        return paths if isinstance(paths, list) else []
+        return [_clustered(schema, path) for path in paths] if isinstance(paths, list) else []
     return []
 
 
@@ -123,9 +114,6 @@ def _json(text: str) -> Any:
 
 
 def _clustered(schema: Schema, path: Any) -> str:
-    return logical_name(schema, _physical(path)) or _text(path)
-
-
-def _physical(path: Any) -> Path:
     parts = [path] if isinstance(path, str) else path
-    return tuple(parts) if isinstance(parts, list) and all(isinstance(p, str) for p in parts) else ()
+    physical = tuple(parts) if isinstance(parts, list) and all(isinstance(p, str) for p in parts) else ()
+    return logical_name(schema, physical) or _text(path)

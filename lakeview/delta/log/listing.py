@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -92,6 +92,12 @@ class LogListing:
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
+
+    def forget(self, names: Collection[str]) -> None:
+        """Leave out files that were deleted: a refresh only looks for new ones."""
+        with self._lock:
+            gone = set(names)
+            self._listed = _Versions([f for f in self._whole().files if f.name not in gone])
 
     def _whole(self) -> _Versions:
         with self._lock:

@@ -105,6 +105,14 @@ def log_frame(files: Sequence[LogFile]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema={**LOG_FILES, "modified": pl.Int64()}).with_columns(moments("modified"))
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file name is that of a local file which a writer of ours had begun and was killed before the rename."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+
+
 def decode_path(path: str) -> str:
     """A recorded path as a path: percent-decoded exactly once, `+` left alone.
 

@@ -66,7 +66,7 @@ def write_context(
         root,
         schema,
         tuple(partition_columns),
-        indexed=_indexed(schema, partition_columns, properties, clustering),
+        indexed=indexed_leaves(schema, partition_columns, properties, clustering),
         string_prefix=STRING_PREFIX if prefix is None else prefix,
         compression=codec(properties),
         target_bytes=value(properties, "delta.targetFileSize"),
@@ -75,7 +75,7 @@ def write_context(
     )
 
 
-def _indexed(
+def indexed_leaves(
     schema: Schema, partition_columns: Sequence[str], properties: Mapping[str, str], clustering: Sequence[str]
 ) -> frozenset[tuple[str, ...]]:
     """The leaves that get statistics, by their names in files: those that `delta.dataSkippingStatsColumns` names, else

@@ -10,6 +10,7 @@ from lakeview.delta.write.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     import polars as pl
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lakeview.delta.write.merge import Merge
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
+    from lakeview.delta.write.vacuum import Progress
     from lakeview.model.clock import Clock
 
 
@@ -98,6 +100,73 @@ class Operations:
         with self.transaction("WRITE", parameters=parameters) as txn:
             txn.overwrite(frame, where)
         return txn.version
+
+    # -- maintenance
+
+    def checkpoint(self: Target, version: int | None = None, *, parts: int | None = None) -> int:
+        """Write the checkpoint of a version, the latest without one; returns the version.
+
+        V2 where the table's policy says so, else in one file, or in so many `parts`. InvalidRequestError for parts
+        that the table must not have.
+        """
+        from lakeview.delta.write.checkpoint import write_checkpoint
+
+        return write_checkpoint(self, version, parts=parts)
+
+    def vacuum(
+        self: Target,
+        retention: timedelta | None = None,
+        *,
+        dry_run: bool = True,
+        keep_versions: Sequence[int] = (),
+        allow_short_retention: bool = False,
+        lite: bool = False,
+        progress: Progress | None = None,
+        clock: Clock | None = None,
+    ) -> pl.DataFrame:
+        """VACUUM: the files that no version within the retention needs; deleted only with `dry_run=False`.
+
+        Everything else as `lakeview.delta.write.vacuum.vacuum`.
+        """
+        from lakeview.delta.write.vacuum import vacuum
+        from lakeview.model.clock import system_clock
+
+        return vacuum(
+            self,
+            retention,
+            dry_run=dry_run,
+            keep_versions=keep_versions,
+            allow_short_retention=allow_short_retention,
+            lite=lite,
+            progress=progress,
+            clock=clock or system_clock,
+        )
+
+    def clean_log(
+        self: Target,
+        retention: timedelta | None = None,
+        *,
+        dry_run: bool = True,
+        keep_versions: Sequence[int] = (),
+        allow_short_retention: bool = False,
+        clock: Clock | None = None,
+    ) -> pl.DataFrame:
+        """LOG_CLEANUP: the files of the log before the newest checkpoint that is older than the retention; deleted only
+        with `dry_run=False`.
+
+        Everything else as `lakeview.delta.write.log_cleanup.clean_log`.
+        """
+        from lakeview.delta.write.log_cleanup import clean_log
+        from lakeview.model.clock import system_clock
+
+        return clean_log(
+            self,
+            retention,
+            dry_run=dry_run,
+            keep_versions=keep_versions,
+            allow_short_retention=allow_short_retention,
+            clock=clock or system_clock,
+        )
 
 
 def predicates(where: str | pl.Expr | None) -> str:

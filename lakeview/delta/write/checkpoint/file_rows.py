@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.data.column_mapping import table_schema
-from lakeview.delta.data.column_rules import clustering_paths
+from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.log.file_actions import text_maps
@@ -19,10 +19,10 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.struct_statistics import (
     StructStatistics,
-    indexed_leaves,
     parsed_partitions,
     statistics_documents,
 )
+from lakeview.delta.write.context import indexed_leaves
 from lakeview.model.schema import Field
 
 TEXTS = pl.Map(pl.String(), pl.String())
@@ -90,7 +90,9 @@ def shape_of(state: Replay) -> Shape:
     partition_columns = state.metadata.partition_columns or []
     leaves = physical_leaves(schema, None, partition_columns)
     if documents:  # without them, statistics of the other columns would be lost
-        leaves = indexed_leaves(leaves, properties, clustering_paths(state.domain_metadata()))
+        clustering = clustering_columns(schema, state.domain_metadata())
+        indexed = indexed_leaves(schema, partition_columns, properties, clustering)
+        leaves = [leaf for leaf in leaves if leaf[1] in indexed]
     return Shape(documents, StructStatistics(leaves), partition_fields(schema, partition_columns))
 
 

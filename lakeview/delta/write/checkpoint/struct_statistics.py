@@ -4,7 +4,7 @@ Checkpoint Schema). Both forms name columns by their physical names."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -17,36 +17,13 @@ from lakeview.delta.data.file_statistics import timestamp_text
 from lakeview.delta.data.partition_values import typed
 from lakeview.delta.data.statistics import Leaf, ParsedStatistics, Path, bound_kind, typed_bounds
 from lakeview.delta.data.templates import Columns, Kind
-from lakeview.delta.properties import value
 from lakeview.model.schema import DecimalType, Field, polars_type
-
-INDEXED_COLUMNS = 32
-"""Leaves that writers record statistics of where the table does not say how many."""
 
 _TIGHT, _RECORDS = "tightBounds", "numRecords"
 _BOUNDS = ("minValues", "maxValues")
 _COUNTS = ("nullCount", "nullCounts")  # the second is the early protocol's name of the same
 
 Tree = dict[str, Any]
-
-
-def indexed_leaves(leaves: Sequence[Leaf], properties: Mapping[str, str], clustering: Sequence[Path]) -> list[Leaf]:
-    """The leaves of which the table wants statistics: `delta.dataSkippingStatsColumns`, or else the first
-    `delta.dataSkippingNumIndexedCols`; and those that it is clustered by (physical paths)."""
-    paths: Sequence[Path] | None = value(properties, "delta.dataSkippingStatsColumns")
-    most: int | None = value(properties, "delta.dataSkippingNumIndexedCols")
-    if paths is not None:
-        folded = {tuple(part.casefold() for part in path) for path in paths}
-        chosen = [leaf for leaf in leaves if _covered(leaf[0], folded)]
-    else:
-        count = INDEXED_COLUMNS if most is None else most
-        chosen = list(leaves if count < 0 else leaves[:count])
-    return chosen + [leaf for leaf in leaves if leaf[1] in clustering and leaf not in chosen]
-
-
-def _covered(path: Path, folded: set[Path]) -> bool:
-    names = tuple(part.casefold() for part in path)
-    return any(names[:end] in folded for end in range(1, len(names) + 1))
 
 
 class StructStatistics:

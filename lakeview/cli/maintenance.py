@@ -1,0 +1,112 @@
+"""`lakeview vacuum`, `clean-log` and `checkpoint`: maintenance of a Delta table, from a terminal.
+
+What deletes says first what it would delete: nothing goes without `--delete`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.text import as_json
+from lakeview.model.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lakeview.delta.table import DeltaTable
+
+_UNITS = {"h": 3600, "d": 86_400}
+
+
+def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timedelta | None:
+    """`7d` or `12h`; None without one."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,5})([hd])", text)
+    if match is None:
+        raise click.BadParameter("give it as 7d or 12h")
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+
+
+_retention = click.option(
+    "--retain", "retention", metavar="7d", callback=_duration,
+    help="How long what is no longer needed is retained, instead of what the table says.",
+)  # fmt: skip
+_short = click.option(
+    "--allow-short-retention", "short", is_flag=True, help="Retain for less than the table says, at your own risk."
+)
+_versions = click.option(
+    "--keep-version", "kept_versions", type=int, multiple=True, help="A version that has to stay readable."
+)
+_delete = click.option("--delete", is_flag=True, help="Delete the files; without it they are only named.")
+
+
+def _delta(address: str, options: dict[str, Any]) -> DeltaTable:
+    from lakeview.delta.table import DeltaTable
+
+    found = open_address(address, options)
+    if not isinstance(found, DeltaTable):
+        raise InvalidRequestError(
+            f"{found.address} is a table of format {found.format}: only Delta tables are maintained",
+            fix="maintain it with an engine of its format",
+            kind="unsupported-format",
+        )
+    return found
+
+
+def _report(frame: pl.DataFrame, machine: bool, delete: bool) -> None:
+    echo_frame(frame if machine else frame.drop("deleted"), machine, "nothing to delete")
+    if not machine and frame.height:
+        count = int(frame["deleted"].sum()) if delete else frame.height
+        size = f"{count:,} {'file' if count == 1 else 'files'}, {int(frame['size'].sum()):,} bytes"
+        click.echo(f"\n{size}: deleted" if delete else f"\n{size}: nothing is deleted without --delete")
+
+
+@command(_retention, _versions, _short, click.option("--lite", is_flag=True, help="Ask the log alone."), _delete)
+def vacuum(
+    address: str,
+    options: dict[str, Any],
+    machine: bool,
+    retention: timedelta | None,
+    kept_versions: tuple[int, ...],
+    short: bool,
+    lite: bool,
+    delete: bool,
+) -> None:
+    """Name the data files that no version within the retention needs, or delete them."""
+    found = _delta(address, options).vacuum(
+        retention, dry_run=not delete, keep_versions=kept_versions, allow_short_retention=short, lite=lite
+    )
+    _report(found, machine, delete)
+
+
+@command(_retention, _versions, _short, _delete)
+def clean_log(
+    address: str,
+    options: dict[str, Any],
+    machine: bool,
+    retention: timedelta | None,
+    kept_versions: tuple[int, ...],
+    short: bool,
+    delete: bool,
+) -> None:
+    """Name the files of the log that no version within its retention needs, or delete them."""
+    found = _delta(address, options).clean_log(
+        retention, dry_run=not delete, keep_versions=kept_versions, allow_short_retention=short
+    )
+    _report(found, machine, delete)
+
+
+@command(
+    click.option("--version", "version", type=int, help="The version instead of the latest."),
+    click.option("--parts", type=int, help="In so many files instead of one."),
+)
+def checkpoint(address: str, options: dict[str, Any], machine: bool, version: int | None, parts: int | None) -> None:
+    """Write the checkpoint of a version, from which readers start."""
+    number = _delta(address, options).checkpoint(version, parts=parts)
+    click.echo(as_json({"version": number}) if machine else f"version {number:,} has a checkpoint")

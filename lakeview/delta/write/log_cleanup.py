@@ -1,0 +1,192 @@
+"""A table's log to the files of it that no version within the log's retention needs (today's protocol, Metadata
+Cleanup)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.delta.features import check_writable
+from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
+from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, is_temporary
+from lakeview.delta.log.times import CommitTimes, in_commit_start
+from lakeview.delta.properties import value
+from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.target import Target
+from lakeview.model.addresses import is_absolute
+from lakeview.model.clock import Clock, system_clock
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.frames import UTC_MILLIS
+
+LOG_CLEANUP = pl.Schema(
+    {
+        "name": pl.String(),
+        "kind": pl.String(),
+        "version": pl.Int64(),
+        "size": pl.Int64(),
+        "modified": UTC_MILLIS,
+        "deleted": pl.Boolean(),
+    }
+)
+"""One row a file of the log that is no longer needed, in the order of deletion; `name` below `_delta_log`. `kind`:
+commit, checkpoint, part, v2, crc, compaction, and without a version sidecar and temporary (what a killed writer of ours
+left). `deleted`: false in a dry run."""
+
+_RETENTION = timedelta(days=30)
+_BATCH = 1_000
+
+
+def clean_log(
+    table: Target,
+    retention: timedelta | None = None,
+    *,
+    dry_run: bool = True,
+    keep_versions: Sequence[int] = (),
+    allow_short_retention: bool = False,
+    clock: Clock = system_clock,
+) -> pl.DataFrame:
+    """LOG_CLEANUP: what lies before the newest checkpoint that is older than the retention, deleted unless it is a dry
+    run.
+
+    The retention is `delta.logRetentionDuration` without one, back to midnight UTC. The checkpoint and every version
+    from it on stay readable, and so do `keep_versions`; where no whole checkpoint is old enough nothing is deleted.
+    Sidecars that no remaining checkpoint names go once they are a day old.
+
+    InvalidRequestError for a table that keeps its log (`delta.enableExpiredLogCleanup`), and (kind short-retention) for
+    a retention below the table's unless `allow_short_retention`; UnsupportedTableError as `vacuum`.
+    """
+    table.refresh()
+    state = table.state()
+    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    if value(state.properties, "delta.enableExpiredLogCleanup") is False:
+        raise InvalidRequestError(
+            f"{table.storage.root} keeps its whole log (delta.enableExpiredLogCleanup is false)",
+            fix="set the property to true if old versions may go",
+            place="delta.enableExpiredLogCleanup",
+            kind="log-cleanup-disabled",
+        )
+    now = clock()
+    base = _base(table, _cutoff(now, retention, state.properties, allow_short=allow_short_retention), keep_versions)
+    old = _before(table, base) if base is not None and not _is_protected(table, base) else _nothing()
+    plan = pl.concat([old, _unused_sidecars(table, set(old["name"]), now), _temporary_files(table, now)])
+    if not dry_run:
+        _delete(table, plan)
+        table.log.forget(old["name"].to_list())
+    return plan.with_columns(deleted=pl.lit(value=not dry_run)).cast(LOG_CLEANUP)
+
+
+def _nothing() -> pl.DataFrame:
+    return pl.DataFrame(schema=LOG_CLEANUP).drop("deleted")
+
+
+def _cutoff(now: datetime, retention: timedelta | None, properties: dict[str, str], *, allow_short: bool) -> datetime:
+    """The time before which commits are old: "truncated to midnight UTC"."""
+    own: timedelta = value(properties, "delta.logRetentionDuration") or _RETENTION
+    keeps = own if retention is None else retention
+    if keeps < timedelta(0) or (keeps < own and not allow_short):
+        raise InvalidRequestError(
+            f"a retention of {keeps} is shorter than the {own} of the table's log",
+            fix="retain the log for longer, lower delta.logRetentionDuration, or allow a short retention",
+            kind="short-retention",
+        )
+    return _midnight(now - keeps)
+
+
+def _midnight(at: datetime) -> datetime:
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _base(table: Target, cutoff: datetime, keep_versions: Sequence[int]) -> CheckpointFiles | None:
+    """The newest checkpoint that is old enough and whole: what all that remains is read from."""
+    state = table.state()
+    times = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties))
+    commits = table.log.versions()
+
+    def is_new(version: int) -> bool:
+        at = times.of(version)
+        return at is None or at > cutoff  # times rise with the versions: a search by halves asks for few
+
+    last_old = bisect_right(commits, False, key=is_new) - 1
+    if last_old < 0:
+        return None
+    limit = min([commits[last_old], *keep_versions])
+    for files in reversed(table.log.checkpoints()):
+        if files.version <= limit and _is_whole(table, table.log.checkpoint(files)):
+            return files
+    return None
+
+
+def _is_whole(table: Target, checkpoint: Checkpoint) -> bool:
+    """Whether a table can be read from a checkpoint: nothing before it is deleted on the word of a broken one."""
+    if checkpoint.problem() is not None:
+        return False
+    try:
+        protocol, metadata = checkpoint.protocol_and_metadata()
+    except UNREADABLE:
+        return False
+    if protocol is None or metadata is None:
+        return False
+    present = {name for name, _, _ in table.storage.entries_from(SIDECARS)} if checkpoint.sidecars else set()
+    return all(is_absolute(name) or name in present for name in checkpoint.sidecars)
+
+
+def _is_protected(table: Target, base: CheckpointFiles) -> bool:
+    """Whether `checkpointProtection` forbids to clean up to this checkpoint: what lies before the version that
+    `delta.requireCheckpointProtectionBeforeVersion` names may go all at once, or not at all."""
+    state = table.state()
+    if "checkpointProtection" not in (state.protocol.writer_features or ()):
+        return False
+    before: int | None = value(state.properties, "delta.requireCheckpointProtectionBeforeVersion")
+    return before is not None and base.version < before
+
+
+def _before(table: Target, base: CheckpointFiles) -> pl.DataFrame:
+    """The files of the log before a checkpoint, and compactions that begin at it or before."""
+    version = pl.col("version")
+    old = (version < base.version) | ((pl.col("kind") == "compaction") & (version <= base.version))
+    # oldest first: what a crash leaves is a log that begins later
+    return table.log.files.filter(old).sort("version", "name").select(_nothing().columns)
+
+
+def _unused_sidecars(table: Target, deleted_names: set[str], now: datetime) -> pl.DataFrame:
+    """The sidecars older than a day that none of the remaining checkpoints names; none where one of them cannot be
+    read."""
+    listed = table.storage.list_from(SIDECARS)
+    # "preserve files that are less than a day old as of midnight": a checkpoint that names them may be on its way
+    old = listed.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
+    if old.is_empty():
+        return _nothing()
+    table.refresh()
+    named: set[str] = set()
+    for files in table.log.checkpoints():
+        if deleted_names.isdisjoint(files.names):
+            try:
+                named.update(name.rpartition("/")[2] for name in table.log.checkpoint(files).sidecars)
+            except UNREADABLE:
+                return _nothing()
+    unused = old.filter(~pl.col("name").is_in(named))
+    return _without_version(unused.with_columns(pl.concat_str(pl.lit("_sidecars/"), "name").alias("name")), "sidecar")
+
+
+def _temporary_files(table: Target, now: datetime) -> pl.DataFrame:
+    listed = table.storage.list_from(LOG_FOLDER)
+    old = listed.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
+    mask = pl.Series([is_temporary(name) for name in old["name"]], dtype=pl.Boolean)
+    return _without_version(old.filter(mask), "temporary")
+
+
+def _without_version(files: pl.DataFrame, kind: str) -> pl.DataFrame:
+    version = pl.lit(None, pl.Int64).alias("version")
+    return files.select("name", pl.lit(kind).alias("kind"), version, "size", "modified")
+
+
+def _delete(table: Target, plan: pl.DataFrame) -> None:
+    """Delete the files in their order, some at once; one that is gone already does not matter."""
+    paths = [f"{LOG_FOLDER}/{name}" for name in plan["name"]]
+    for start in range(0, len(paths), _BATCH):
+        for _ in table.storage.each_ahead(table.storage.delete, paths[start : start + _BATCH]):
+            pass

@@ -1,0 +1,150 @@
+"""A table and a retention to the files that a vacuum deletes (delta protocol, Add File and Remove File; today's
+protocol, VACUUM Protocol Check)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from lakeview.delta.features import check_writable
+from lakeview.delta.properties import retention as table_retention
+from lakeview.delta.write.info_commit import commit_info
+from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.target import Target
+from lakeview.delta.write.vacuum.listed_files import candidate_files
+from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files
+from lakeview.model.addresses import is_absolute
+from lakeview.model.clock import Clock, system_clock
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError, LakeviewError
+from lakeview.model.frames import UTC_MILLIS, moments
+
+VACUUM = pl.Schema({"path": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS, "deleted": pl.Boolean()})
+"""One row a file that no version within the retention needs, by path, relative to the table's root. `size` in bytes and
+`modified` as the store lists them; by a lite vacuum as the log records them (the time of the removal), null where it
+does not. `deleted`: false in a dry run, and for a file that came into use again meanwhile."""
+
+BATCH = 1_000
+"""Files that are deleted between two looks at the log."""
+
+Progress = Callable[[int, int], None]
+"""Takes how many files have been dealt with, and how many there are."""
+
+
+def vacuum(
+    table: Target,
+    retention: timedelta | None = None,
+    *,
+    dry_run: bool = True,
+    keep_versions: Sequence[int] = (),
+    allow_short_retention: bool = False,
+    lite: bool = False,
+    record: bool = True,
+    progress: Progress | None = None,
+    clock: Clock = system_clock,
+) -> pl.DataFrame:
+    """VACUUM: the files that nothing needs, deleted unless it is a dry run.
+
+    Needed are those of the latest version and of `keep_versions`, of tombstones and change data younger than the
+    retention (`delta.deletedFileRetentionDuration` without one), their deletion vectors, and whatever was written
+    within it: a writer may be about to commit it. `lite`: only what tombstones of the log name, without a listing of
+    the folder. A run that deletes writes VACUUM START and VACUUM END commits, unless `record` is false.
+
+    InvalidRequestError (kind short-retention) for a retention below the table's unless `allow_short_retention`,
+    VersionNotFoundError or CorruptTableError for a version to keep that cannot be read, UnsupportedTableError for a
+    table that must not be written, or that a catalog manages. An error on the way leaves the rest for the next run.
+    """
+    table.refresh()
+    state = table.state()
+    # "writers that only support vacuum ... should check the writer protocol as well"
+    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    own = table_retention(state.properties)
+    keeps = own if retention is None else retention
+    _check_retention(keeps, own, allow_short_retention)
+    plan = _plan(table, clock(), keeps, keep_versions, lite=lite)
+    if dry_run or plan.is_empty():
+        return plan
+    if record:
+        parameters = {
+            "retentionCheckEnabled": not allow_short_retention,
+            "defaultRetentionMillis": _milliseconds(own),
+            **({} if retention is None else {"specifiedRetentionMillis": _milliseconds(keeps)}),
+        }
+        sizes = {"numFilesToDelete": plan.height, "sizeOfDataToDelete": int(plan["size"].sum())}
+        commit_info(table, "VACUUM START", parameters, sizes, clock)
+    folders = plan["path"].str.extract("^(.*)/").n_unique()
+    gone: list[bool] = []
+    try:
+        for outcome in _deletions(table, plan["path"], state.version):
+            gone += outcome
+            if progress is not None:
+                progress(len(gone), plan.height)
+    except (LakeviewError, OSError):
+        if record:
+            with suppress(LakeviewError):  # what failed is worth more to the caller
+                _end(table, "FAILED", gone.count(True), folders, clock)
+        raise
+    if record:
+        _end(table, "COMPLETED", gone.count(True), folders, clock)
+    return plan.with_columns(pl.Series("deleted", gone, dtype=pl.Boolean))
+
+
+def _check_retention(keeps: timedelta, own: timedelta, allow_short: bool) -> None:
+    if keeps < timedelta(0):
+        raise InvalidRequestError(
+            f"a retention of {keeps} lies in the future", fix="give how long to retain files", kind="short-retention"
+        )
+    if keeps < own and not allow_short:
+        raise InvalidRequestError(
+            f"a retention of {keeps} is shorter than the {own} of the table: files that readers still use, or that a "
+            "writer is about to commit, would be deleted",
+            fix="retain files for longer, lower delta.deletedFileRetentionDuration, or allow a short retention if no "
+            "reader and no writer is at work",
+            kind="short-retention",
+        )
+
+
+def _plan(table: Target, now: datetime, keeps: timedelta, keep_versions: Sequence[int], *, lite: bool) -> pl.DataFrame:
+    """VACUUM of what may be deleted, nothing deleted yet."""
+    cutoff = now - keeps
+    needed = needed_files(table, dict.fromkeys(keep_versions), cutoff, now)
+    if lite:
+        named = expired_files(table, cutoff).rename({"key": "name"}).with_columns(moments("modified"))
+        inside = [not (is_absolute(name) or name.startswith("../")) for name in named["name"]]
+        named = named.filter(pl.Series(inside, dtype=pl.Boolean))
+    else:
+        named = table.storage.walk().filter(pl.col("modified") < cutoff)  # of an unknown time: it may be young
+    unused = candidate_files(named, table.state())
+    unused = unused.join(needed.alias("name").to_frame(), on="name", how="anti").sort("name")
+    return unused.select(pl.col("name").alias("path"), "size", "modified", deleted=False).cast(VACUUM)
+
+
+def _deletions(table: Target, paths: pl.Series, base: int) -> Iterator[list[bool]]:
+    """Delete files batch by batch; yields which of each were. Before each batch the log is asked for files that came
+    into use again: a restore may have added them."""
+
+    def delete(path: str) -> bool:
+        if path in used:
+            return False
+        try:
+            table.storage.delete(path)
+        except AccessDeniedError as error:
+            if error.kind != "outside-roots":
+                raise
+            return False  # a link that leads out of the table
+        return True
+
+    for start in range(0, paths.len(), BATCH):
+        used = added_since(table, base)
+        yield list(table.storage.each_ahead(delete, paths.slice(start, BATCH)))
+
+
+def _end(table: Target, status: str, files: int, folders: int, clock: Clock) -> None:
+    metrics = {"numDeletedFiles": files, "numVacuumedDirectories": folders}
+    commit_info(table, "VACUUM END", {"status": status}, metrics, clock)
+
+
+def _milliseconds(duration: timedelta) -> int:
+    return duration // timedelta(milliseconds=1)

@@ -1,0 +1,110 @@
+"""The files that a table needs: of its versions, of its retained history, and of commits that may still come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.log.actions import AddCDCFile
+from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
+from lakeview.delta.log.file_actions import newest_actions
+from lakeview.delta.log.paths import canonical, commit_name, decoded
+from lakeview.delta.log.vector_paths import file_of
+from lakeview.delta.properties import retention, value
+from lakeview.delta.write.target import Target
+from lakeview.model.errors import CorruptTableError
+from lakeview.model.snapshot import milliseconds
+
+_IDENTITY = ["key", "deletion_vector"]
+_CHANGE_DATA = "delta.enableChangeDataFeed"
+
+
+_CDC = msgspec.json.Decoder(AddCDCFile)
+
+
+def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: datetime) -> pl.Series:
+    """The keys of the files that these versions read, that tombstones and change data younger than `cutoff` name, and
+    of their deletion vectors.
+
+    CorruptTableError for a vector that names no file: then nothing can be said of those that look unused.
+    """
+    state = table.state()
+    at = milliseconds(cutoff)
+    removes = state.removes(["modified"]).filter(pl.col("modified") >= at)
+    frames = [removes.select(_IDENTITY), state.adds([]).select(_IDENTITY)]
+    frames += [table.state(version).adds([]).select(_IDENTITY) for version in versions]
+    # a week of a log may be ten thousand commits: read only where they may tell more than the state does
+    longer = cutoff < now - retention(state.properties)
+    recent = _recent_commits(table, cutoff) if longer or value(state.properties, _CHANGE_DATA) else []
+    frames.append(_removed_by(table, recent))
+    files = pl.concat(frames)
+    return pl.concat(
+        [files["key"], vector_files(files["deletion_vector"], table.storage.root), _change_files(table, recent)]
+    ).unique()
+
+
+def expired_files(table: Target, cutoff: datetime) -> pl.DataFrame:
+    """`key`, `size` and `modified` (when it was removed) of what the log alone says is no longer needed: files that
+    tombstones older than `cutoff` name, and their deletion vectors; of the latter no size is known."""
+    state = table.state()
+    columns = ["size", "modified"]
+    of_commits = newest_actions(table.log.each_piece(table.log.versions()), table.storage.root, columns)
+    removes = pl.concat([state.removes(columns), of_commits.filter(~pl.col("added"))], how="diagonal")
+    # one without a timestamp has expired
+    old = removes.filter((pl.col("modified") < milliseconds(cutoff)).fill_null(value=True))
+    vectors = vector_files(old["deletion_vector"], table.storage.root).alias("key").to_frame()
+    return pl.concat([old.select("key", *columns), vectors], how="diagonal").unique("key", keep="last")
+
+
+def vector_files(unique_ids: pl.Series, root: str) -> pl.Series:
+    """The keys of the files that deletion vectors lie in, inline ones left out."""
+    names = [file_of(unique_id) for unique_id in unique_ids.drop_nulls().unique()]
+    return canonical(pl.Series("key", [n for n in names if n is not None], dtype=pl.String), root)
+
+
+def added_since(table: Target, version: int) -> set[str]:
+    """The keys of the files that commits after a version add, and of their deletion vectors: what a restore or another
+    writer has brought back since."""
+    table.refresh()
+    later = [v for v in table.log.versions() if v > version]
+    if not later:
+        return set()
+    actions = newest_actions(table.log.each_piece(later), table.storage.root, [])
+    return set(actions["key"]) | set(vector_files(actions["deletion_vector"], table.storage.root))
+
+
+def _recent_commits(table: Target, cutoff: datetime) -> list[int]:
+    """The commits that are not known to be older than `cutoff`."""
+    at = milliseconds(cutoff)
+    return [f.version for f in table.log.commit_list() if f.modified is None or f.modified >= at]
+
+
+def _removed_by(table: Target, versions: Sequence[int]) -> pl.DataFrame:
+    """What these commits remove: where a retention longer than the table's own is asked for, checkpoints have dropped
+    some of these tombstones."""
+    actions = newest_actions(table.log.each_piece(versions), table.storage.root, [])
+    return actions.filter(~pl.col("added")).select(_IDENTITY)
+
+
+def _change_files(table: Target, versions: Sequence[int]) -> pl.Series:
+    paths: list[str] = []
+    for version, data in table.log.each_piece(versions):
+        if mentions(data, "cdc"):
+            name = commit_name(version)
+            paths += [_cdc_path(line["cdc"], name) for line in parse_lines(RAW_LINES, data, name) if "cdc" in line]
+    return canonical(decoded(pl.Series("key", paths, dtype=pl.String)), table.storage.root)
+
+
+def _cdc_path(raw: msgspec.Raw, name: str) -> str:
+    try:
+        return _CDC.decode(raw).path
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CorruptTableError(
+            f"commit {name} has a cdc action that cannot be read: {error}",
+            fix="restore the commit from a backup",
+            place=name,
+            kind="corrupt-commit",
+        ) from error

@@ -1,0 +1,239 @@
+"""Cleanup of the log: what the oldest version that stays needs is never taken."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.log_cleanup import LOG_CLEANUP, clean_log
+from lakeview.model.config import Config
+from lakeview.model.errors import InvalidRequestError, StoreUnavailableError, UnsupportedTableError
+from lakeview.storage import LocalStorage
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.history import DeltaHistory, log_name
+
+NOW = datetime(2026, 6, 1, 15, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def clock() -> datetime:
+    return NOW
+
+
+def opened(address: object) -> DeltaTable:
+    table = lv.open_table(str(address))
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def told(
+    folder: Path, checkpoints: tuple[int, ...] = (3, 6), features: tuple[str, ...] = (), **properties: str
+) -> DeltaTable:
+    """Ten versions, each ten days older than the next, v9 of today: v6 is 30 days and 16 hours old. Each adds a
+    file; some have checkpoints. Properties by their names without `delta.`"""
+    named: dict[str, str | None] = {f"delta.{name}": text for name, text in properties.items()}
+    reader = [f for f in features if f == "v2Checkpoint"]
+    first = protocol(3, 7, readerFeatures=reader, writerFeatures=list(features)) if features else protocol()
+    history = DeltaHistory(folder).commit(first, metadata(properties=named), add("f0"), at=NOW - 90 * DAY)
+    for version in range(1, 10):
+        history.commit(add(f"f{version}"), at=NOW - (9 - version) * 10 * DAY - timedelta(hours=16))
+    for version in range(10):
+        history.write(f"f{version}", b"x" * 100)
+    for version in checkpoints:
+        write_checkpoint(opened(folder), version)
+    return opened(folder)
+
+
+def log_files(folder: Path) -> list[str]:
+    return sorted(p.name for p in (folder / "_delta_log").iterdir() if p.is_file())
+
+
+def files_by_version(folder: Path) -> dict[int, int | None]:
+    """The number of live files at every version that can be read."""
+    table = opened(folder)
+    readable = table.versions().filter("readable")["version"].to_list()
+    return {version: table.snapshot(version).num_files for version in readable}
+
+
+def test_what_lies_before_the_newest_old_checkpoint_is_deleted(tmp_path: Path) -> None:
+    table = told(tmp_path)
+    history = DeltaHistory(tmp_path)
+    for name in (log_name(5, "crc"), log_name(6, "crc"), f"_delta_log/{4:020d}.{5:020d}.compacted.json",
+                 f"_delta_log/{6:020d}.{8:020d}.compacted.json", f"_delta_log/{7:020d}.{8:020d}.compacted.json",
+                 log_name(2, "checkpoint.0000000001.0000000002.parquet"), "_delta_log/info.txt"):  # fmt: skip
+        history.write(name, b"{}")
+    table = opened(tmp_path)
+    before = log_files(tmp_path)
+    plan = clean_log(table, clock=clock)
+    assert plan.schema == LOG_CLEANUP
+    assert log_files(tmp_path) == before, "a dry run"
+    expected = [
+        *(f"{v:020d}.json" for v in range(6)), f"{3:020d}.checkpoint.parquet", f"{5:020d}.crc",
+        f"{4:020d}.{5:020d}.compacted.json", f"{6:020d}.{8:020d}.compacted.json",
+        f"{2:020d}.checkpoint.0000000001.0000000002.parquet",
+    ]  # fmt: skip
+    assert sorted(plan["name"]) == sorted(expected)
+    found = clean_log(table, dry_run=False, clock=clock)
+    assert found["name"].equals(plan["name"])
+    assert found["deleted"].all()
+    assert log_files(tmp_path) == [name for name in before if name not in expected]
+    assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
+    assert clean_log(table, dry_run=False, clock=clock).is_empty(), "the same table object sees what is gone"
+    assert [f.severity.name for f in opened(tmp_path).check(NOW) if f.id == "log-gap"] == []
+
+
+OLDEST: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
+    "the retention of the table": ({}, {}, 6),
+    "a longer one of the table": ({"logRetentionDuration": "interval 50 days"}, {}, 3),
+    "a longer one that is asked for": ({}, {"retention": 50 * DAY}, 3),
+    "a shorter one, allowed": ({"checkpoints": (3, 8)}, {"retention": 0 * DAY, "allow_short_retention": True}, 8),
+    "no checkpoint is old enough": ({"checkpoints": (7, 8)}, {}, 0),
+    "no checkpoint": ({"checkpoints": ()}, {}, 0),
+    "a version to keep": ({}, {"keep_versions": [8, 4]}, 3),
+    "a version to keep from before every checkpoint": ({}, {"keep_versions": [2]}, 0),
+    "protected up to a later version": (
+        {"features": ("checkpointProtection",), "requireCheckpointProtectionBeforeVersion": "7"}, {}, 0
+    ),
+    "protected up to the checkpoint": (
+        {"features": ("checkpointProtection",), "requireCheckpointProtectionBeforeVersion": "6"}, {}, 6
+    ),
+    "the property of a protection that the table has not": ({"requireCheckpointProtectionBeforeVersion": "7"}, {}, 6),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "request_", "oldest"), OLDEST.values(), ids=OLDEST)
+def test_the_oldest_version_that_stays(
+    tmp_path: Path, table: dict[str, Any], request_: dict[str, Any], oldest: int
+) -> None:
+    clean_log(told(tmp_path, **table), dry_run=False, clock=clock, **request_)
+    assert files_by_version(tmp_path) == {version: version + 1 for version in range(oldest, 10)}
+
+
+def test_days_are_whole_ones(tmp_path: Path) -> None:
+    table = told(tmp_path)
+    DeltaHistory(tmp_path).dated(6, (NOW - 30 * DAY).replace(hour=0, minute=1))  # the cutoff is midnight before
+    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+    assert table.latest_version == 9
+
+
+def test_times_of_files_that_go_back_are_those_of_time_travel(tmp_path: Path) -> None:
+    told(tmp_path)
+    DeltaHistory(tmp_path).dated(4, NOW)  # which makes every later version as young
+    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+
+
+def test_in_commit_times_win_over_those_of_files(tmp_path: Path) -> None:
+    told(tmp_path, checkpoints=())
+    at = int(NOW.timestamp() * 1000)
+    history = DeltaHistory(tmp_path)
+    history.commit(
+        {"commitInfo": {"inCommitTimestamp": at}}, protocol(1, 7, writerFeatures=["inCommitTimestamp"]),
+        metadata(properties={"delta.enableInCommitTimestamps": "true",
+                             "delta.inCommitTimestampEnablementVersion": "10"}),
+        version=10, at=NOW - 60 * DAY,
+    )  # fmt: skip
+    write_checkpoint(opened(tmp_path), 10)
+    assert clean_log(opened(tmp_path), clock=clock).is_empty()
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 no more"], ids=["empty", "torn"])
+def test_nothing_is_deleted_on_the_word_of_a_broken_checkpoint(tmp_path: Path, content: bytes) -> None:
+    told(tmp_path, (3, 6, 8))
+    DeltaHistory(tmp_path).write(log_name(6, "checkpoint.parquet"), content)
+    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+
+
+def test_sidecars_go_with_their_checkpoints_but_not_those_in_use_or_young(tmp_path: Path) -> None:
+    table = told(tmp_path, features=("v2Checkpoint",), checkpointPolicy="v2")
+    folder = tmp_path / "_delta_log/_sidecars"
+    old = {p.name for p in folder.iterdir()}
+    write_checkpoint(opened(tmp_path), 9)
+    DeltaHistory(tmp_path).write("_delta_log/_sidecars/orphan.parquet", b"x").write(
+        "_delta_log/_sidecars/young.parquet", b"x"
+    )
+    for file in folder.iterdir():
+        at = (NOW - (timedelta(hours=14) if file.name == "young.parquet" else 3 * DAY)).timestamp()
+        os.utime(file, (at, at))
+    named = {name for files in opened(tmp_path).log.checkpoints() if files.version > 3
+             for name in opened(tmp_path).log.checkpoint(files).sidecars}  # fmt: skip
+    clean_log(opened(tmp_path), dry_run=False, clock=clock)
+    assert {p.name for p in folder.iterdir()} == named | {"young.parquet"}
+    assert len(old - named) == 1
+    assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
+    assert table.snapshot().num_files == 10
+
+
+def test_a_checkpoint_whose_sidecar_is_gone_is_no_base(tmp_path: Path) -> None:
+    table = told(tmp_path, (3, 6, 8), ("v2Checkpoint",), checkpointPolicy="v2")
+    (newest,) = table.log.checkpoint(table.log.checkpoints()[-2]).sidecars
+    DeltaHistory(tmp_path).remove(f"_delta_log/_sidecars/{newest}")
+    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+
+
+def test_what_a_killed_writer_left_in_the_log_goes(tmp_path: Path) -> None:
+    table = told(tmp_path, ())
+    name = f".{5:020d}.json.0123456789abcdef0123456789abcdef.tmp"
+    DeltaHistory(tmp_path).write(f"_delta_log/{name}", b"x")
+    at = (NOW - 3 * DAY).timestamp()
+    os.utime(tmp_path / "_delta_log" / name, (at, at))
+    assert clean_log(table, dry_run=False, clock=clock)["name"].to_list() == [name]
+    assert name not in log_files(tmp_path)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "the table keeps its log": ({"enableExpiredLogCleanup": "false"}, {}, "log-cleanup-disabled"),
+    "a short retention": ({}, {"retention": 29 * DAY}, "short-retention"),
+    "a negative one": ({}, {"retention": -DAY, "allow_short_retention": True}, "short-retention"),
+}
+
+
+@pytest.mark.parametrize(("table", "request_", "kind"), REFUSED.values(), ids=REFUSED)
+def test_a_cleanup_is_refused(tmp_path: Path, table: dict[str, Any], request_: dict[str, Any], kind: str) -> None:
+    opened_table = told(tmp_path, **table)
+    before = log_files(tmp_path)
+    with pytest.raises(InvalidRequestError) as caught:
+        clean_log(opened_table, dry_run=False, clock=clock, **request_)
+    assert caught.value.kind == kind
+    assert log_files(tmp_path) == before
+
+
+def test_a_table_that_must_not_be_written_is_not_cleaned(tmp_path: Path) -> None:
+    table = told(tmp_path, (), ("timeMachine",))
+    with pytest.raises(UnsupportedTableError, match="timeMachine"):
+        clean_log(table, dry_run=False, clock=clock)
+
+
+class CrashingStorage(LocalStorage):
+    """A folder whose process dies at the n-th deletion."""
+
+    def __init__(self, root: object, at: int) -> None:
+        super().__init__(str(root), Config())
+        self.left = at
+
+    def delete(self, path: str) -> None:
+        self.left -= 1
+        if self.left <= 0:
+            raise StoreUnavailableError("the process died", place=path)
+        super().delete(path)
+
+
+def test_a_crash_at_any_step_leaves_every_newer_version_readable(tmp_path: Path) -> None:
+    for step in range(1, 20):
+        folder = tmp_path / str(step)
+        told(folder)
+        try:
+            clean_log(DeltaTable(CrashingStorage(folder, step)), dry_run=False, clock=clock)
+        except StoreUnavailableError:
+            assert files_by_version(folder).items() >= {6: 7, 7: 8, 8: 9, 9: 10}.items()
+            clean_log(opened(folder), dry_run=False, clock=clock)
+            assert files_by_version(folder) == {6: 7, 7: 8, 8: 9, 9: 10}
+        else:
+            break
+    assert step == 8, "six commits and a checkpoint"
