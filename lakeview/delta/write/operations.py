@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lakeview.delta.write.batches import Frame
     from lakeview.delta.write.merge import Merge
+    from lakeview.delta.write.optimize import Progress
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
     from lakeview.delta.write.vacuum import Progress
@@ -93,6 +94,26 @@ class Operations:
             return txn.version
 
         return Merge(frame_from(source), condition_of(on), run)
+
+    def optimize(
+        self: Target,
+        where: str | pl.Expr | None = None,
+        *,
+        target_bytes: int | None = None,
+        z_order_by: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> int | None:
+        """Write small files, and those with many deleted rows, again as fewer large ones; returns the version, None if
+        all files are well as they are.
+
+        `where`: a condition on partition columns; `target_bytes`: 128 MiB where neither it nor the table says;
+        `z_order_by`: all files are taken, and their rows ordered along a curve through these columns; `progress`: told
+        of bytes done, and of how many. The rows stay the same.
+        """
+        told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
+        with self.transaction("OPTIMIZE", parameters=told) as txn:
+            txn.optimize(where, target_bytes=target_bytes, z_order_by=z_order_by, progress=progress)
+        return txn.version
 
     def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""

@@ -33,6 +33,8 @@ from lakeview.delta.write.file_changes import REMOVAL_COLUMNS, FileChanges, path
 from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
+from lakeview.delta.write.moved_rows import follow_deletes
+from lakeview.delta.write.optimize import TARGET_BYTES, Progress, Rearrangement, optimize
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.reconcile import join_vectors
@@ -92,6 +94,7 @@ class Transaction:
         self._whole_adds: list[AddFile] = []
         self._whole_removes: list[dict[str, Any]] = []
         self._vector_changes: list[VectorChange] = []
+        self._rearrangements: list[Rearrangement] = []
         self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
@@ -240,6 +243,26 @@ class Transaction:
         """
         return Merge(frame_from(source), condition_of(on), self.run_merge)
 
+    def optimize(
+        self,
+        where: str | pl.Expr | None = None,
+        *,
+        target_bytes: int | None = None,
+        z_order_by: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> int:
+        """Write small files, and those with many deleted rows, again as fewer large ones; returns how many went.
+
+        `where`: a condition on partition columns; `z_order_by`: all files are taken, and their rows ordered along a
+        curve through these columns; `progress`: told of bytes done, and of how many. The rows stay the same.
+        """
+        expression = None if where is None else self._on_partitions(where)
+        size: int = target_bytes or value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
+        moved = optimize(self, expression, target_bytes=size, z_order_by=z_order_by, progress=progress)
+        self._rearrangements += moved
+        self._touched = self._touched or bool(moved)
+        return sum(len(m.files) for m in moved)
+
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
         self.check_may_remove()
@@ -323,7 +346,8 @@ class Transaction:
         return Intent(
             reads=self._reads,
             removes=self.files.removed_paths,
-            vectors=frozenset(change.file.key for change in self._vector_changes),
+            vectors=frozenset(change.file.key for change in self._vector_changes)
+            | frozenset(file.key for move in self._rearrangements if move.ordered for file in move.files),
             app_ids=frozenset(self._txns),
             changes_metadata=self.definition.changes_metadata,
             changes_protocol=self.definition.changes_protocol,
@@ -342,6 +366,8 @@ class Transaction:
         joined = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
         if joined is not None:
             self._replace_vectors(joined)
+        now = milliseconds(self.clock())
+        self._rearrangements = follow_deletes(self._rearrangements, winner, self.files, self._storage, now)
         if winner.changes_protocol() or winner.metadata() is not None:
             self.definition.adopt(self._table.state(commit.version))
             self.definition.check_writable()

@@ -1,0 +1,112 @@
+"""Rows to the order of a curve through several columns, so that each file covers a small range of all of them.
+
+The place of a row is made of the quantile that each of its values lies in, bit by bit in turn (a Z-order curve).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+_BITS = 10
+"""Of each column: 1,024 quantiles."""
+
+MOST_COLUMNS = 6
+"""Their bits fill a number of 64."""
+
+_SAMPLE = 200_000
+_MEMORY_BYTES = 256 << 20
+"""Rows that are sorted at once; more are divided by their place on the curve first, and wait on disk."""
+
+Places = npt.NDArray[np.uint64]
+
+
+def in_curve_order(batches: Callable[[], Iterator[pa.RecordBatch]], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows in order of their places. `batches` is called twice: once for the quantiles, once for the rows.
+
+    Memory stays below twice 256 MiB of rows, whatever their number.
+    """
+    bounds, size = _bounds(batches(), columns)
+    parts = max(1, -(-size // _MEMORY_BYTES))
+    if parts == 1:
+        yield from _in_order(list(batches()), bounds)
+        return
+    with tempfile.TemporaryDirectory(prefix="lakeview-order-") as folder:
+        yield from _by_parts(batches(), bounds, parts, Path(folder))
+
+
+def _bounds(batches: Iterator[pa.RecordBatch], columns: Sequence[str]) -> tuple[dict[str, pl.Series], int]:
+    """The ends of the quantiles of each column, by a sample of its values; and the bytes of all rows."""
+    sample: list[pl.DataFrame] = []
+    held = size = step = 0
+    for batch in batches:
+        size += batch.nbytes
+        rows = pl.DataFrame({name: pl.from_arrow(batch.column(name)) for name in columns})
+        step = max(1, held // _SAMPLE)  # the more there are, the fewer of each batch
+        sample.append(rows.gather_every(step))
+        held += rows.height
+    every = pl.concat(sample) if sample else pl.DataFrame({name: [] for name in columns})
+    return {name: _ends(every[name]) for name in columns}, size
+
+
+def _ends(values: pl.Series) -> pl.Series:
+    known = _ordinal(values).drop_nulls().sort()
+    if known.is_empty():
+        return known
+    where = np.linspace(0, known.len() - 1, min(2**_BITS, known.len())).astype(np.int64)
+    return known.gather(where).unique(maintain_order=True)
+
+
+def _ordinal(values: pl.Series) -> pl.Series:
+    """Values that can be searched: polars searches no truth values."""
+    return values.cast(pl.Int8) if values.dtype == pl.Boolean else values
+
+
+def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
+    """Where on the curve each row lies."""
+    found = np.zeros(batch.num_rows, dtype=np.uint64)
+    for i, (name, ends) in enumerate(bounds.items()):
+        if ends.is_empty():
+            continue  # every value is null
+        values = _ordinal(pl.Series(name, pl.from_arrow(batch.column(name))))
+        quantile = ends.search_sorted(values.fill_null(ends[0]), side="right").to_numpy().astype(np.uint64)
+        numbers = quantile * (2**_BITS - 1) // len(ends)  # few values spread over all bits
+        numbers[values.is_null().to_numpy()] = 0
+        for bit in range(_BITS):
+            found |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * len(bounds) + i)
+    return found
+
+
+def _in_order(batches: Sequence[pa.RecordBatch], bounds: dict[str, pl.Series]) -> Iterator[pa.RecordBatch]:
+    if not batches:
+        return
+    table = pa.Table.from_batches(batches).combine_chunks()
+    places = np.concatenate([_places(batch, bounds) for batch in batches])
+    yield from table.take(pa.array(np.argsort(places, kind="stable"))).to_batches()
+
+
+def _by_parts(
+    batches: Iterator[pa.RecordBatch], bounds: dict[str, pl.Series], parts: int, folder: Path
+) -> Iterator[pa.RecordBatch]:
+    """Each part of the curve in a file of its own, then one part after the other in memory."""
+    top = 2 ** (_BITS * len(bounds))
+    writers: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
+    try:
+        for batch in batches:
+            part_of = (_places(batch, bounds).astype(np.float64) * parts / top).astype(np.int64)
+            for part in np.unique(part_of):
+                if part not in writers:
+                    writers[part] = pa.ipc.new_stream(str(folder / str(part)), batch.schema)
+                writers[part].write_batch(batch.take(pa.array(np.flatnonzero(part_of == part))))
+    finally:
+        for writer in writers.values():
+            writer.close()
+    for part in sorted(writers):
+        with pa.OSFile(str(folder / str(part))) as file:
+            yield from _in_order(list(pa.ipc.open_stream(file)), bounds)

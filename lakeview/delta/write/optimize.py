@@ -1,0 +1,177 @@
+"""Many small files to few large ones, the same rows: in the order that they have, or along a curve through columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyroaring
+
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
+from lakeview.delta.write.file_changes import paths_of
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.writer import write_conformed
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.snapshot import milliseconds
+
+if TYPE_CHECKING:
+    from lakeview.delta.write.transaction import Transaction
+
+TARGET_BYTES = 128 << 20
+"""How large files get where neither the call nor `delta.targetFileSize` says it."""
+
+_LARGE = 0.75
+"""A file of this share of the target is left as it is."""
+
+_DELETED = 0.05
+"""A file of which so many rows are deleted is written again, however large."""
+
+Progress = Callable[[int, int], None]
+"""Told after each group of files: bytes read, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrangement:
+    """Files whose rows were written to other files.
+
+    `rows`: the physical rows of each; `before`: the positions that each had deleted when it was read; `deletions`:
+    those that it has by now; `ordered`: whether the rows follow each other in `adds` as they do in `files`, so that a
+    row's new place is known.
+    """
+
+    files: tuple[LiveFile, ...]
+    rows: tuple[int, ...]
+    before: tuple[pyroaring.BitMap64, ...]
+    deletions: tuple[pyroaring.BitMap64, ...]
+    adds: tuple[AddFile, ...]
+    ordered: bool
+
+
+def optimize(
+    txn: Transaction,
+    where: pl.Expr | None,
+    *,
+    target_bytes: int,
+    z_order_by: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> list[Rearrangement]:
+    """Write the files of the partitions that `where` selects again, in larger files, `dataChange` false.
+
+    Without `z_order_by` only small files and those with many deleted rows are taken, as many together as make one of
+    about `target_bytes`. InvalidRequestError for a column to order by that has no order.
+    """
+    _check_order(txn, z_order_by)
+    groups = list(_groups(txn.live_files(where), target_bytes, whole=bool(z_order_by)))
+    work = txn.row_changes()
+    context = replace(work.context, target_bytes=target_bytes)
+    work.context = context
+    total, done, found = sum(_size(group) for group in groups), 0, []
+    for group in groups:
+        found.append(_rewrite(txn, work, group, z_order_by))
+        done += _size(group)
+        if progress is not None:
+            progress(done, total)
+    txn.entry.metrics.update(_metrics(groups, found))
+    return found
+
+
+def _groups(files: Iterable[LiveFile], target: int, *, whole: bool) -> Iterator[list[LiveFile]]:
+    """Files of one partition each that are written together; files that are well alone are left out."""
+    partitions: dict[tuple[tuple[str, str | None], ...], list[LiveFile]] = {}
+    for file in files:
+        values = tuple(sorted(dict(file.row["partition_values"] or {}).items()))
+        partitions.setdefault(values, []).append(file)
+    for members in partitions.values():
+        if whole:
+            yield members
+            continue
+        group: list[LiveFile] = []
+        for file in (f for f in members if _worth(f, target)):
+            if group and _size(group) + file.task.size > target:
+                yield from _useful(group)
+                group = []
+            group.append(file)
+        yield from _useful(group)
+
+
+def _worth(file: LiveFile, target: int) -> bool:
+    return file.task.size < _LARGE * target or _has_many_deletions(file)
+
+
+def _has_many_deletions(file: LiveFile) -> bool:
+    vector = file.row["vector"]
+    rows = msgspec.json.decode(file.row["stats"] or "{}").get("numRecords")
+    return vector is not None and (not rows or vector["cardinality"] >= _DELETED * rows)
+
+
+def _useful(group: list[LiveFile]) -> Iterator[list[LiveFile]]:
+    if len(group) > 1 or any(_has_many_deletions(file) for file in group):
+        yield group
+
+
+def _size(group: Sequence[LiveFile]) -> int:
+    return sum(file.task.size for file in group)
+
+
+def _rewrite(txn: Transaction, work: RowChanges, group: Sequence[LiveFile], z_order_by: Sequence[str]) -> Rearrangement:
+    before = tuple(file.deletions(work.storage) for file in group)
+    rows = tuple(file.physical_rows(work.storage) for file in group)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for file in group:
+            yield from file.batches(work.storage, work.schema)
+
+    ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
+    adds = write_conformed(work.context, ordered, data_change=False, clock=txn.clock, storage=work.storage)
+    txn.files.written += paths_of(adds)
+    now = milliseconds(txn.clock())
+    for file in group:
+        txn.files.remove(file.row, now, data_change=False)
+    txn.files.adds += adds
+    return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
+
+
+def _check_order(txn: Transaction, columns: Sequence[str]) -> None:
+    if len(columns) > MOST_COLUMNS:
+        raise InvalidRequestError(
+            f"{len(columns)} columns are more than a curve orders rows by",
+            fix=f"name at most {MOST_COLUMNS}: those that are filtered by most",
+            place="z_order_by",
+            kind="bad-order",
+        )
+    for name in columns:
+        txn.schema.require([name], place="z_order_by")
+        if name in txn.definition.partition_columns:
+            raise InvalidRequestError(
+                f"{name} is a partition column: each file has one value of it",
+                fix="order by columns of the rows",
+                place=name,
+                kind="bad-order",
+            )
+        type_ = txn.schema.select([name]).to_polars()[name]
+        if type_.is_nested() or type_ == pl.Null():
+            raise InvalidRequestError(
+                f"{name} is {type_}, which has no order", fix="order by other columns", place=name, kind="bad-order"
+            )
+
+
+def _metrics(groups: Sequence[Sequence[LiveFile]], moves: Sequence[Rearrangement]) -> dict[str, int]:
+    """operationMetrics of an OPTIMIZE, in the words of other engines."""
+    adds = [add for move in moves for add in move.adds]
+    files = [file for group in groups for file in group]
+    sizes = pl.Series([add.size for add in adds] or [0], dtype=pl.Int64)
+    at = {"min": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "max": 1.0}
+    return {
+        "numAddedFiles": len(adds),
+        "numAddedBytes": sum(add.size for add in adds),
+        "numRemovedFiles": len(files),
+        "numRemovedBytes": _size(files),
+        "numDeletionVectorsRemoved": sum(file.row["vector"] is not None for file in files),
+        **{f"{name}FileSize": int(sizes.quantile(share, "nearest") or 0) for name, share in at.items()},
+    }

@@ -1,0 +1,187 @@
+"""Files written again: the same rows in fewer files, ordered on request, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.delta.write import curve
+from lakeview.model.errors import CommitConflictError, InvalidRequestError
+from lakeview.model.schema import Field, PrimitiveType, Schema
+
+SCHEMA = Schema(
+    (
+        Field("id", PrimitiveType("long")),
+        Field("part", PrimitiveType("integer")),
+        Field("x", PrimitiveType("double")),
+        Field("s", PrimitiveType("string")),
+        Field("flag", PrimitiveType("boolean")),
+    )
+)
+VECTORS = {"delta.enableDeletionVectors": "true"}
+EVERYTHING = VECTORS | {
+    "delta.enableRowTracking": "true", "delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true",
+}  # fmt: skip
+
+
+def rows(first: int, count: int) -> pl.DataFrame:
+    numbers = range(first, first + count)
+    return pl.DataFrame(
+        {
+            "id": numbers,
+            "part": [n % 2 for n in numbers],
+            "x": [None if n % 11 == 0 else float(n * 7919 % 1000) for n in numbers],
+            "s": [f"s{n * 31 % 100:03d}" for n in numbers],
+            "flag": [n % 3 == 0 for n in numbers],
+        },
+        schema=SCHEMA.to_polars(),
+    )
+
+
+def made(address: Path, properties: dict[str, str] | None = None, partition_by: tuple[str, ...] = ()) -> DeltaTable:
+    table = lv.create_table(str(address), SCHEMA, properties=properties, partition_by=partition_by)
+    assert isinstance(table, DeltaTable)
+    for first in range(0, 60, 10):
+        table.append(rows(first, 10))
+    return table
+
+
+def again(table: lv.Table) -> DeltaTable:
+    found = lv.open_table(table.address)
+    assert isinstance(found, DeltaTable)
+    return found
+
+
+def held(table: lv.Table) -> pl.DataFrame:
+    return again(table).scan().collect().sort("id")
+
+
+def metrics(table: DeltaTable) -> dict[str, Any]:
+    kinds = again(table).commit(again(table).latest_version).select("kind", "action").iter_rows()
+    found: dict[str, Any] = next(json.loads(a) for k, a in kinds if k == "commitInfo")["operationMetrics"]
+    return found
+
+
+@pytest.mark.parametrize("partition_by", [(), ("part",)], ids=["whole", "partitioned"])
+@pytest.mark.parametrize("properties", [{}, VECTORS, EVERYTHING], ids=["plain", "vectors", "everything"])
+@pytest.mark.parametrize("order", [(), ("x", "s")], ids=["packed", "ordered"])
+def test_the_rows_stay_in_fewer_files_without_deletion_vectors(
+    tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...], order: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, properties, partition_by)
+    table.delete("id % 9 = 4")
+    before = held(table)
+    ids = again(table).scan(row_tracking=True).collect().sort("id") if "delta.enableRowTracking" in properties else None
+    version = table.optimize(z_order_by=order)
+    assert held(table).equals(before)
+    snapshot = again(table).snapshot()
+    assert snapshot.num_files == (2 if partition_by else 1)
+    assert snapshot.files["deletion_vector"].null_count() == snapshot.num_files
+    assert again(table).history(1)["data_change"].to_list() == [False]
+    if ids is not None:
+        assert again(table).scan(row_tracking=True).collect().sort("id").equals(ids)
+        assert version is not None
+        assert again(table).changes(version).collect().is_empty()
+    assert int(metrics(table)["numAddedFiles"]) == snapshot.num_files
+    assert [f for f in again(table).check() if f.severity.value in ("error", "warning")] == []
+
+
+def test_files_are_packed_to_about_the_size_asked_for_and_large_ones_left(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    size = int(again(table).snapshot().files["size"].max() or 0)  # type: ignore[arg-type]  # of a column of numbers
+    told: list[tuple[int, int]] = []
+    table.optimize(target_bytes=size * 2 + 10, progress=lambda done, total: told.append((done, total)))
+    assert again(table).snapshot().num_files == 3
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1]
+    assert table.optimize(target_bytes=1) is None
+
+
+def test_only_the_partitions_asked_for_are_written_again(tmp_path: Path) -> None:
+    table = made(tmp_path, {}, ("part",))
+    table.optimize("part = 1")
+    counts = again(table).snapshot().files.select(pl.col("partition").struct.field("part")).to_series().value_counts()
+    assert dict(counts.iter_rows()) == {0: 6, 1: 1}
+
+
+@pytest.mark.parametrize("memory", [1 << 30, 2_000], ids=["in memory", "in parts on disk"])
+def test_rows_near_each_other_in_every_column_share_files(
+    tmp_path: Path, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curve, "_MEMORY_BYTES", memory)
+    table = lv.create_table(str(tmp_path), SCHEMA)
+    assert isinstance(table, DeltaTable)
+    every = rows(0, 4_000)
+    table.append(every)
+    with table.transaction("OPTIMIZE") as txn:
+        txn.optimize(z_order_by=["x", "s"], target_bytes=1_500)
+    assert held(table).equals(every)
+    files = again(table).snapshot().num_files
+    assert files > 8
+    for where in ("x BETWEEN 100 AND 120", "s = 's050'"):
+        kept = again(table).plan(where)["kept"].sum()
+        assert kept < files / 2, f"{where} reads {kept} of {files} files"
+
+
+def delete(where: str) -> Any:
+    return lambda table: table.delete(where)
+
+
+FOLLOWED: list[tuple[str, list[Any], str]] = [
+    ("rows deleted from files that are written again", [delete("id IN (3, 17, 42)")], "id IN (3, 17, 42)"),
+    ("rows deleted twice", [delete("id = 3"), delete("id IN (5, 14)")], "id IN (3, 5, 14)"),
+    ("most rows of a file and one", [delete("id BETWEEN 11 AND 19"), delete("id = 59")],
+     "id BETWEEN 11 AND 19 OR id = 59"),
+    ("most rows of all", [delete("id % 10 > 1")], "id % 10 > 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("meanwhile", "gone"), [f[1:] for f in FOLLOWED], ids=[f[0] for f in FOLLOWED])
+def test_deletes_meanwhile_follow_the_rows_to_their_new_files(tmp_path: Path, meanwhile: list[Any], gone: str) -> None:
+    table = made(tmp_path, VECTORS)
+    table.delete("id % 7 = 1")
+    before = held(table)
+    mine = again(table).transaction("OPTIMIZE")
+    mine.optimize()
+    for change in meanwhile:
+        change(again(table))
+    mine.commit()
+    assert held(table).equals(before.filter(~pl.sql_expr(gone)))
+    assert again(table).snapshot().num_files == 1
+    assert [f for f in again(table).check() if f.severity.value == "error"] == []
+
+
+def test_rows_in_another_order_and_files_that_went_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path, VECTORS)
+    mine = again(table).transaction("OPTIMIZE")
+    mine.optimize(z_order_by=["x"])
+    table.delete("id = 3")
+    with pytest.raises(CommitConflictError), mine:
+        pass
+    mine = again(table).transaction("OPTIMIZE")
+    mine.optimize()
+    table.delete("id < 10")
+    with pytest.raises(CommitConflictError, match="both remove the file"), mine:
+        pass
+    assert held(table)["id"].to_list() == list(range(10, 60))
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("an unknown column", {"z_order_by": ["planet"]}, "no column planet"),
+    ("a partition column", {"z_order_by": ["part"]}, "is a partition column"),
+    ("too many columns", {"z_order_by": ["id"] * 7}, "more than a curve"),
+    ("a condition on rows", {"where": "id = 1"}, "no partition column"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, arguments: dict[str, Any], words: str) -> None:
+    table = made(tmp_path, {}, ("part",))
+    with pytest.raises(InvalidRequestError, match=words):
+        table.optimize(**arguments)
