@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakeview.delta.write.target import Target
+from lakeview.delta.write.target import Progress, Target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from lakeview.delta.write.batches import Frame
     from lakeview.delta.write.merge import Merge
-    from lakeview.delta.write.optimize import Progress
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
-    from lakeview.delta.write.vacuum import Progress
     from lakeview.model.clock import Clock
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.target import Progress
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.snapshot import milliseconds
@@ -31,9 +32,6 @@ _LARGE = 0.75
 
 _DELETED = 0.05
 """A file of which so many rows are deleted is written again, however large."""
-
-Progress = Callable[[int, int], None]
-"""Told after each group of files: bytes read, of how many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
@@ -11,6 +12,10 @@ from lakeview.storage import Storage
 if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
     from lakeview.model.clock import Clock
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told of long work: how much is done, of how much, in files or bytes as the operation says."""
 
 
 class Target(Protocol):

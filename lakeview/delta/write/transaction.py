@@ -34,14 +34,14 @@ from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.moved_rows import follow_deletes
-from lakeview.delta.write.optimize import TARGET_BYTES, Progress, Rearrangement, optimize
+from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, optimize
 from lakeview.delta.write.partition_conditions import partition_condition, selected
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
-from lakeview.delta.write.target import Target
+from lakeview.delta.write.target import Progress, Target
 from lakeview.delta.write.update import Assignments
 from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
 from lakeview.delta.write.writer import ENGINE, write_files

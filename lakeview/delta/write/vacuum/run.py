@@ -3,7 +3,7 @@ protocol, VACUUM Protocol Check)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from lakeview.delta.features import check_writable
 from lakeview.delta.properties import retention as table_retention
 from lakeview.delta.write.info_commit import commit_info
 from lakeview.delta.write.rules import active_features
-from lakeview.delta.write.target import Target
+from lakeview.delta.write.target import Progress, Target
 from lakeview.delta.write.vacuum.listed_files import candidate_files
 from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files
 from lakeview.model.addresses import is_absolute
@@ -28,9 +28,6 @@ does not. `deleted`: false in a dry run, and for a file that came into use again
 
 BATCH = 1_000
 """Files that are deleted between two looks at the log."""
-
-Progress = Callable[[int, int], None]
-"""Takes how many files have been dealt with, and how many there are."""
 
 
 def vacuum(
