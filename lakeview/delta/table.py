@@ -196,6 +196,13 @@ class DeltaTable(Operations, OneLine):
 
         return check(self._log, now)
 
+    def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
+        """AUDIT: for every commit from `start` to `end` (both included) and every law that applies to it, whether the
+        log proves it, shows a violation, or cannot tell. No data file is read; any protocol is accepted."""
+        from lakeview.delta.audit import audit
+
+        return audit(self._log, self._history.times, start, end)
+
     # -- what the writer builds on
 
     @property

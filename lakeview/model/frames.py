@@ -293,3 +293,24 @@ LOG_FILES = pl.Schema(
 )
 """One row a file of a table's log, as one listing finds it. `kind`: commit, checkpoint or other; `version` in its name,
 null where none is; `size` in bytes; `modified` null where the store does not tell."""
+
+AUDIT = pl.Schema(
+    {
+        "version": pl.Int64(),
+        "position": pl.Int64(),
+        "timestamp": UTC_MILLIS,
+        "operation": pl.String(),
+        "engine": pl.String(),
+        "client_version": pl.String(),
+        "law": pl.String(),
+        "verdict": pl.String(),
+        "reason": pl.String(),
+        "expected": pl.String(),
+        "found": pl.String(),
+        "path": pl.String(),
+    }
+)
+"""One row a commit and law that applies to it, oldest first. `law`: its id in `lakeview.model.laws`; `verdict`: proven,
+violated or unknowable; `reason`: why it is unknowable, or what is wrong; `expected` and `found`: the figures that
+differ; `path`: the first file of a violation. `position`, `timestamp`, `operation`, `engine` and `client_version` as in
+COMMITS."""

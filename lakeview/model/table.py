@@ -11,7 +11,7 @@ from typing import Protocol, cast, runtime_checkable
 
 import polars as pl
 
-from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
 from lakeview.model.frames import (
     FORMAT_VERSIONS,
@@ -150,6 +150,10 @@ class Table(Protocol):
         """What the log breaks or leaves odd, worst first; works on tables that do not open. `now`: an aware moment by
         which files too young to be judged are left out."""
 
+    def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
+        """AUDIT: for every commit from `start` to `end` (both included), law by law, whether the log proves that it
+        kept its promise, shows a violation, or cannot tell. No data file is read."""
+
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing and the new commits."""
 
@@ -173,6 +177,14 @@ class TableBody:
     def _difference(self, base: int, version: int | None) -> RangeRead:
         """The files that one of two versions has alone."""
         raise NotImplementedError
+
+    def audit(self: Table, start: int | None = None, end: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (no log)
+        """UnsupportedTableError: only tables whose log can be read are audited."""
+        raise UnsupportedTableError(
+            f"{self.address} cannot be audited: its log is not shared",
+            fix="audit the table where it lies",
+            kind="log-not-shared",
+        )
 
     def changes(self, start: int | datetime, end: int | datetime | None = None) -> pl.LazyFrame:
         """The rows that commits `start` to `end` (both included; to the latest without it) inserted, updated, deleted.

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.audit.records import whole as long
 from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
-from lakeview.delta.lint.commit_rows import long
 from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import counted, differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.audit.records import whole
 from lakeview.delta.data.change_plan import cdc_actions
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
@@ -65,8 +66,8 @@ def commit_row(commit: Commit) -> dict[str, Any]:
         "domain_twice": _twice([a.domain_metadata.domain for a in commit.actions if a.domain_metadata is not None]),
         "info_first": infos[:1] == [0],
         "cdcs": sum(_is_recorded(a.cdc) for a in commit.actions),
-        "in_commit": long(body.get("inCommitTimestamp")),
-        "read_version": long(body.get("readVersion")),
+        "in_commit": whole(body.get("inCommitTimestamp")),
+        "read_version": whole(body.get("readVersion")),
         "operation": body["operation"] if isinstance(body.get("operation"), str) else None,
         "parameters": body["operationParameters"] if isinstance(body.get("operationParameters"), dict) else None,
         "metrics": body["operationMetrics"] if isinstance(body.get("operationMetrics"), dict) else None,
@@ -83,14 +84,6 @@ def _object(data: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def long(value: object) -> int | None:
-    """A JSON value as a number of 64 bits, whether written as a number or as text; None for anything else."""
-    if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal() and value.isascii():
-        value = int(value)
-    fits = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-    return value if fits else None  # type: ignore[return-value]  # `fits` says it is an int
 
 
 def _twice(values: Sequence[str]) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from lakeview.delta.audit.records import whole as long
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
-from lakeview.delta.lint.commit_rows import long
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, finding, some
 from lakeview.model.errors import CorruptTableError

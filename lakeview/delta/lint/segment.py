@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeview.delta.audit.records import whole as long
 from lakeview.delta.features import CATALOG_FEATURES
-from lakeview.delta.lint.commit_rows import long
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import counted, differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE

@@ -1,0 +1,101 @@
+"""Every law over every run of a log: commits to AUDIT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+import polars as pl
+
+from lakeview.delta.audit.cases import Case
+from lakeview.delta.audit.conservation import (
+    rearrangements_conserve_nulls,
+    rearrangements_conserve_rows,
+    row_counts_fit_operations,
+)
+from lakeview.delta.audit.definitions import (
+    in_commit_timestamps_increase,
+    protocols_keep_features,
+    row_ids_unique,
+    transactions_advance,
+)
+from lakeview.delta.audit.files import (
+    one_action_per_file,
+    one_vector_per_path,
+    removed_files_stay_removed,
+    removes_name_live_files,
+    vectors_only_grow,
+)
+from lakeview.delta.audit.metrics import metrics_equal_actions
+from lakeview.delta.audit.promises import (
+    append_only,
+    appends_remove_nothing,
+    overwrites_leave_own_files,
+    restores_equal_target,
+)
+from lakeview.delta.audit.reads import reads_unchanged
+from lakeview.delta.audit.run import Run, read_runs
+from lakeview.delta.log.table_log import TableLog
+from lakeview.model.frames import AUDIT
+from lakeview.model.laws import LAWS
+
+Times = Callable[[], pl.DataFrame]
+
+_LAWS: Mapping[str, Callable[[Run], Iterator[Case]]] = {
+    "rearrangement-conserves-rows": rearrangements_conserve_rows,
+    "rearrangement-conserves-nulls": rearrangements_conserve_nulls,
+    "remove-names-live-file": removes_name_live_files,
+    "one-action-per-file": one_action_per_file,
+    "removed-file-stays-removed": removed_files_stay_removed,
+    "one-vector-per-path": one_vector_per_path,
+    "vectors-only-grow": vectors_only_grow,
+    "append-removes-nothing": appends_remove_nothing,
+    "append-only-table": append_only,
+    "overwrite-leaves-own-files": overwrites_leave_own_files,
+    "metrics-equal-actions": metrics_equal_actions,
+    "row-counts-fit-operation": row_counts_fit_operations,
+    "reads-unchanged": reads_unchanged,
+    "protocol-keeps-features": protocols_keep_features,
+    "row-ids-unique": row_ids_unique,
+    "in-commit-timestamps-increase": in_commit_timestamps_increase,
+    "transactions-advance": transactions_advance,
+}
+"""What judges each law, by its id; the law of restores needs the times of the log as well."""
+
+
+def audit(log: TableLog, times: Times, start: int | None = None, end: int | None = None) -> pl.DataFrame:
+    """AUDIT of the commits from `start` to `end`, both included; commits that cannot be read have no rows.
+
+    `times`: TIMES of the log. Works whatever the table's protocol asks for. Costs each commit once, the checkpoint
+    below each unbroken run of them, and for commits that rearrange data the statistics of their files.
+    """
+    known_times = cache(times)
+    order = {law: i for i, law in enumerate(LAWS)}
+    found = [pl.DataFrame(schema={**AUDIT, "law_order": pl.Int64()})]
+    for run in read_runs(log, start, end):
+        cases = [(case, law) for law, judge in _LAWS.items() for case in judge(run)]
+        cases += [(case, "restore-equals-target") for case in restores_equal_target(run, known_times)]
+        found.append(_frame(run, cases, order))
+    rows = pl.concat(found, how="diagonal")
+    if start is not None:
+        rows = rows.filter(pl.col("version") >= start)
+    if rows.height:
+        rows = rows.drop("timestamp").join(known_times().select("version", "timestamp"), on="version", how="left")
+    return rows.sort("version", "law_order").select(AUDIT.names())
+
+
+def _frame(run: Run, cases: list[tuple[Case, str]], order: Mapping[str, int]) -> pl.DataFrame:
+    """AUDIT of one run without timestamps, and `law_order`."""
+    names = ("version", "verdict", "reason", "expected", "found", "path", "law")
+    judged = pl.DataFrame(
+        [(*case, law) for case, law in cases], schema={name: AUDIT[name] for name in names}, orient="row"
+    )
+    heads = pl.DataFrame(
+        [(r.version, r.version, r.operation, r.engine, r.client_version) for r in run.records],
+        schema={n: AUDIT[n] for n in ("version", "position", "operation", "engine", "client_version")},
+        orient="row",
+    )
+    return judged.join(heads, on="version", how="left").with_columns(
+        pl.lit(None, AUDIT["timestamp"]).alias("timestamp"),
+        pl.col("law").replace_strict(order, return_dtype=pl.Int64).alias("law_order"),
+    )

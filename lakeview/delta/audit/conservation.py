@@ -1,0 +1,189 @@
+"""Laws of conservation: rows and nulls of commits that only rearrange data, and rows of row-level operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from lakeview.delta.audit.cases import Case, counted, proven, unknowable, violated
+from lakeview.delta.audit.records import CommitRecord, whole
+from lakeview.delta.audit.run import Run
+from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.data.statistics import Leaf, physical_leaves, statistics_frame
+from lakeview.delta.features import column_mapping_mode
+from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.commits import readable
+from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_events import IDENTITY
+from lakeview.delta.log.replay import table_protocol
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+
+_MAX_COLUMNS = 200
+"""Columns whose nulls are summed, in schema order: writers collect statistics of far fewer."""
+
+
+def rearrangements_conserve_rows(run: Run) -> Iterator[Case]:
+    """rearrangement-conserves-rows."""
+    for version, rows_in, rows_out, unknown in _rearrangements(run).iter_rows():
+        if unknown:
+            yield unknowable(version, f"{counted(unknown, 'file does', 'files do')} not count their rows")
+        elif rows_in != rows_out:
+            word = "multiplied" if rows_in > rows_out else "lost"
+            yield violated(version, f"rows were {word}: dataChange=false promises the same rows", rows_out, rows_in)
+        else:
+            yield proven(version)
+
+
+def _rearrangements(run: Run) -> pl.DataFrame:
+    """`version`, `rows_in`, `rows_out` and how many files do not count theirs, of commits that only rearrange."""
+    versions = run.sums.filter("rearranges").select("version")
+    unknown = (pl.col("unknown_in") + pl.col("unknown_out")).alias("unknown")
+    return run.balances.join(versions, on="version", how="semi").select("version", "rows_in", "rows_out", unknown)
+
+
+def rearrangements_conserve_nulls(run: Run) -> Iterator[Case]:
+    """rearrangement-conserves-nulls, of the commits that conserve rows. Statistics are read for their files alone."""
+    same = (pl.col("unknown") == 0) & (pl.col("rows_in") == pl.col("rows_out"))
+    versions = _rearrangements(run).filter(same)["version"].to_list()
+    if not versions:
+        return
+    sides = _sides(run, versions)
+    statistics = _statistics(run, sides)
+    schemas = _leaves_in_force(run)
+    for version in versions:
+        newest = max((v for v in schemas if v <= version), default=None)
+        if newest is None:
+            yield unknowable(version, "the log no longer shows the schema")
+            continue
+        own = sides.filter(pl.col("at") == version)
+        yield _nulls(version, own, statistics, schemas[newest])
+
+
+def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
+    """The files that these commits (`at`) add, `added`, and those that they replace: the version that added each, its
+    identity, live rows and deleted rows."""
+    kept = run.events.filter(pl.col("added") & pl.col("version").is_in(versions)) if versions else run.events.clear()
+    added = kept.unique(["version", *IDENTITY], keep="last").select(
+        pl.col("version").alias("at"),
+        pl.lit(value=True).alias("added"),
+        "version",
+        *IDENTITY,
+        "records",
+        "deleted_records",
+    )
+    replaced = run.story.filter(
+        pl.col("version").is_in(versions) & (~pl.col("added") | pl.col("was_live").fill_null(value=False))
+    ).select(
+        pl.col("version").alias("at"), pl.lit(value=False).alias("added"), pl.col("before").alias("version"), *IDENTITY,
+        pl.col("records_before").alias("records"), pl.col("deleted_before").alias("deleted_records"),
+    )  # fmt: skip
+    return pl.concat([added, replaced])
+
+
+def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
+    """`version`, identity, `path`, `stats` and `stats_parsed` of these files."""
+    wanted = sides.select("version", *IDENTITY).unique()
+    base = run.first - 1
+    commits = sorted(v for v in wanted["version"].unique() if v >= run.first)
+    columns = ["version", "stats"]
+    frame = file_actions(readable(run.log.each_bytes(commits)), run.log.storage.root, columns).filter("added")
+    found = [frame.select("version", *IDENTITY, "path", "stats")]
+    if run.checkpoint is not None and (wanted["version"] == base).any():
+        adds = run.checkpoint.adds(["stats", "stats_parsed"]).with_columns(pl.lit(base, pl.Int64).alias("version"))
+        near = adds.filter(pl.col("key").is_in(wanted["key"].implode()))
+        names = ["version", *IDENTITY, "path", *(n for n in ("stats", "stats_parsed") if n in near.columns)]
+        found.append(near.select(names))
+    every = pl.concat(found, how="diagonal")
+    return every.join(wanted, on=["version", *IDENTITY], how="semi", nulls_equal=True)
+
+
+def _nulls(version: int, own: pl.DataFrame, statistics: pl.DataFrame, leaves: Sequence[Leaf]) -> Case:
+    files = own.join(
+        statistics.unique(["version", *IDENTITY], keep="last"), on=["version", *IDENTITY], how="left", nulls_equal=True
+    )
+    known = files.filter(pl.col("path").is_not_null())
+    if known.height < files.height:
+        return unknowable(version, "the statistics of files that it replaces are gone")
+    frame = statistics_frame(known, leaves)
+    side, records, deleted = known["added"], known["records"], known["deleted_records"]
+    judged = 0
+    for name in frame.columns[2:]:
+        nulls = frame[name].struct.field("null_count")
+        # with deleted rows counts are of all rows: exact for the live ones only if there are none, or nothing else
+        whole_file = (deleted == 0) | (nulls == 0)
+        exact = nulls.is_not_null() & whole_file & (frame[name].struct.field("null_count_exact") | (deleted == 0))
+        if not exact.fill_null(value=False).all() or not (nulls <= records).all():
+            continue
+        judged += 1
+        before, after = int(nulls.filter(~side).sum()), int(nulls.filter(side).sum())
+        if before != after:
+            return violated(version, f"nulls of {name} changed: dataChange=false promises the same rows", before, after)
+    if not judged:
+        return unknowable(version, "no column has exact null counts in all of the files")
+    return proven(version)
+
+
+def _leaves_in_force(run: Run) -> Mapping[int, Sequence[Leaf]]:
+    """The leaf columns by the version from which they are in force, partition columns left out."""
+    found: dict[int, Sequence[Leaf]] = {}
+    protocol: Protocol | None = run.protocol
+    steps = [(run.first - 1, run.protocol, run.metadata), *((r.version, r.protocol, r.metadata) for r in run.records)]
+    for version, newer, metadata in steps:
+        protocol = newer or protocol
+        if metadata is not None and (leaves := _leaves(protocol, metadata, run)) is not None:
+            found[version] = leaves
+    return found
+
+
+def _leaves(protocol: Protocol | None, metadata: Metadata, run: Run) -> Sequence[Leaf] | None:
+    try:
+        mapped = protocol is not None and column_mapping_mode(table_protocol(protocol), metadata.properties) != "none"
+        depth = run.log.storage.config.max_schema_depth
+        schema = parse_schema(metadata.schema_string, mapped=mapped, max_depth=depth)
+    except (CorruptTableError, UnsupportedTableError):
+        return None
+    return physical_leaves(schema, None, metadata.partition_columns or ())[:_MAX_COLUMNS]
+
+
+def row_counts_fit_operations(run: Run) -> Iterator[Case]:
+    """row-counts-fit-operation, of UPDATE, DELETE and MERGE commits that change files."""
+    for version, rows_in, unknown_in, rows_out, unknown_out in run.balances.select(
+        "version", "rows_in", "unknown_in", "rows_out", "unknown_out"
+    ).iter_rows():
+        record = run.by_version[version]
+        if record.operation not in _CHANGES:
+            continue
+        change = _change(record)
+        if change is None:
+            yield unknowable(version, "the commit does not report how many rows it changed")
+        elif unknown_in or unknown_out:
+            number = unknown_in + unknown_out
+            yield unknowable(version, f"{counted(number, 'file does', 'files do')} not count their rows")
+        elif rows_in - rows_out != change:
+            reason = f"the number of rows changed by {rows_in - rows_out:+,}, not by {change:+,}"
+            yield violated(version, reason, rows_out + change, rows_in)
+        else:
+            yield proven(version)
+
+
+_CHANGES: Mapping[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
+    "UPDATE": (),
+    "DELETE": ((-1, ("numDeletedRows", "num_deleted_rows")),),
+    "MERGE": (
+        (1, ("numTargetRowsInserted", "num_target_rows_inserted")),
+        (-1, ("numTargetRowsDeleted", "num_target_rows_deleted")),
+    ),
+}
+"""Operation -> (sign, names) of the metrics whose sum is the change of the number of rows."""
+
+
+def _change(record: CommitRecord) -> int | None:
+    total = 0
+    for sign, names in _CHANGES[record.operation or ""]:
+        counts = [whole((record.metrics or {}).get(name)) for name in names]
+        number = next((n for n in counts if n is not None), None)
+        if number is None:
+            return None
+        total += sign * number
+    return total

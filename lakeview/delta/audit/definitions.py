@@ -1,0 +1,142 @@
+"""Laws of what is not a file: protocol, row ids, in-commit timestamps and transaction versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import polars as pl
+
+from lakeview.delta.audit.cases import Case, proven, unknowable, violated
+from lakeview.delta.audit.records import CommitRecord, whole
+from lakeview.delta.audit.run import Run
+from lakeview.delta.features import LEGACY_WRITER_FEATURES
+from lakeview.delta.log.actions import Protocol
+from lakeview.delta.log.replay import table_protocol
+from lakeview.delta.log.times import in_commit_start
+
+_HIGH_WATER_MARK, _ROW_TRACKING = "rowIdHighWaterMark", "delta.rowTracking"
+
+
+def protocols_keep_features(run: Run) -> Iterator[Case]:
+    """protocol-keeps-features."""
+    before: Protocol | None = run.protocol
+    for record in run.records:
+        if record.protocol is None:
+            continue
+        if before is not None and "DROP FEATURE" not in (record.operation or "").upper():
+            lost = sorted(_features(before) - _features(record.protocol))
+            if lost:
+                yield violated(
+                    record.version, f"the protocol no longer names {', '.join(lost)}", _named(before),
+                    _named(record.protocol),
+                )  # fmt: skip
+            else:
+                yield proven(record.version)
+        before = record.protocol
+
+
+def _features(protocol: Protocol) -> set[str]:
+    """The features that a protocol asks for: those of its lists, and those that its legacy versions imply."""
+    legacy = {name for v, names in LEGACY_WRITER_FEATURES.items() if v <= protocol.min_writer_version for name in names}
+    lists = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    return lists if protocol.min_writer_version >= 7 else lists | legacy
+
+
+def _named(protocol: Protocol) -> str:
+    return f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
+
+
+def row_ids_unique(run: Run) -> Iterator[Case]:
+    """row-ids-unique, of commits that give files their first row ids."""
+    ids = run.events.filter(pl.col("added") & pl.col("base_row_id").is_not_null())
+    if ids.is_empty():
+        return
+    every = ids if run.base is None else pl.concat([run.base.filter(pl.col("base_row_id").is_not_null()), ids])
+    # a file keeps its ids through new deletion vectors and restores
+    fresh = every.unique("key", keep="first", maintain_order=True).with_columns(
+        pl.when(pl.col("records") > 0).then(pl.col("base_row_id") + pl.col("records")).alias("end")
+    )
+    by_id = fresh.filter(pl.col("end").is_not_null()).sort("base_row_id", "version")
+    overlaps = by_id.with_columns(
+        pl.col("end").cum_max().shift(1).alias("until"), pl.col("version").cum_max().shift(1).alias("other")
+    ).filter(pl.col("base_row_id") < pl.col("until"))
+    wrong: dict[int, Case] = {}
+    for version, other, start, until, key in overlaps.select("version", "other", "base_row_id", "until", "key").rows():
+        at = max(version, other)
+        if at >= run.first:
+            wrong[at] = violated(at, "two files have the same row ids", f"at least {until:,}", f"{start:,}", key)
+    marks = _marks(run)
+    new = fresh.filter(pl.col("version") >= run.first)
+    lowest = (
+        new.group_by("version")
+        .agg(pl.col("base_row_id").min().alias("low"), pl.col("end").null_count())
+        .sort("version")
+    )
+    for version, low, uncounted in lowest.iter_rows():
+        mark = max(((v, m) for v, m in marks.items() if v < version), default=None)
+        if version in wrong:
+            yield wrong[version]
+        elif mark is not None and low <= mark[1]:
+            yield violated(version, "fresh row ids are not above the high-water mark", f"above {mark[1]:,}", f"{low:,}")
+        elif uncounted:
+            yield unknowable(version, "files with row ids do not count their rows")
+        else:
+            yield proven(version)
+
+
+def _marks(run: Run) -> dict[int, int]:
+    """The high-water mark of row ids by the version that records it."""
+    found: dict[int, int] = {}
+    steps = [(run.first - 1, run.domains), *((record.version, record.domains) for record in run.records)]
+    for version, domains in steps:
+        marks = [_mark(each.domain, each.configuration) for each in domains if not each.removed]
+        found.update((version, mark) for mark in marks if mark is not None)
+    return found
+
+
+def _mark(domain: str, configuration: str) -> int | None:
+    if domain != _ROW_TRACKING:
+        return None
+    try:
+        value = json.loads(configuration)
+    except (ValueError, RecursionError):
+        return None
+    return whole(value.get(_HIGH_WATER_MARK)) if isinstance(value, dict) else None
+
+
+def in_commit_timestamps_increase(run: Run) -> Iterator[Case]:
+    """in-commit-timestamps-increase, of commits of tables that use them."""
+    protocol, metadata = run.protocol, run.metadata
+    before: CommitRecord | None = None
+    for record in run.records:
+        protocol, metadata = record.protocol or protocol, record.metadata or metadata
+        if protocol is None or metadata is None:
+            continue
+        if in_commit_start(table_protocol(protocol), metadata.properties) is None:
+            before = None
+            continue
+        own = record.in_commit_timestamp
+        if own is None:
+            yield violated(record.version, "the commit has no in-commit timestamp, which the table asks for")
+        elif before is None or before.in_commit_timestamp is None:
+            yield proven(record.version)
+        elif own <= before.in_commit_timestamp:
+            last = before.in_commit_timestamp
+            yield violated(record.version, "the timestamp is not later than the one before", f"above {last}", str(own))
+        else:
+            yield proven(record.version)
+        before = record
+
+
+def transactions_advance(run: Run) -> Iterator[Case]:
+    """transactions-advance; a lower version is legal, so that it proves nothing."""
+    last: dict[str, int] = {}
+    for record in run.records:
+        back = [(t.app_id, last[t.app_id], t.version) for t in record.txns if last.get(t.app_id, t.version) > t.version]
+        last |= {t.app_id: t.version for t in record.txns}
+        if back:
+            name, before, now = back[0]
+            yield unknowable(record.version, f"application {name} went back from {before:,} to {now:,}")
+        elif record.txns:
+            yield proven(record.version)

@@ -1,0 +1,96 @@
+"""What commits report against what their actions do: operationMetrics by operation and engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lakeview.delta.audit.cases import Case, proven, unknowable, violated
+from lakeview.delta.audit.records import whole
+from lakeview.delta.audit.run import Run
+
+WRITES = ("WRITE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
+_WRITE_METRICS = {
+    "numFiles": "added", "numOutputRows": "rows", "numOutputBytes": "bytes", "numRemovedFiles": "removed",
+    "num_added_files": "added", "num_added_rows": "rows", "num_removed_files": "removed",
+}  # fmt: skip
+_STREAMED = {
+    "numAddedFiles": "added", "numRemovedFiles": "removed", "numOutputRows": "rows", "numOutputBytes": "bytes",
+}  # fmt: skip
+_CHANGED = {
+    "numAddedFiles": "added", "numRemovedFiles": "removed", "num_added_files": "added", "num_removed_files": "removed",
+}  # fmt: skip
+_MERGED = {
+    "numTargetFilesAdded": "added", "numTargetFilesRemoved": "removed",
+    "num_target_files_added": "added", "num_target_files_removed": "removed",
+}  # fmt: skip
+_COMPACTED = {
+    "numAddedFiles": "added", "numRemovedFiles": "removed", "numFilesAdded": "added", "numFilesRemoved": "removed",
+    "numAddedBytes": "bytes",
+}  # fmt: skip
+FIGURES: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(WRITES, _WRITE_METRICS),
+    "STREAMING UPDATE": _STREAMED,
+    "DELETE": _CHANGED,
+    "UPDATE": _CHANGED,
+    "MERGE": _MERGED,
+    "OPTIMIZE": _COMPACTED,
+    "REORG": _COMPACTED,
+}
+"""Operation -> metric -> what of the actions it counts. Metrics that engines count in different ways are left out."""
+
+_WITH_CHANGE_FILES = ("num_added_files", "num_target_files_added")
+"""Metrics in which delta-rs counts the files of a change data feed as well."""
+
+
+def differences(
+    operation: str, metrics: Mapping[str, object], actions: Mapping[str, Any], change_files: int
+) -> Iterator[tuple[str, int, int]]:
+    """(metric, as recorded, as the actions count it) where the two differ. `actions`: files `added` and `removed`,
+    `rows` and `bytes` added, None where unknown."""
+    for name, what in FIGURES[operation].items():
+        recorded, actual = whole(metrics.get(name)), actions[what]
+        if recorded is None or actual is None or recorded == actual:
+            continue
+        if not (name in _WITH_CHANGE_FILES and recorded == actual + change_files):
+            yield name, recorded, actual
+
+
+def count_empty_files(pairs: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether only files and bytes differ, and there are more of them in the metrics: rows are as the actions say."""
+    written = {"numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputBytes", "numAddedBytes"}
+    return all(name in written and recorded > actual for name, recorded, actual in pairs)
+
+
+def is_partial_write(operation: str, parameters: Mapping[str, object] | None) -> bool:
+    """Whether a write replaced some rows of files, so that files it copied count in one engine and not in another."""
+    return operation in WRITES and bool((parameters or {}).get("predicate"))
+
+
+def metrics_equal_actions(run: Run) -> Iterator[Case]:
+    """metrics-equal-actions, of operations whose metrics all engines count alike."""
+    sums = {row["version"]: row for row in run.sums.iter_rows(named=True)}
+    for record in run.records:
+        operation, metrics = record.operation, record.metrics
+        if operation is None or metrics is None or not set(FIGURES.get(operation, ())) & set(metrics):
+            continue
+        row = sums.get(record.version, {})
+        # with deletion vectors engines do not count a file that only got a new vector, or count it in another way
+        if row.get("vectors"):
+            yield unknowable(record.version, "engines count files with new deletion vectors in different ways")
+            continue
+        if is_partial_write(operation, record.parameters):
+            yield unknowable(record.version, "engines count copied files of a partial overwrite in different ways")
+            continue
+        actions = {
+            "added": row.get("adds", 0), "removed": row.get("removes", 0), "rows": row.get("rows_added", 0),
+            "bytes": row.get("bytes_added", 0),
+        }  # fmt: skip
+        pairs = list(differences(operation, metrics, actions, record.change_files))
+        if not pairs:
+            yield proven(record.version)
+        elif count_empty_files(pairs):
+            yield unknowable(record.version, "Spark counts files without rows, which it then leaves out of the commit")
+        else:
+            name, recorded, actual = pairs[0]
+            yield violated(record.version, f"{name} differs from the actions", actual, recorded)

@@ -1,0 +1,153 @@
+"""The law of reads: what an operation read, and which commits between its readVersion and its own changed it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.audit.cases import Case, proven, unknowable, violated
+from lakeview.delta.audit.records import CommitRecord
+from lakeview.delta.audit.run import Run
+from lakeview.delta.data.partition_values import partition_columns, partition_fields
+from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.log.commits import readable
+from lakeview.delta.log.file_actions import file_actions
+from lakeview.model.errors import LakeviewError
+from lakeview.predicates import predicate
+
+_ROW_CHANGES = frozenset({"DELETE", "UPDATE", "MERGE"})
+_ATTRIBUTE_ID = re.compile(r"#\d+L?\b")
+"""Spark prints columns with the ids of its plan: `month#12 = 3`."""
+
+
+def reads_unchanged(run: Run) -> Iterator[Case]:
+    """reads-unchanged, of commits with file actions that follow another one."""
+    stale = _stale_removals(run)
+    sums = {row["version"]: row for row in run.sums.iter_rows(named=True)}
+    for version, row in sums.items():
+        if version == 0:
+            continue
+        record = run.by_version[version]
+        read = record.read_version
+        if record.is_append and not row["removes"]:
+            yield proven(version)  # it read nothing
+        elif record.is_restore:
+            continue  # the law of restores compares the files themselves
+        elif read is None:
+            yield unknowable(version, "the commit does not record the version that it read")
+        elif read >= version:
+            yield unknowable(version, f"the commit says that it read version {read:,}, which was not there yet")
+        elif read == version - 1:
+            yield proven(version)
+        elif version in stale:
+            other, path = stale[version]
+            yield violated(
+                version, f"it removes a file that version {other} added after what it read",
+                f"files of version {read}", f"a file of version {other}", path,
+            )  # fmt: skip
+        elif row["rearranges"]:
+            yield proven(version)  # it read the files that it removes, and no other
+        else:
+            yield _between(run, record, read, sums)
+
+
+def _stale_removals(run: Run) -> dict[int, tuple[int, str]]:
+    """By version, a file that the commit removes and whose path came after its readVersion: the version, the path.
+
+    A path that was live then may have another deletion vector meanwhile: writers join the two.
+    """
+    pairs = [
+        (v, r.read_version) for v, r in run.by_version.items() if r.read_version is not None and r.read_version < v - 1
+    ]
+    reads = pl.DataFrame(pairs, schema={"version": pl.Int64(), "read": pl.Int64()}, orient="row")
+    late = run.removals.join(reads, on="version").filter(pl.col("was_live") & (pl.col("before") > pl.col("read")))
+    lives = run.lives.select("key", pl.col("version").alias("from"), pl.col("after").alias("to"))
+    alive = late.join(lives, on="key").filter((pl.col("from") <= pl.col("read")) & (pl.col("to") > pl.col("read")))
+    gone = late.join(alive.select("version", "key"), on=["version", "key"], how="anti")
+    return {version: (before, key) for version, before, key in gone.select("version", "before", "key").iter_rows()}
+
+
+def _between(run: Run, record: CommitRecord, read: int, sums: dict[int, dict[str, object]]) -> Case:
+    """The case of an operation that read by condition: what commits after its readVersion added."""
+    version = record.version
+    if read + 1 < run.first:
+        return unknowable(version, run.unknown_past)
+    others = [run.by_version[v] for v in range(read + 1, version)]
+    changed = [r.version for r in others if r.metadata is not None]
+    if changed:
+        return unknowable(version, f"version {changed[0]} changed the table's metadata in between")
+    data = [r for r in others if (sums.get(r.version, {}).get("adds") and not sums[r.version]["rearranges"])]
+    if not data:
+        return proven(version)
+    if record.operation not in _ROW_CHANGES and record.mode != "overwrite":
+        return unknowable(version, f"what {record.operation or 'the operation'} read is not recorded")
+    for other in data:
+        blind = other.is_append
+        if blind and record.isolation == "WriteSerializable":
+            continue  # such an append counts as coming after
+        case = _collision(run, record, other.version)
+        if case is not None and not (blind and record.isolation is None):
+            return case
+        if case is not None:
+            return unknowable(
+                version, f"version {other.version} appended in between, and the isolation level is not recorded"
+            )
+    return proven(version)
+
+
+def _collision(run: Run, record: CommitRecord, other: int) -> Case | None:
+    """Whether files that a commit added may, or must, hold rows that the operation's condition matches."""
+    version, text = record.version, _condition(record)
+    added = f"version {other} added files"
+    if text is None:
+        if record.operation == "MERGE" or (record.operation not in _ROW_CHANGES and _partition_names(run, version)):
+            return unknowable(version, f"{added} in between, which the operation may have had to read")
+        return violated(
+            version, f"{added} in between, and the operation read the whole table", "none", f"version {other}"
+        )
+    match = _matching_partitions(run, text, version, other)
+    if match is None:
+        return unknowable(version, f"{added} in between, which may hold rows that its condition matches")
+    if match:
+        return violated(version, f"{added} in between, and all of their rows match its condition", "none", match[0])
+    return None
+
+
+def _condition(record: CommitRecord) -> str | None:
+    """The operation's condition as SQL: engines record it as text, or as a JSON list of texts."""
+    text = record.predicate
+    if text is not None and text.startswith("["):
+        try:
+            parts = msgspec.json.decode(text, type=list[str])
+        except msgspec.DecodeError:
+            return text
+        text = " AND ".join(f"({part})" for part in parts if part != "true") or None
+    return None if text is None else _ATTRIBUTE_ID.sub("", text)
+
+
+def _partition_names(run: Run, version: int) -> Sequence[str]:
+    metadata = next((r.metadata for r in reversed(run.records) if r.version <= version and r.metadata), run.metadata)
+    return () if metadata is None else metadata.partition_columns or ()
+
+
+def _matching_partitions(run: Run, text: str, version: int, other: int) -> list[str] | None:
+    """Paths of the files that a commit added in partitions that a condition matches; None where it is not about
+    partition columns alone, or cannot be read."""
+    metadata = next((r.metadata for r in reversed(run.records) if r.version <= version and r.metadata), run.metadata)
+    if metadata is None:
+        return None
+    try:
+        schema = parse_schema(metadata.schema_string, max_depth=run.log.storage.config.max_schema_depth)
+        fields = partition_fields(schema, metadata.partition_columns or [])
+        where = predicate(text, schema)
+        if not fields or not set(where.meta.root_names()) <= {field.name for field in fields}:
+            return None
+        commits = readable(run.log.each_bytes([other]))
+        adds = file_actions(commits, run.log.storage.root, ["partition_values"]).filter("added")
+        values = pl.DataFrame(partition_columns(adds["partition_values"], fields))
+        return adds["key"].filter(values.select(where.fill_null(value=False)).to_series()).to_list()
+    except (LakeviewError, pl.exceptions.PolarsError):
+        return None

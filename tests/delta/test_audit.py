@@ -1,0 +1,293 @@
+"""The audit of Delta logs: a good log is proven law by law, and each planted violation is found where it is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.model.frames import AUDIT
+from lakeview.model.laws import DELTA, LAWS
+from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
+from tests.builders.history import DeltaHistory
+
+Log = dict[int, list[Action]]
+
+WRITER = ["appendOnly", "deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking"]
+PROPERTIES: dict[str, str | None] = {"delta.enableInCommitTimestamps": "true"}
+MARK = "delta.rowTracking"
+
+
+def said(version: int, operation: str, read: int | None = None, **more: Any) -> Action:
+    body = {"operation": operation, "inCommitTimestamp": 1_000 + version, "engineInfo": "Engine/1.0", **more}
+    return info(**body if read is None else {**body, "readVersion": read})
+
+
+def file(
+    path: str, records: int, nulls: int = 0, *, base: int | None = None, vector: Any = None, **more: Any
+) -> Action:
+    body: dict[str, Any] = {} if base is None else {"baseRowId": base}
+    body |= {} if vector is None else {"deletionVector": vector}
+    return add(path, stats={"numRecords": records, "nullCount": {"id": 0, "city": nulls}}, **body, **more)
+
+
+def vector(name: str, cardinality: int) -> dict[str, Any]:
+    return {"storageType": "u", "pathOrInlineDv": name, "offset": 1, "sizeInBytes": 40, "cardinality": cardinality}
+
+
+def mark(value: int) -> Action:
+    configuration = f'{{"rowIdHighWaterMark":{value}}}'
+    return {"domainMetadata": {"domain": MARK, "configuration": configuration, "removed": False}}
+
+
+FIRST, SECOND = vector("ab^-aqEH.-t@S}K{vb[*k^", 2), vector("cd^-aqEH.-t@S}K{vb[*k^", 3)
+
+
+def good() -> Log:
+    """Every operation that has a law, done right."""
+    moved = {"data_change": False}
+    return {
+        0: [
+            said(0, "CREATE TABLE"),
+            protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=WRITER),
+            metadata(properties=PROPERTIES),
+        ],
+        1: [
+            said(1, "WRITE", 0, operationParameters={"mode": "Append"}, operationMetrics={"numOutputRows": "15"}),
+            file("a", 10, 2, base=0),
+            file("b", 5, 1, base=10),
+            mark(14),
+        ],
+        2: [
+            said(2, "DELETE", 1, operationMetrics={"numDeletedRows": "2"}),
+            remove("a"),
+            file("a", 10, 2, base=0, vector=FIRST),
+        ],
+        3: [
+            said(3, "DELETE", 2, operationMetrics={"numDeletedRows": "1"}),
+            remove("a", deletionVector=FIRST),
+            file("a", 10, 2, base=0, vector=SECOND),
+        ],
+        4: [said(4, "WRITE", 3, operationParameters={"mode": "Append"}), file("c", 10, base=15), mark(24)],
+        5: [
+            said(5, "OPTIMIZE", 4, operationMetrics={"numAddedFiles": "1", "numRemovedFiles": "2"}),
+            remove("b", **moved),
+            remove("c", **moved),
+            file("d", 15, 1, base=25, **moved),
+            mark(39),
+        ],
+        6: [said(6, "UPDATE", 5), remove("d"), file("e", 15, base=40)],
+        7: [
+            said(7, "RESTORE", 6, operationParameters={"version": "4"}),
+            remove("e"),
+            file("b", 5, 1, base=10),
+            file("c", 10, base=15),
+        ],
+        8: [
+            said(8, "WRITE", 7, operationParameters={"mode": "Overwrite"}),
+            remove("a", deletionVector=SECOND),
+            remove("b"),
+            remove("c"),
+            file("f", 3),
+        ],
+        9: [said(9, "WRITE", 8, isBlindAppend=True), txn("app", 1), file("g", 1)],
+        10: [
+            said(10, "OPTIMIZE", 8),
+            protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=[*WRITER, "checkConstraints"]),
+            metadata(properties={**PROPERTIES, "delta.appendOnly": "true"}),
+            remove("f", **moved),
+            file("h", 3, **moved),
+        ],
+        11: [said(11, "WRITE", 10, isBlindAppend=True), txn("app", 2), file("i", 1)],
+    }
+
+
+def body(log: Log, version: int, kind: str, path: str | None = None) -> dict[str, Any]:
+    """The action of a commit to be changed."""
+    found = [a[kind] for a in log[version] if kind in a and path in (None, a[kind].get("path"))]
+    changed: dict[str, Any] = found[0]
+    return changed
+
+
+def drop(log: Log, version: int, kind: str, path: str) -> None:
+    log[version] = [a for a in log[version] if a.get(kind, {}).get("path") != path]
+
+
+def restated(log: Log, version: int, path: str, records: int, nulls: int) -> None:
+    body(log, version, "add", path)["stats"] = f'{{"numRecords":{records},"nullCount":{{"id":0,"city":{nulls}}}}}'
+
+
+def planted(name: str, plant: Callable[[Log], object], law: str, version: int) -> Any:
+    return pytest.param(plant, law, version, id=name)
+
+
+VIOLATIONS = [
+    planted("optimize loses a row", lambda g: restated(g, 5, "d", 14, 1), "rearrangement-conserves-rows", 5),
+    planted("optimize doubles its file", lambda g: g[5].append(file("d2", 15, 1, data_change=False)),
+            "rearrangement-conserves-rows", 5),
+    planted("optimize loses a value", lambda g: restated(g, 5, "d", 15, 2), "rearrangement-conserves-nulls", 5),
+    planted("an add is dropped", lambda g: drop(g, 1, "add", "b"), "remove-names-live-file", 5),
+    planted("a file is removed twice", lambda g: g[6].append(remove("b")), "remove-names-live-file", 6),
+    planted("a remove names the wrong vector", lambda g: body(g, 3, "remove").pop("deletionVector"),
+            "remove-names-live-file", 3),
+    planted("an add is doubled", lambda g: g[4].append(file("c", 10)), "one-action-per-file", 4),
+    planted("a file is added and removed", lambda g: g[4].append(remove("c")), "one-action-per-file", 4),
+    planted("a path is resurrected", lambda g: g[9].append(file("b", 5)), "removed-file-stays-removed", 9),
+    planted("a vector shrinks", lambda g: body(g, 3, "add")["deletionVector"].update(cardinality=1),
+            "vectors-only-grow", 3),
+    planted("a vector is lost", lambda g: body(g, 3, "add").pop("deletionVector"), "vectors-only-grow", 3),
+    planted("the old vector stays", lambda g: drop(g, 3, "remove", "a"), "one-vector-per-path", 3),
+    planted("an append removes", lambda g: g[4].append(remove("b")), "append-removes-nothing", 4),
+    planted("a blind append removes", lambda g: g[9].append(remove("f")), "append-removes-nothing", 9),
+    planted("rows go from an append-only table",
+            lambda g: g[7].append(metadata(properties={**PROPERTIES, "delta.appendOnly": "true"})),
+            "append-only-table", 8),
+    planted("an overwrite leaves a file", lambda g: drop(g, 8, "remove", "b"), "overwrite-leaves-own-files", 8),
+    planted("a metric is changed", lambda g: body(g, 1, "commitInfo").update(operationMetrics={"numOutputRows": 16}),
+            "metrics-equal-actions", 1),
+    planted("optimize counts one file less",
+            lambda g: body(g, 5, "commitInfo")["operationMetrics"].update(numRemovedFiles="1"),
+            "metrics-equal-actions", 5),
+    planted("an update loses a row", lambda g: restated(g, 6, "e", 14, 0), "row-counts-fit-operation", 6),
+    planted("a delete deletes more", lambda g: body(g, 3, "commitInfo").update(operationMetrics={"numDeletedRows": 4}),
+            "row-counts-fit-operation", 3),
+    planted("a restore lacks a file", lambda g: drop(g, 7, "add", "c"), "restore-equals-target", 7),
+    planted("a restore leaves a file", lambda g: drop(g, 7, "remove", "e"), "restore-equals-target", 7),
+    planted("a feature is dropped in passing", lambda g: g[4].append(protocol(1, 7, writerFeatures=WRITER[:1])),
+            "protocol-keeps-features", 4),
+    planted("a row id is used twice", lambda g: body(g, 4, "add").update(baseRowId=12), "row-ids-unique", 4),
+    planted("a row id is below the mark", lambda g: g[11].append(file("j", 1, base=38)), "row-ids-unique", 11),
+    planted("an in-commit timestamp stands still", lambda g: body(g, 4, "commitInfo").update(inCommitTimestamp=1_003),
+            "in-commit-timestamps-increase", 4),
+    planted("an in-commit timestamp is missing", lambda g: body(g, 4, "commitInfo").pop("inCommitTimestamp"),
+            "in-commit-timestamps-increase", 4),
+    planted("a file that was not read is removed", lambda g: g[10].append(remove("g", data_change=False)),
+            "reads-unchanged", 10),
+]  # fmt: skip
+
+
+def table(path: Path, log: Log) -> lv.Table:
+    history = DeltaHistory(path / "t")
+    for version, actions in log.items():
+        history.commit(*actions, version=version)
+    return lv.open_table(history.address)
+
+
+def violations(found: pl.DataFrame) -> list[tuple[str, int]]:
+    wrong = found.filter(pl.col("verdict") == "violated")
+    return list(zip(wrong["law"], wrong["version"], strict=True))
+
+
+def test_a_good_log_is_proven_law_by_law(tmp_path: Path) -> None:
+    found = table(tmp_path, good()).audit()
+    assert found.schema == AUDIT
+    assert violations(found) == []
+    assert found["verdict"].unique().to_list() == ["proven"]
+    assert set(found["law"]) == {law.id for law in LAWS.values() if law.table_format == DELTA}
+
+
+@pytest.mark.parametrize(("plant", "law", "version"), VIOLATIONS)
+def test_a_planted_violation_is_found(plant: Callable[[Log], object], law: str, version: int, tmp_path: Path) -> None:
+    log = copy.deepcopy(good())
+    plant(log)
+    found = table(tmp_path, log).audit()
+    assert (law, version) in violations(found)
+    row = found.filter((pl.col("law") == law) & (pl.col("version") == version)).row(0, named=True)
+    assert row["reason"]
+    assert row["engine"] == "Engine/1.0"
+
+
+def test_every_law_has_a_planted_violation() -> None:
+    laws = {law.id for law in LAWS.values() if law.table_format == DELTA}
+    # an application may start over, so that its versions prove nothing
+    assert laws - {param.values[1] for param in VIOLATIONS} == {"transactions-advance"}
+
+
+def test_an_application_that_goes_back_is_named(tmp_path: Path) -> None:
+    log = good()
+    body(log, 11, "txn")["version"] = 0
+    row = table(tmp_path, log).audit(start=11).filter(pl.col("law") == "transactions-advance").row(0, named=True)
+    assert (row["verdict"], row["reason"]) == ("unknowable", "application app went back from 1 to 0")
+
+
+def test_a_range_of_commits(tmp_path: Path) -> None:
+    found = table(tmp_path, good()).audit(3, 5)
+    assert found["version"].unique(maintain_order=True).to_list() == [3, 4, 5]
+
+
+PARTITIONED = [
+    pytest.param("day = '2'", {}, [file("n", 1, partition={"day": "1"})], "proven", id="another partition"),
+    pytest.param("day = '1'", {}, [remove("m"), file("n", 1, partition={"day": "1"})], "violated", id="its partition"),
+    pytest.param("""["(day#7 = '1')"]""", {}, [remove("m"), file("n", 1, partition={"day": "1"})], "violated",
+                 id="of Spark"),
+    pytest.param("id = 5", {}, [remove("m"), file("n", 1, partition={"day": "1"})], "unknowable",
+                 id="by a data column"),
+    pytest.param(None, {}, [remove("m"), file("n", 1, partition={"day": "1"})], "violated", id="the whole table"),
+    pytest.param("day = '1'", {"isolationLevel": "WriteSerializable"}, None, "proven", id="an append comes after"),
+    pytest.param("day = '1'", {"isolationLevel": "Serializable"}, None, "violated", id="no append under serializable"),
+    pytest.param("day = '1'", {}, None, "unknowable", id="an append, isolation not recorded"),
+    pytest.param("day = '1'", {"readVersion": None}, None, "unknowable", id="no readVersion"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("condition", "more", "between", "verdict"), PARTITIONED)
+def test_what_a_delete_read_was_unchanged(
+    condition: str | None, more: dict[str, Any], between: list[Action] | None, verdict: str, tmp_path: Path
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "string"}, partition_by=("day",))
+    first = [file(name, 1, partition={"day": "1"}) for name in "mo"]
+    history.commit(info(operation="WRITE", operationParameters={"mode": "Append"}), *first)
+    append = [info(operation="WRITE", isBlindAppend=True), file("n", 1, partition={"day": "1"})]
+    history.commit(*(append if between is None else [info(operation="UPDATE", readVersion=1), *between]))
+    parameters = {} if condition is None else {"predicate": condition}
+    history.commit(
+        info(**{"operation": "DELETE", "readVersion": 1, "operationParameters": parameters, **more}), remove("o")
+    )
+    found = lv.open_table(history.address).audit()
+    row = found.filter((pl.col("version") == 3) & (pl.col("law") == "reads-unchanged")).row(0, named=True)
+    assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "path", "verdict"), [(True, "a", "proven"), (True, "z", "violated"), (False, "a", "unknowable")]
+)
+def test_files_of_a_log_that_was_cleaned_up(checkpoint: bool, path: str, verdict: str, tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(file("a", 1))
+    if checkpoint:
+        history.checkpoint()
+    history.commit(info(operation="DELETE"), remove(path)).commit(file("b", 1)).checkpoint().without(0, 1)
+    found = lv.open_table(history.address).audit(end=2)
+    assert found.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
+
+
+def test_what_deltalake_writes_is_not_convicted(tmp_path: Path) -> None:
+    def rows(start: int, end: int) -> pa.Table:
+        ids = range(start, end)
+        return pa.table({"id": list(ids), "day": [i % 3 for i in ids], "v": [None if i % 4 else str(i) for i in ids]})
+
+    path = str(tmp_path / "t")
+    for start in (0, 10, 20):
+        deltalake.write_deltalake(path, rows(start, start + 10), mode="append", partition_by=["day"])
+    written = deltalake.DeltaTable(path)
+    written.delete("day = 1 and id > 15")
+    written.update(updates={"v": "'z'"}, predicate="id = 3")
+    source = pa.table({"id": [3, 100], "day": [0, 1], "v": ["a", "b"]})
+    merge = written.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    written.optimize.compact()
+    written.optimize.z_order(["id"])
+    written.restore(3)
+    deltalake.write_deltalake(path, rows(0, 9), mode="overwrite", predicate="day = 0 or day > 0")
+    deltalake.write_deltalake(path, rows(0, 5), mode="overwrite")
+    deltalake.DeltaTable(path).vacuum(0, enforce_retention_duration=False, dry_run=False)
+    found = lv.open_table(path).audit()
+    assert violations(found) == []
+    unknown = found.filter(pl.col("verdict") == "unknowable").select("operation", "law").unique().rows()
+    assert set(unknown) <= {("WRITE", "reads-unchanged"), ("WRITE", "metrics-equal-actions")}
