@@ -78,6 +78,16 @@ def v2_checkpoint_name(version: int, unique: UUID) -> str:
     return f"{version:020d}.checkpoint.{unique}.parquet"
 
 
+def checksum_name(version: int) -> str:
+    """The name of the checksum file of a version."""
+    return f"{version:020d}.crc"
+
+
+def compaction_name(start: int, end: int) -> str:
+    """The name of the compaction of the commits from one version to another."""
+    return f"{start:020d}.{end:020d}.compacted.json"
+
+
 def log_files(entries: Iterable[Entry]) -> list[LogFile]:
     """The files of a listing of `_delta_log` that belong to the log, by version; names that only resemble the
     protocol's are left out."""
@@ -173,6 +183,11 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
     prefix = root.rstrip("/") + "/"
     spelled = [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths.gather(where)]
     return paths.clone().scatter(where, pl.Series(spelled, dtype=pl.String))
+
+
+def canonical_path(path: str, root: str) -> str:
+    """`canonical` of one decoded path."""
+    return _canonical(path, root.rstrip("/") + "/") if _SPELLED_OTHERWISE.search(path) else path
 
 
 _ODD = ["//", "/./", "/../", ":"]

@@ -187,6 +187,22 @@ class Operations:
             clock=clock or system_clock,
         )
 
+    def write_checksum(self: Target, version: int | None = None) -> bool:
+        """Write the version checksum file of a version, the latest without one, unless there is one; costs a listing of
+        its live files. True if it was written."""
+        from lakeview.delta.write.checksum import write_checksum
+
+        return write_checksum(self, version, replay=True)
+
+    def compact_log(self: Target, start: int, end: int) -> str:
+        """Write one file that holds what the commits `start` to `end` add up to; returns its name in the log.
+
+        InvalidRequestError for a range that is not in the log, or of less than two commits.
+        """
+        from lakeview.delta.write.log_compaction import compact_log
+
+        return compact_log(self, start, end)
+
 
 def predicates(where: str | pl.Expr | None) -> str:
     """A condition as commits record it: the text of a JSON list."""
