@@ -9,11 +9,19 @@ from typing import Any
 from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
-from lakeview.storage.interface import LISTING, Entry, Storage, back_off
+from lakeview.storage.interface import LISTING, NO_LISTING, Entry, Storage, back_off
 from lakeview.storage.local import LocalStorage
+from lakeview.storage.objects import ObjectStorage
+from lakeview.storage.options import KINDS
 from lakeview.storage.remote import FsspecStorage
+from lakeview.storage.web import WebStorage
 
-__all__ = ["LISTING", "Entry", "FsspecStorage", "LocalStorage", "Storage", "back_off", "open_storage"]
+__all__ = [
+    "LISTING", "NO_LISTING", "Entry", "FsspecStorage", "LocalStorage", "ObjectStorage", "Storage", "WebStorage",
+    "back_off", "open_storage",
+]  # fmt: skip
+
+_WEB = ("http", "https")
 
 
 def open_storage(
@@ -33,7 +41,11 @@ def open_storage(
             place=root,
             kind="outside-roots",
         )
-    return LocalStorage(root, config) if is_local(root) else FsspecStorage(root, config, options or {})
+    if is_local(root):
+        return LocalStorage(root, config)
+    scheme = root.partition("://")[0]
+    store = ObjectStorage if scheme in KINDS else WebStorage if scheme in _WEB else FsspecStorage
+    return store(root, config, options or {})
 
 
 def _inside(address: str, root: str) -> bool:

@@ -35,6 +35,9 @@ Entry: TypeAlias = tuple[str, int, int | None]
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+NO_LISTING = "no-listing"
+"""The kind of the UnsupportedTableError of a store that shows no folders: a web server may be one."""
+
 FIRST_FOLDERS = 20
 
 READ_AHEAD = 16

@@ -17,14 +17,11 @@ import polars as pl
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.snapshot import milliseconds
+from lakeview.storage.exclusion import create_by_coordinator
 from lakeview.storage.interface import FIRST_FOLDERS, LISTING, Storage, Translated, back_off, listing, refuse_oversized
+from lakeview.storage.options import COORDINATOR
 
 _ATTEMPTS = 3
-_S3 = ("s3", "s3a")
-"""Schemes of s3fs, whose stores create a file only if it is absent: S3 answers 412 to a write with If-None-Match."""
-
-_TAIL = 256 << 10
-"""Bytes of the end of a file that come with its opening: small files whole, of larger ones the Parquet footer."""
 
 _UNTRANSLATED = (("botocore.exceptions", "BotoCoreError"), ("aiohttp", "ClientError"))
 """What libraries below fsspec raise that is no OSError: module, and the class at the root of its errors."""
@@ -34,7 +31,7 @@ T = TypeVar("T")
 
 
 class FsspecStorage(Storage):
-    """Any store that fsspec knows: memory, S3, GCS, Azure, HTTP, ..."""
+    """Any store that fsspec knows and that has no class of its own here: memory, HDFS, SFTP, WebDAV, ..."""
 
     _memory_lock = threading.Lock()
 
@@ -43,6 +40,8 @@ class FsspecStorage(Storage):
 
         super().__init__(root, config)
         self._scheme = root.partition("://")[0]
+        self._coordinator = options.get(COORDINATOR)
+        options = {name: value for name, value in options.items() if name != COORDINATOR}
         if self.remote and not root.partition("://")[2]:
             raise InvalidRequestError(
                 f"{root} names a store and no place in it", fix=f"name the place too, such as {root}bucket/table"
@@ -53,7 +52,8 @@ class FsspecStorage(Storage):
             self._fs: Any = fsspec.filesystem(self._scheme, **{**fresh, **options})
         except ValueError as error:
             raise InvalidRequestError(
-                f"no store is known for {self._scheme}://", fix="use a folder, s3://, gs://, abfs:// or memory://"
+                f"no store is known for {self._scheme}://",
+                fix="use a folder, s3://, gs://, abfss://, https:// or memory://",
             ) from error
         except ImportError as error:
             raise InvalidRequestError(
@@ -119,31 +119,16 @@ class FsspecStorage(Storage):
         path = self._path("")
         return self._call("", lambda: any(files for _, _, files in islice(self._fs.walk(path), FIRST_FOLDERS)))
 
-    def open(self, path: str, size: int = 0) -> IO[bytes]:
+    def open(self, path: str, size: int = 0) -> IO[bytes]:  # noqa: ARG002 (fsspec asks the store for it)
         self.count("open")
         if self._scheme == "memory":  # its own open() hands every caller the same object, position included
             return io.BytesIO(self._call(path, lambda: self._fs.cat_file(self._path(path))))
         full = self._path(path)
-        if size > 0 and self._scheme in _S3:
-            from fsspec.spec import AbstractBufferedFile
-
-            # the end of the file is read first anyway, and one byte more shows whether the size is right
-            start = max(0, size - _TAIL)
-            tail = self._call(path, lambda: self._range(full, start, size + 1 - start))
-            if len(tail) == size - start:
-                # s3fs's own file asks for what the store says of it at its first read, even where its size is known
-                file = AbstractBufferedFile(self._fs, full, block_size=self._fs.default_block_size, size=size)
-                return cast(IO[bytes], _RemoteFile(path, file, start, tail))
         return cast(IO[bytes], _RemoteFile(path, self._call(path, lambda: self._fs.open(full, "rb"))))
 
     def read(self, path: str) -> bytes:
         self.count("read")
-        full = self._path(path)
-        if self._scheme in _S3:
-            # s3fs asks for the size of a whole file first, and not of a range; one byte above the limit is refused
-            data = self._call(path, lambda: self._range(full, 0, self.config.max_log_file_bytes + 1))
-        else:
-            data = self._call(path, lambda: self._fs.cat_file(full))
+        data: bytes = self._call(path, lambda: self._fs.cat_file(self._path(path)))
         refuse_oversized(path, len(data), self.config)
         return data
 
@@ -180,16 +165,9 @@ class FsspecStorage(Storage):
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.count("put")
-        if self._scheme in _S3:
-            # once only: after a lost reply, the writer looks whether the file that is there is its own
-            _translated(path, lambda: self._fs.pipe_file(self._path(path), data, mode="create"))
-            return
         if self._scheme != "memory":
-            raise UnsupportedTableError(
-                f"{self._scheme}:// offers lakeview no way yet to create a file only if it is absent",
-                fix="write to a local folder, or with an engine that has a commit service for this store",
-                kind="unsupported-store",
-            )
+            create_by_coordinator(self, self._coordinator, f"{self._scheme}://", path, data)
+            return
         with self._memory_lock:  # memory lives in this process alone: a lock is mutual exclusion
             if self._fs.exists(self._path(path)):
                 raise FileExistsError(path)
@@ -206,17 +184,12 @@ class FsspecStorage(Storage):
 
 
 class _RemoteFile(io.RawIOBase):
-    """An open file of a remote store, whose failures in the midst of reading are ours as well.
+    """An open file of a remote store, whose failures in the midst of reading are ours as well."""
 
-    `tail`: the bytes from `tail_start` to the file's end, where they are known.
-    """
-
-    def __init__(self, path: str, file: IO[bytes], tail_start: int = 0, tail: bytes = b"") -> None:
+    def __init__(self, path: str, file: IO[bytes]) -> None:
         super().__init__()
         self._path = path
         self._file = file
-        self._tail_start = tail_start
-        self._tail = tail
 
     def readable(self) -> bool:
         return True
@@ -226,11 +199,6 @@ class _RemoteFile(io.RawIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes:
         length = -1 if size is None else size
-        offset = self._file.tell() - self._tail_start
-        if self._tail and offset >= 0:
-            data = self._tail[offset:] if length < 0 else self._tail[offset : offset + length]
-            self._file.seek(len(data), io.SEEK_CUR)
-            return data
         return _translated(self._path, lambda: self._file.read(length))
 
     def readall(self) -> bytes:

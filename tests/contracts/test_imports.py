@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HOMES: dict[str, tuple[str, ...]] = {
     "altair": ("lakeview.charts",),
     "fsspec": ("lakeview.storage.remote",),
-    "httpx": ("lakeview.sharing",),
+    "httpx": ("lakeview.sharing", "lakeview.storage.web"),
+    "obstore": ("lakeview.storage.object_clients", "lakeview.storage.objects"),
+    "botocore": ("lakeview.storage.credentials", "lakeview.iceberg.catalog"),
     "itsdangerous": ("lakeview.sharing.server.signing",),
     "pyiceberg": ("lakeview.iceberg.catalog", "lakeview.demo"),
     "sqlglot": ("lakeview.predicates",),

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 ENDS = ("altair", "pandas", "pyspark", "starlette", "streamlit", "uvicorn")
-STORES = ("adlfs", "gcsfs", "httpx", "s3fs")
+STORES = ("botocore", "httpx", "obstore")
 READING = ("fsspec", "numpy", "pyarrow", "sqlglot")
 
 IMPORT = "import lakeview as lv, sys"

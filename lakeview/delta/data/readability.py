@@ -21,7 +21,7 @@ from lakeview.model.errors import AccessDeniedError, CorruptTableError, Lakeview
 from lakeview.model.frames import VERSIONS
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import TableProtocol
-from lakeview.storage import Storage
+from lakeview.storage import NO_LISTING, Storage
 
 _UNDATED = {name: kind for name, kind in VERSIONS.items() if name != "timestamp"}
 
@@ -32,7 +32,8 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, the
     newest checkpoint at or below it is whole as far as its footer shows, its protocol, file format and type changes are
     ones we implement, and its data files and deletion vectors are there. Files are looked up in one listing of the
-    table's folder; files recorded outside it are taken to be there, unless they lie outside the allowed roots.
+    table's folder; files recorded outside it are taken to be there, unless they lie outside the allowed roots. In a
+    store that shows no folders `readable` is null.
     """
     bases = {c.version for c in log.checkpoints()}
     every = _every(log)
@@ -41,7 +42,12 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as pool:  # each takes seconds of a million files
         listing = pool.submit(log.storage.names)
         lives = history.lifetimes()  # reads the bases whole, and so may find that one cannot be read
-        names = listing.result()
+        try:
+            names = listing.result()
+        except UnsupportedTableError as error:
+            if error.kind != NO_LISTING:
+                raise
+            return listed_versions(log, times)  # which files are there is not to be seen
     protocols, metadata, unreadable = history.definitions.in_force()
     problems = unreadable | history.problems | problems
     bases -= problems.keys()

@@ -17,9 +17,10 @@ from lakeview.delta.log.log_segment import (
     no_log,
 )
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, LogFile, log_files, log_frame
+from lakeview.delta.log.probing import probe_log
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from lakeview.model.frames import LOG_FILES
-from lakeview.storage import Storage
+from lakeview.storage import NO_LISTING, Storage
 
 _TIPS = 8
 
@@ -77,7 +78,12 @@ class LogListing:
             return None  # absent, or a link out of the table, or too large: it is a hint only
 
     def _list(self, start: int) -> list[LogFile]:
-        return log_files(self.storage.entries_from(LOG_FOLDER, f"{start:020d}" if start else ""))
+        try:
+            return log_files(self.storage.entries_from(LOG_FOLDER, f"{start:020d}" if start else ""))
+        except UnsupportedTableError as error:
+            if error.kind != NO_LISTING:
+                raise
+            return log_files(probe_log(self.storage, start))
 
     def refresh(self) -> bool:
         """Look for newer versions: one listing from the latest known version. True if there is one."""

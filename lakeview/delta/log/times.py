@@ -3,7 +3,8 @@
 Three sources, chosen once for a table and named in COMMITS.timestamp_source:
 `in-commit` (today's protocol, In-Commit Timestamps) from the version that enabled them; before it, and without them,
 `file`: the commit file's modification time; and `commitInfo`: the writer's own clock, only where a copy has flattened
-the file times, so that a table copied yesterday does not seem to have begun and ended yesterday.
+the file times, so that a table copied yesterday does not seem to have begun and ended yesterday, and in a store that
+tells no times.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class CommitTimes:
             own = moment(self._info(version).in_commit_timestamp)
             if own is not None:
                 return own
+        if all(c.modified is None for c in commits):  # a web server: one commit's word costs one request, all cost all
+            return moment(self._info(version).timestamp)
         if not self._flattened(commits, None):
             return moment(_monotone([c.modified for c in commits[: at + 1]])[-1])
         said = self._recorded_times(commits, None)
@@ -120,8 +123,11 @@ class CommitTimes:
         return None if any(moment(t) is None for t in said) else said
 
     def _flattened(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> bool:
-        """Whether a copy gave every commit file about the same time, while their writers worked for much longer."""
+        """Whether a copy gave every commit file about the same time, while their writers worked for much longer; and
+        whether the store tells no times at all."""
         times = [c.modified for c in commits if c.modified is not None]
+        if not times:
+            return bool(commits)
         if len(times) < 2:
             return False
         width = max(times) - min(times)

@@ -12,8 +12,8 @@ import polars as pl
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
 from lakeview.model import limits
 from lakeview.model.addresses import normalise
-from lakeview.model.errors import CorruptTableError, LakeviewError, NotATableError
-from lakeview.storage import Storage
+from lakeview.model.errors import CorruptTableError, LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.storage import NO_LISTING, Storage
 
 FOLDER = "metadata"
 HINT = "version-hint.text"
@@ -80,14 +80,15 @@ def locate(storage: Storage, place: Place) -> MetadataFile:
     """
     if place.explicit is not None:
         return MetadataFile(_join(place.folder, place.explicit), "explicit")
-    listing = storage.list_from(place.folder)
+    try:
+        listing = storage.list_from(place.folder)
+    except UnsupportedTableError as error:
+        if error.kind != NO_LISTING:
+            raise
+        return _unlisted(storage, place)
     names = [n for n in listing["name"] if is_metadata_name(n)]
     if not names:
-        raise NotATableError(
-            f"{storage.root} is no Iceberg table: its {FOLDER} folder holds no metadata file",
-            fix="give the folder that holds metadata/, or one *.metadata.json file",
-            place=storage.root,
-        )
+        raise _no_metadata(storage)
     if HINT in listing["name"]:
         hinted = _hinted(_hint(storage, _join(place.folder, HINT)), set(names))
         if hinted is not None:
@@ -95,6 +96,24 @@ def locate(storage: Storage, place: Place) -> MetadataFile:
     heads = _heads(names)
     name = heads[0] if len(heads) == 1 else _newest(storage, place.folder, heads, listing)
     return MetadataFile(_join(place.folder, name), "listing")
+
+
+def _no_metadata(storage: Storage) -> NotATableError:
+    return NotATableError(
+        f"{storage.root} is no Iceberg table: its {FOLDER} folder holds no metadata file",
+        fix="give the folder that holds metadata/, or one *.metadata.json file",
+        place=storage.root,
+    )
+
+
+def _unlisted(storage: Storage, place: Place) -> MetadataFile:
+    """The file that the version hint means, in a store that shows no folders."""
+    hint = _hint(storage, _join(place.folder, HINT))
+    name = f"v{hint}.metadata.json" if hint.isascii() and hint.isdigit() else hint.rpartition("/")[2]
+    path = _join(place.folder, name if is_metadata_name(name) else f"{name}.metadata.json")
+    if not hint or len(hint) > limits.PATH_CHARACTERS or not storage.exists(path):
+        raise _no_metadata(storage)
+    return MetadataFile(path, "version-hint")
 
 
 def _join(folder: str, name: str) -> str:

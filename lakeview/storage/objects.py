@@ -1,0 +1,231 @@
+"""S3, Google Cloud Storage and Azure as stores: by the library obstore, one request for each call."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+
+import polars as pl
+
+from lakeview.model.config import Config
+from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
+from lakeview.storage.exclusion import Exclusion
+from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
+from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
+from lakeview.storage.object_errors import StoreBusyError, translated
+from lakeview.storage.object_files import TAIL, ObjectFile
+from lakeview.storage.options import AZURE, KINDS, normal_options
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+T = TypeVar("T")
+
+_ATTEMPTS = 4
+_PAGE = 1000
+_ONE_REQUEST = 256 << 20
+"""Bytes above which a file is put in several requests, side by side; it appears whole all the same."""
+
+
+class ObjectStorage(Storage):
+    """A folder of an object store. No request goes out before the first call; options are never shown."""
+
+    def __init__(self, root: str, config: Config, options: Mapping[str, Any]) -> None:
+        super().__init__(root, config)
+        place, _ = split_address(root)
+        self._place = place
+        self._options = normal_options(place.kind, options)
+        self._endpoint = endpoint_of(place, self._options)
+
+    def __repr__(self) -> str:  # options hold credentials
+        return f"ObjectStorage({self.root!r})"
+
+    # -- reading
+
+    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+        found = self.entries_from(folder, start)
+        return listing([e[0] for e in found], [e[1] for e in found], [e[2] for e in found])
+
+    def entries_from(self, folder: str, start: str = "") -> list[Entry]:
+        """What `list_from` lists. From `start` on the store itself begins there: of a log of 100,000 commits the pages
+        before it are not asked for."""
+        self.count("list")
+        place, key = self._at(folder)
+        in_order = place.kind != AZURE and not place.bucket.endswith("--x-s3")  # S3 Express lists in no order
+        found = self._after(place, key, start) if start and in_order else self._in(place, key)
+        entries = [(_base(e), int(e["size"]), _milliseconds(e)) for e in found]
+        return sorted(e for e in entries if e[0] >= start)
+
+    def _in(self, place: ObjectPlace, key: str) -> Sequence[Any]:
+        """The objects of a folder itself."""
+        return cast("Sequence[Any]", self._call(place, key, lambda c: c.list_with_delimiter(key or None)["objects"]))
+
+    def _after(self, place: ObjectPlace, key: str, start: str) -> list[Any]:
+        """The objects of a folder itself, from a name on. The listing is one of all that lies below, in order: a folder
+        inside this one that fills a page is passed over by another listing that begins behind it."""
+        prefix = f"{key}/" if key else ""
+        offset = prefix + start[:-1] + chr(ord(start[-1]) - 1) + "~"  # the library leaves the offset itself out
+        own: list[Any] = []
+        while offset:
+            pages = iter(client(place, self._options).list(key or None, offset=offset, chunk_size=_PAGE))
+            offset = ""
+            while page := self._call(place, key, partial(_next, pages)):
+                own += [entry for entry in page if "/" not in str(entry["path"])[len(prefix) :]]
+                inner, slash, _ = str(page[-1]["path"])[len(prefix) :].partition("/")
+                if slash and len(page) == _PAGE:
+                    offset = f"{prefix}{inner}/\U0010ffff"
+                    break
+        return own
+
+    def walk(self) -> pl.DataFrame:
+        self.count("list")
+        place, key = self._at("")
+        found = self._call(place, "", lambda c: c.list(key or None, chunk_size=_PAGE).collect())
+        names = [str(e["path"])[len(key) + 1 if key else 0 :] for e in found]
+        return listing(names, [int(e["size"]) for e in found], [_milliseconds(e) for e in found])
+
+    def holds_files(self) -> bool:
+        self.count("list")
+        place, key = self._at("")
+        pages = self._call(place, "", lambda c: iter(c.list(key or None, chunk_size=FIRST_FOLDERS)))
+        return bool(self._call(place, "", lambda _: next(islice(pages, 1), None)))
+
+    def open(self, path: str, size: int = 0) -> IO[bytes]:
+        self.count("open")
+        place, key = self._at(path)
+        if size <= 0 and place.kind != AZURE:  # which knows no ranges from a file's end
+            with suppress(StoreUnavailableError):  # what an empty file answers
+                end = {"range": {"suffix": TAIL}}
+                found = self._call(place, path, lambda c: c.get(key, options=end))
+                tail = self._call(place, path, lambda _: bytes(found.bytes()))
+                return self._file(place, key, path, int(found.meta["size"]), tail)
+        if size <= 0:
+            size = int(self._call(place, path, lambda c: c.head(key)["size"]))
+            if not size:
+                return io.BytesIO()
+        # the end of the file is read first anyway, and one byte more shows whether the size is right
+        start = max(0, size - TAIL)
+        tail = self._range(place, key, path, start, size + 1 - start)
+        if len(tail) != size - start:
+            return self.open(path)
+        return self._file(place, key, path, size, tail)
+
+    def _file(self, place: ObjectPlace, key: str, path: str, size: int, tail: bytes) -> IO[bytes]:
+        file = ObjectFile(size, size - len(tail), tail, lambda at, n: self._range(place, key, path, at, n))
+        return cast(IO[bytes], file)
+
+    def read(self, path: str) -> bytes:
+        self.count("read")
+        place, key = self._at(path)
+        found = self._call(place, path, lambda c: c.get(key))
+        refuse_oversized(path, int(found.meta["size"]), self.config)
+        return self._call(place, path, lambda _: bytes(found.bytes()))
+
+    def read_range(self, path: str, start: int, length: int) -> bytes:
+        self.count("read")
+        refuse_oversized(path, length, self.config)
+        place, key = self._at(path)
+        return self._range(place, key, path, start, length)
+
+    def _range(self, place: ObjectPlace, key: str, path: str, start: int, length: int) -> bytes:
+        """Bytes of a file; stores refuse a range that begins at its end, and the library an empty one."""
+        if length <= 0 or start + length >= 1 << 63:
+            self._call(place, path, lambda c: c.head(key))
+            return b""
+        try:
+            return self._call(place, path, lambda c: bytes(c.get_range(key, start=start, length=length)))
+        except StoreUnavailableError:
+            if start < int(self._call(place, path, lambda c: c.head(key)["size"])):
+                raise
+            return b""
+
+    def exists(self, path: str) -> bool:
+        self.count("read")
+        place, key = self._at(path)
+        with suppress(FileNotFoundError):
+            self._call(place, path, lambda c: c.head(key))
+            return True
+        return False
+
+    def signed_url(self, path: str, seconds: int) -> str | None:
+        from obstore import sign
+
+        place, key = self._at(path)
+        period = timedelta(seconds=seconds)
+        store: S3Store = cast(Any, client(place, self._options))
+        return translated(place, self._endpoint, path, lambda: sign(store, "GET", key, period))
+
+    # -- writing
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self.count("put")
+        place, _ = self._at(path)
+        Exclusion(place, self._options, self._endpoint).put(self, path, data)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Put a file if it is absent, by the store's own condition: S3 and Azure `If-None-Match: *`, Google
+        `x-goog-if-generation-match: 0`. FileExistsError if it is there.
+
+        Sent once, and again only where the store answered that it did not carry the request out. After a lost reply it
+        is not known whether the file was made (StoreUnavailableError): sent again, it would meet itself.
+        """
+        place, key = self._at(path)
+        self._call(place, path, lambda c: c.put(key, data, mode="create", use_multipart=False), once=True)
+
+    def put(self, path: str, data: bytes) -> None:
+        self.count("put")
+        place, key = self._at(path)
+        parts = len(data) > _ONE_REQUEST
+        self._call(place, path, lambda c: c.put(key, data, use_multipart=parts))
+
+    def delete(self, path: str) -> None:
+        self.count("delete")
+        place, key = self._at(path)
+        with suppress(FileNotFoundError):
+            self._call(place, path, lambda c: c.delete(key))
+
+    # -- inside
+
+    def _at(self, path: str) -> tuple[ObjectPlace, str]:
+        """The bucket and the key of a path."""
+        full = self.resolve(path)
+        if KINDS.get(full.partition("://")[0]) != self._place.kind:
+            raise AccessDeniedError(f"{path} lies in another store than its table", place=path, kind="outside-roots")
+        place, key = split_address(full)
+        if place.host != self._place.host and (place.host or self._place.host):
+            raise AccessDeniedError(f"{path} lies in another account than its table", place=path, kind="outside-roots")
+        return place, key
+
+    def _call(self, place: ObjectPlace, path: str, action: Callable[[Any], T], *, once: bool = False) -> T:
+        """What an action on the bucket's client gives; one that the store was too busy for is made again. `once`: the
+        library itself sends nothing twice."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return translated(place, self._endpoint, path, lambda: action(client(place, self._options, once=once)))
+            except StoreBusyError:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                back_off(attempt, remote=True)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _next(pages: Iterator[Any], _client: object) -> Any:
+    return next(pages, None)
+
+
+def _base(entry: Mapping[str, Any]) -> str:
+    return posixpath.basename(str(entry["path"]))
+
+
+def _milliseconds(entry: Mapping[str, Any]) -> int:
+    found: datetime = entry["last_modified"]
+    return (found.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,0 +1,146 @@
+"""How many requests a store is sent: a file one, a listing one, and a table no more than its log makes necessary."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lakeview as lv
+from lakeview.storage import Storage, open_storage
+from lakeview.storage.interface import READ_AHEAD
+from tests.builders.catalogs import table
+from tests.builders.object_server import ObjectServer, object_server
+
+pytestmark = pytest.mark.together
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectServer]:
+    """One server for all tests of this file."""
+    with object_server() as found:
+        yield found
+
+
+@pytest.fixture
+def store(server: ObjectServer) -> Storage:
+    """An empty folder of an S3 bucket."""
+    return open_storage(f"{server.bucket()}/t", options=server.options("s3"))
+
+
+@pytest.fixture
+def requests(server: ObjectServer) -> Callable[[Callable[[], object]], dict[str, int]]:
+    """The requests of an action, by kind."""
+
+    def counted(action: Callable[[], object]) -> dict[str, int]:
+        server.requests.clear()
+        action()
+        return server.count()
+
+    return counted
+
+
+Counted = Callable[[Callable[[], object]], dict[str, int]]
+
+
+def test_a_file_and_a_listing_cost_one_request(store: Storage, requests: Counted) -> None:
+    store.put("log/a", b"a" * 100_000)
+    assert requests(lambda: store.read("log/a")) == {"GET": 1}
+    assert requests(lambda: store.read_range("log/a", 10, 5)) == {"GET": 1}
+    assert requests(lambda: store.open("log/a", 100_000).read()) == {"GET": 1}
+    assert requests(lambda: store.open("log/a").read()) == {"GET": 1}
+    assert requests(lambda: store.exists("log/a")) == {"HEAD": 1}
+    assert requests(lambda: store.list_from("log")) == {"LIST": 1}
+    assert requests(store.walk) == {"LIST": 1}
+    assert requests(store.holds_files) == {"LIST": 1}
+
+
+def test_the_end_of_a_long_log_is_listed_by_one_request(
+    store: Storage, requests: Counted, server: ObjectServer
+) -> None:
+    bucket = server.buckets[store.root.split("/")[2]]
+    store.put("log/0", b"")
+    for number in range(3_000):
+        bucket[f"t/log/{number:020d}.json"] = bucket["t/log/0"]
+        bucket[f"t/log/_sidecars/{number}"] = bucket["t/log/0"]
+    del bucket["t/log/0"]
+    found: list[int] = []
+    counts = requests(lambda: found.append(store.list_from("log", f"{2_990:020d}").height))
+    assert (found, counts) == ([10], {"LIST": 2}), "the folder of sidecars is passed over"
+    assert store.list_from("log", f"{100:020d}").height == 2_900
+
+
+def test_many_files_are_read_ahead_in_order(store: Storage, requests: Counted, server: ObjectServer) -> None:
+    names = [f"log/{number:02d}" for number in range(40)]
+    for name in names:
+        store.put(name, name.encode())
+    found: list[bytes] = []
+    assert requests(lambda: found.extend(store.read_many(names))) == {"GET": 40}
+    assert found == [name.encode() for name in names]
+    server.requests.clear()
+    reader = store.read_many(names)
+    assert next(reader) == b"log/00"
+    reader.close()
+    assert len(server.requests) <= READ_AHEAD
+
+
+def test_a_file_that_is_gone_ends_reading_ahead(store: Storage) -> None:
+    store.put("log/0", b"0")
+    reader = store.read_many(["log/0", "log/1"])
+    assert next(reader) == b"0"
+    with pytest.raises(FileNotFoundError):
+        next(reader)
+
+
+def test_connections_are_kept_by_the_next_store(server: ObjectServer) -> None:
+    address, options = server.bucket(), server.options("s3")
+    before = threading.active_count()
+    for _ in range(20):
+        open_storage(address, options=options).put("f", b"")
+    assert threading.active_count() <= before + 4, "the server has a thread for each connection"
+
+
+@pytest.fixture
+def delta(tmp_path: Path, server: ObjectServer) -> tuple[str, dict[str, str]]:
+    """A table of twelve appends with a checkpoint at the tenth, and the options that lead there."""
+    written = lv.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for number in range(12):
+        written.append(pa.table({"id": [number]}))
+    address = f"{server.bucket()}/t"
+    server.copy(tmp_path / "t", address)
+    return address, server.options("s3")
+
+
+def test_a_delta_table_costs_what_its_log_holds(delta: tuple[str, dict[str, str]], requests: Counted) -> None:
+    address, options = delta
+    assert requests(lambda: lv.open_table(address, storage_options=options)) == {"GET": 1, "LIST": 1}
+    found = lv.open_table(address, storage_options=options)
+    # commits 10 to 12; the checkpoint for its footer, for protocol and metadata, and for columns of its files
+    assert requests(lambda: found.snapshot().files) == {"GET": 3 + 3}
+    assert requests(found.history) == {"LIST": 1, "GET": 10}  # the commits before
+    assert requests(found.versions) == {"LIST": 1}
+    # the files, and the checkpoint once more for their deletion vectors
+    assert requests(lambda: found.scan().collect()) == {"GET": 12 + 1}
+    assert requests(found.refresh) == {"LIST": 1}
+
+
+def test_a_filter_reads_the_files_that_it_may_match(delta: tuple[str, dict[str, str]], requests: Counted) -> None:
+    found = lv.open_table(delta[0], storage_options=delta[1])
+    rows = found.scan().filter(pl.col("id") == 3)
+    rows.collect()
+    assert requests(rows.collect)["GET"] <= 2
+
+
+def test_an_iceberg_table_is_read_without_asking_for_sizes(
+    tmp_path: Path, server: ObjectServer, requests: Counted
+) -> None:
+    history = table(tmp_path / "orders", rows=3)
+    address = f"{server.bucket()}/orders"
+    server.copy(history.root, address)
+    found = lv.open_table(address, storage_options=server.options("s3"))
+    # the manifest list, three manifests and three data files, whose sizes are recorded
+    assert requests(lambda: found.scan().collect()) == {"GET": 1 + 3 + 3}
