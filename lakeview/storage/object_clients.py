@@ -101,7 +101,7 @@ _clients: OrderedDict[tuple[ObjectPlace, str, bool], Client] = OrderedDict()
 
 
 def client(place: ObjectPlace, options: Mapping[str, Any], *, once: bool = False) -> Client:
-    """The client of a bucket. `options` are normal; `once`: no request is sent again, whatever its answer.
+    """The client of a bucket. `options` are normal; `once`: no request is sent again by itself.
 
     InvalidRequestError for a value that no such option has, AccessDeniedError where credentials are missing,
     MissingExtraError.
