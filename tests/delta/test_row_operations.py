@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Field, PrimitiveType, Schema, StructType
 
@@ -198,3 +199,64 @@ def test_rows_of_an_append_only_table_stay(tmp_path: Path) -> None:
         table.delete("id = 1")
     with pytest.raises(ConstraintViolationError, match="append-only"):
         table.update({"id": "1"})
+
+
+# -- overwriting
+
+
+@pytest.mark.parametrize(("properties", "partition_by"), list(TABLES.values())[:3], ids=list(TABLES)[:3])
+def test_an_overwrite_replaces_the_rows_that_a_condition_selects(
+    tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, properties, partition_by)
+    expected = held(table).filter(~pl.col("id").is_between(10, 50))
+    new = rows(20, 3)
+    table.overwrite(new, "id BETWEEN 10 AND 50")
+    assert_frame_equal(held(table), pl.concat([expected, new]).sort("id"))
+    before = table.storage.walk().height
+    with pytest.raises(ConstraintViolationError, match="1 rows lie outside"):
+        table.overwrite(rows(49, 3), "id BETWEEN 10 AND 50")
+    assert table.storage.walk().height == before
+
+
+def test_the_partitions_that_rows_fall_into_are_replaced_and_no_others(tmp_path: Path) -> None:
+    table = made(tmp_path, {}, ("city",))
+    old = held(table)
+    new = rows(3, 1).vstack(rows(5, 1))  # Rome, and null
+    table.overwrite_partitions(new)
+    assert_frame_equal(held(table), pl.concat([old.filter(pl.col("city") == "Oslo"), new]).sort("id"))
+    with pytest.raises(InvalidRequestError, match="has no partitions"):
+        made(tmp_path / "plain", {}, ()).overwrite_partitions(new)
+
+
+# -- again, and never twice
+
+
+def test_what_an_application_has_done_is_not_done_again(tmp_path: Path) -> None:
+    table = made(tmp_path, {}, ())
+    for expected in (3, None):
+        with table.transaction("WRITE") as txn:
+            assert txn.set_transaction("loader", 7, once=True) is (expected is not None)
+            txn.append(rows(100, 1))
+        assert txn.version == expected
+    assert held(table).height == 81
+    assert len(list(tmp_path.glob("*.parquet"))) == 3
+
+
+def test_an_operation_that_collides_is_done_again_on_what_is_there_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, {}, ())
+    other = lv.open_table(str(tmp_path))
+    assert isinstance(other, DeltaTable)
+    commit = Transaction.commit
+    waiting = [lambda: other.delete("id = 2")]
+
+    def first_the_other(txn: Transaction) -> int | None:
+        while waiting:
+            waiting.pop()()
+        return commit(txn)
+
+    monkeypatch.setattr(Transaction, "commit", first_the_other)
+    assert table.delete("id IN (2, 3)") == 4
+    assert held(table)["id"].to_list()[:4] == [0, 1, 4, 5]

@@ -482,7 +482,8 @@ def test_a_condition_that_selects_no_whole_files_is_refused(
     table = orders(tmp_path, partition_by=["city"])
     table.append(rows(1))
     before = files_on_disk(tmp_path)
-    for change in (Transaction.remove, partial(Transaction.overwrite, frame=rows(2))):
+    changes = (Transaction.remove, partial(Transaction.overwrite, frame=rows(2)))
+    for change in changes[: 1 if kind == "not-a-partition-column" else 2]:  # rows can be overwritten by any condition
         with pytest.raises(InvalidRequestError, match=words) as caught, table.transaction() as txn:
             change(txn, where=where)
         assert caught.value.kind == kind

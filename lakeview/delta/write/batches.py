@@ -42,6 +42,11 @@ def conformed_table(frame: Frame, schema: Schema) -> pa.Table:
     return pa.Table.from_batches(found, schema=schema.relaxed().to_arrow())
 
 
+def one_pass(rows: Frame) -> bool:
+    """Whether the rows are gone once they have been read."""
+    return isinstance(rows, pa.RecordBatchReader)
+
+
 def frame_from(rows: Frame) -> pl.DataFrame:
     """Rows as a frame of polars, in memory whole. InvalidRequestError as `batches_of`."""
     if isinstance(rows, pl.DataFrame):

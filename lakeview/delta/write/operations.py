@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakeview.delta.write.target import Progress, Target
+from lakeview.model.errors import CommitConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import timedelta
 
     import polars as pl
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
+
+_ATTEMPTS = 5
 
 
 class Operations:
@@ -55,9 +58,14 @@ class Operations:
 
         Refused rather than altered: InvalidRequestError for columns, fields and values that the table does not hold.
         """
-        with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
-            txn.append(frame)
-        return txn.version
+        from lakeview.delta.write.batches import one_pass
+
+        def attempt() -> int | None:
+            with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
+                txn.append(frame)
+            return txn.version
+
+        return attempt() if one_pass(frame) else _until_made(attempt)
 
     def delete(self: Target, where: str | pl.Expr | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns the version, None if there was none.
@@ -65,18 +73,26 @@ class Operations:
         InvalidRequestError for a condition that cannot be evaluated, ConstraintViolationError if the table is
         append-only.
         """
-        with self.transaction("DELETE", parameters={"predicate": predicates(where)}) as txn:
-            txn.delete(where)
-        return txn.version
+
+        def attempt() -> int | None:
+            with self.transaction("DELETE", parameters={"predicate": predicates(where)}) as txn:
+                txn.delete(where)
+            return txn.version
+
+        return _until_made(attempt)
 
     def update(self: Target, assignments: Assignments, where: str | pl.Expr | None = None) -> int | None:
         """Set columns of the rows for which a condition is true, of all without one; returns the version.
 
         `assignments`: for each column SQL text over the row's columns, or an expression of polars.
         """
-        with self.transaction("UPDATE", parameters={"predicate": predicates(where)}) as txn:
-            txn.update(assignments, where)
-        return txn.version
+
+        def attempt() -> int | None:
+            with self.transaction("UPDATE", parameters={"predicate": predicates(where)}) as txn:
+                txn.update(assignments, where)
+            return txn.version
+
+        return _until_made(attempt)
 
     def merge(self: Target, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`, which returns the version.
@@ -87,9 +103,12 @@ class Operations:
         from lakeview.delta.write.merge import Merge, condition_of
 
         def run(merge: Merge) -> int | None:
-            with self.transaction("MERGE") as txn:
-                txn.run_merge(merge)
-            return txn.version
+            def attempt() -> int | None:
+                with self.transaction("MERGE") as txn:
+                    txn.run_merge(merge)
+                return txn.version
+
+            return _until_made(attempt)
 
         return Merge(frame_from(source), condition_of(on), run)
 
@@ -109,15 +128,25 @@ class Operations:
         of bytes done, and of how many. The rows stay the same.
         """
         told = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
-        with self.transaction("OPTIMIZE", parameters=told) as txn:
-            txn.optimize(where, target_bytes=target_bytes, z_order_by=z_order_by, progress=progress)
-        return txn.version
+
+        def attempt() -> int | None:
+            with self.transaction("OPTIMIZE", parameters=told) as txn:
+                txn.optimize(where, target_bytes=target_bytes, z_order_by=z_order_by, progress=progress)
+            return txn.version
+
+        return _until_made(attempt)
 
     def overwrite(self: Target, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""
         parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
         with self.transaction("WRITE", parameters=parameters) as txn:
             txn.overwrite(frame, where)
+        return txn.version
+
+    def overwrite_partitions(self: Target, frame: Frame) -> int | None:
+        """Replace the rows of the partitions that rows fall into; returns the version. The others stay."""
+        with self.transaction("WRITE", parameters={"mode": "Overwrite", "partitionOverwriteMode": "dynamic"}) as txn:
+            txn.overwrite_partitions(frame)
         return txn.version
 
     # -- maintenance
@@ -202,6 +231,20 @@ class Operations:
         from lakeview.delta.write.log_compaction import compact_log
 
         return compact_log(self, start, end)
+
+
+def _until_made(attempt: Callable[[], int | None]) -> int | None:
+    """What an operation gives, done again from the table as it is now where another writer's commit collided with it.
+
+    What it decides follows from the rows that it finds: done again, it is the operation after that commit.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return attempt()
+        except CommitConflictError as conflict:
+            if conflict.kind == "too-many-attempts":
+                raise
+    return attempt()
 
 
 def predicates(where: str | pl.Expr | None) -> str:

@@ -10,6 +10,8 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates import predicate
 
+_MOST_PARTITIONS = 100
+
 _KIND = "bad-predicate"
 """As conditions that cannot be read at all."""
 
@@ -43,6 +45,20 @@ def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
     """
     chosen = _evaluated(values, condition, "the condition")
     return chosen if chosen.len() == rows else pl.Series("chosen", [chosen[0]] * rows, dtype=pl.Boolean)
+
+
+def one_of(partitions: pl.DataFrame) -> pl.Expr:
+    """The condition that a row lies in one of these partitions, a row each; of many, that it may."""
+    if partitions.height > _MOST_PARTITIONS:
+        return pl.lit(value=True)
+    found = pl.lit(value=False)
+    for row in partitions.iter_rows(named=True):
+        same = pl.lit(value=True)
+        for name, value in row.items():
+            column = pl.col(name)
+            same &= column.is_null() if value is None else column == pl.lit(value, partitions[name].dtype)
+        found |= same
+    return found
 
 
 def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.log.commits import Commit, encode_actions
+from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
@@ -35,7 +36,7 @@ from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.moved_rows import follow_deletes
 from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, optimize
-from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
@@ -100,6 +101,7 @@ class Transaction:
         self._reads: pl.Expr | None = None
         self._row_by_row = True
         self._only_deletes = True
+        self._done_before = False
         self._touched = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
@@ -152,27 +154,59 @@ class Transaction:
         self.add(adds)
 
     def overwrite(self, frame: Frame, where: str | pl.Expr | None = None) -> None:
-        """Remove the files of whole partitions (all without `where`) and write rows in their place.
+        """Remove the rows for which a condition is true, all without one, and write rows in their place.
 
-        ConstraintViolationError if a row lies outside `where`; nothing is written then.
+        Where the condition is on partition columns alone, files go whole. ConstraintViolationError if a row lies
+        outside `where`; nothing is written then.
         """
         if where is None:
             self.remove()
             self.append(frame)
             return
         rows = conformed_table(frame, self.schema)
-        if where is not None:
+        expression = predicate(where, self.schema)
+        on_partitions = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
+        names = (
+            self.definition.partition_columns if on_partitions else list(dict.fromkeys(expression.meta.root_names()))
+        )
+        if on_partitions:
             expression = self._on_partitions(where)
-            values = pl.DataFrame(pl.from_arrow(rows.select(self.definition.partition_columns)))
-            outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
-            if outside:
-                raise ConstraintViolationError(
-                    f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",
-                    fix="filter the rows, or widen the condition",
-                    kind="replace-where",
-                )
-        self.remove(where)
+        values = pl.DataFrame(pl.from_arrow(rows.select(names)))
+        outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
+        if outside:
+            raise ConstraintViolationError(
+                f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",
+                fix="filter the rows, or widen the condition",
+                kind="replace-where",
+            )
+        if on_partitions:
+            self.remove(where)
+        else:
+            change_rows(self, expression, None)
         self.append(rows)
+
+    def overwrite_partitions(self, frame: Frame) -> int:
+        """Write rows, in place of all rows of the partitions that they fall into (dynamic partition overwrite).
+
+        Returns how many files went. InvalidRequestError for a table without partitions.
+        """
+        if not self.definition.partition_columns:
+            raise InvalidRequestError(
+                f"{self._storage.root} has no partitions that rows could fall into",
+                fix="overwrite() replaces all rows, or those that a condition selects",
+                kind="not-partitioned",
+            )
+        self.check_may_remove()
+        before = len(self.files.adds)
+        self.append(frame)
+        values = pl.Series([dict(a.partition_values or {}) for a in self.files.adds[before:]], dtype=PARTITION_VALUES)
+        partitions = pl.DataFrame(partition_columns(values, self.definition.partitions)).unique()
+        live = self._base.adds([*REMOVAL_COLUMNS, "records"])
+        of_file = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
+        there = of_file.with_row_index("\0row").join(partitions, on=partitions.columns, how="semi", nulls_equal=True)
+        self.reads(one_of(partitions))
+        self._take_out(live[there["\0row"]], data_change=True)
+        return there.height
 
     def add(self, adds: Sequence[AddFile]) -> None:
         """Add files that are written already, by this process or another; the log entry is what makes them live."""
@@ -203,13 +237,16 @@ class Transaction:
         else:
             expression = _EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._selected(live, expression))
-            self._reads = expression if self._reads is None else self._reads | expression
+            self.reads(expression)
+        self._take_out(live, data_change=data_change)
+        return live
+
+    def _take_out(self, live: pl.DataFrame, *, data_change: bool) -> None:
         now = milliseconds(self.clock())
         rows = live.to_dicts()
         for row in rows:
             self.files.remove(row, now, data_change=data_change)
         self._whole_removes += rows
-        return live
 
     def delete(self, where: str | pl.Expr | None = None) -> int | None:
         """Delete the rows for which a condition is true, all without one; returns how many, None where whole files go
@@ -304,10 +341,19 @@ class Transaction:
         self._change(configuration={**(self.definition.metadata.configuration or {}), **properties})
         self.definition.check_writable()
 
-    def set_transaction(self, app_id: str, version: int) -> None:
-        """Record how far an application has got, with this commit."""
+    def set_transaction(self, app_id: str, version: int, *, once: bool = False) -> bool:
+        """Record how far an application has got, with this commit; false if it has got there before.
+
+        With `once` a commit that says so a second time is not made: what was written for it is removed.
+        """
+        known = self._base.transactions()
+        done = known.filter((known["app_id"] == app_id) & (known["version"] >= version))
+        if once and not done.is_empty():
+            self._done_before = True
+            return False
         self._touched = True
         self._txns[app_id] = Txn(app_id, version, milliseconds(self.clock()))
+        return done.is_empty()
 
     # -- committing
 
@@ -326,6 +372,9 @@ class Transaction:
         """Commit; returns the version, or None if nothing was changed. What did not commit leaves no data files."""
         if not self._touched or self.version is not None:
             return self.version
+        if self._done_before:
+            self.files.discard()
+            return None
         if self._marks:
             self._change(schema_string=schema_text(with_marks(self.schema, self._marks)))
         loop = CommitLoop(self._table, self.entry.txn_id)
