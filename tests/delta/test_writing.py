@@ -171,7 +171,10 @@ def test_a_remote_store_that_cannot_create_exclusively_is_refused_by_name() -> N
         lv.create_table("data://lake/t", ORDERS)
     assert caught.value.kind == "unsupported-store"
     assert caught.value.message.startswith("data:// cannot create a file only if it is absent")
-    assert caught.value.fix == "write to a local folder, or with an engine that has a commit service for this store"
+    assert (
+        caught.value.fix
+        == "give the storage option commit_coordinator, such as sqlite:///var/lib/lakeview/commits.db, to all writers"
+    )
 
 
 # -- appending, overwriting, removing
