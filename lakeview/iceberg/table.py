@@ -302,6 +302,17 @@ class IcebergTable(TableBody):
         state = self._state
         return check(state.metadata, state.tree, state.history.versions)
 
+    def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
+        """AUDIT: for every snapshot from `start` to `end` (both included, in the order of commits) and every law that
+        applies to it, whether the manifests prove it, show a violation, or cannot tell. VersionNotFoundError."""
+        from lakeview.iceberg.audit import audit
+
+        state = self._state
+        for version in (start, end):
+            if version is not None:
+                self._entry(state, version)
+        return audit(state.metadata, state.tree, start, end)
+
     def transaction(self, operation: str = "WRITE", **_: Any) -> NoReturn:
         """UnsupportedTableError: Iceberg tables are read, not written."""
         raise UnsupportedTableError(

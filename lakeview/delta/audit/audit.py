@@ -7,7 +7,6 @@ from functools import cache
 
 import polars as pl
 
-from lakeview.delta.audit.cases import Case
 from lakeview.delta.audit.conservation import (
     rearrangements_conserve_nulls,
     rearrangements_conserve_rows,
@@ -36,6 +35,7 @@ from lakeview.delta.audit.promises import (
 from lakeview.delta.audit.reads import reads_unchanged
 from lakeview.delta.audit.run import Run, read_runs
 from lakeview.delta.log.table_log import TableLog
+from lakeview.model.audit_cases import Case
 from lakeview.model.frames import AUDIT
 from lakeview.model.laws import LAWS
 

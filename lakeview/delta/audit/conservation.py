@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from lakeview.delta.audit.cases import Case, counted, proven, unknowable, violated
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run
 from lakeview.delta.data.schemas import parse_schema
@@ -17,6 +16,7 @@ from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.file_events import IDENTITY
 from lakeview.delta.log.replay import table_protocol
+from lakeview.model.audit_cases import Case, counted, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 
 _MAX_COLUMNS = 200

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from lakeview.delta.audit.cases import Case, proven, unknowable, violated
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run
 from lakeview.delta.features import LEGACY_WRITER_FEATURES
 from lakeview.delta.log.actions import Protocol
 from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.times import in_commit_start
+from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
 _HIGH_WATER_MARK, _ROW_TRACKING = "rowIdHighWaterMark", "delta.rowTracking"
 

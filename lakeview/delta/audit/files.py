@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from lakeview.delta.audit.cases import Case, each_commit, proven, unknowable, violated
 from lakeview.delta.audit.run import Run
 from lakeview.delta.log.file_events import IDENTITY
+from lakeview.model.audit_cases import Case, each_commit, proven, unknowable, violated
 from lakeview.model.laws import Verdict
 
 _MAKES_FILES = frozenset(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lakeview.delta.audit.cases import Case, proven, unknowable, violated
 from lakeview.delta.audit.records import whole
 from lakeview.delta.audit.run import Run
+from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
 WRITES = ("WRITE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
 _WRITE_METRICS = {

@@ -7,11 +7,11 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.delta.audit.cases import Case, proven, unknowable, violated
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.file_events import IDENTITY
+from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
 
 def appends_remove_nothing(run: Run) -> Iterator[Case]:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import polars as pl
 
-from lakeview.delta.audit.cases import Case, proven, unknowable, violated
 from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
+from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import LakeviewError
 from lakeview.predicates import predicate
 

@@ -1,0 +1,192 @@
+"""The laws of one Iceberg snapshot: what it may list, delete and add, and how its counts and rows add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import polars as pl
+
+from lakeview.iceberg.audit.steps import Step
+from lakeview.iceberg.audit.story import Story
+from lakeview.iceberg.metadata.summaries import whole
+from lakeview.model.audit_cases import Case, proven, unknowable, violated
+
+_PARENT_GONE = "the parent snapshot has expired, or its manifests cannot be read"
+
+
+def entries_not_resurrected(step: Step, story: Story) -> Iterator[Case]:
+    """entries-not-resurrected."""
+    version = step.snapshot.snapshot_id
+    if step.base:
+        yield unknowable(version, _PARENT_GONE)
+        return
+    carried = step.came.filter((pl.col("status") == 0) | (pl.col("snapshot_id") != version))
+    own = carried.filter(pl.col("snapshot_id") == version)
+    returned = story.several_times["file"].unique()
+    carried = carried.join(own.filter(~pl.col("file").is_in(returned.implode())), on="file", how="anti")
+    yield from _judged(step, _not_live(step, story, carried), "files are live that the parent did not have")
+
+
+def deletes_name_live_files(step: Step, story: Story) -> Iterator[Case]:
+    """delete-names-live-file."""
+    version = step.snapshot.snapshot_id
+    if step.deleted.is_empty():
+        return
+    if step.base:
+        yield unknowable(version, _PARENT_GONE)
+        return
+    rest = step.deleted.join(step.went, on="file", how="anti")
+    yield from _judged(step, _not_live(step, story, rest), "DELETED entries name files that were not live")
+
+
+def files_added_once(step: Step, story: Story) -> Iterator[Case]:
+    """file-added-once."""
+    if step.added.is_empty():
+        return
+    twice = step.added.filter(pl.col("file").is_duplicated())
+    again = step.added.filter(pl.col("file").is_in(story.several_times["file"].unique().implode()))
+    again = again.join(step.went, on="file", how="anti")
+    not_new = step.added.join(step.came, on="file", how="anti")  # a manifest that it replaced had it
+    live = story.live(step, again["file"], before=True) if again.height and not step.base else again
+    wrong = pl.concat([twice.select("path"), not_new.select("path"), live.select("path")])
+    yield from _judged(step, wrong, "ADDED entries name files that are live already")
+
+
+def deletes_not_stranded(step: Step, story: Story) -> Iterator[Case]:
+    """deletes-not-stranded, of snapshots that add position deletes or deletion vectors."""
+    positions = step.added.filter(pl.col("content") == 1)
+    if positions.is_empty():
+        return
+    aimed = positions.filter(pl.col("target").is_not_null())
+    data = story.live(step, aimed["target"], "path").filter(pl.col("content") == 0)
+    matched = aimed.join(
+        data.select(pl.col("path").alias("target"), pl.col("sequence_number").alias("age")), on="target"
+    )
+    matched = matched.filter(pl.col("age").fill_null(0) <= pl.col("sequence_number").fill_null(0))
+    stranded = aimed.join(matched, on="file", how="anti")
+    if stranded.is_empty() and aimed.height < positions.height:
+        yield unknowable(step.snapshot.snapshot_id, "delete files do not record which data files they name")
+    else:
+        claim = "delete files are for data files that are not live, or newer than they are"
+        yield from _judged(step, stranded, claim)
+
+
+def one_vector_per_file(step: Step, story: Story) -> Iterator[Case]:
+    """one-vector-per-file, of snapshots that add deletion vectors."""
+    vectors = step.added.filter("vector")
+    if vectors.is_empty():
+        return
+    live = story.live(step, vectors["target"].drop_nulls(), "target").filter("vector")
+    yield from _judged(step, live.filter(pl.col("target").is_duplicated()), "data files have two vectors")
+
+
+def sequence_numbers_increase(step: Step, _: Story) -> Iterator[Case]:
+    """sequence-numbers-increase; version 1 has no sequence numbers."""
+    own = step.snapshot.sequence_number
+    version = step.snapshot.snapshot_id
+    if own == 0:
+        return
+    if step.parent is not None and step.parent.sequence_number >= own:
+        before = step.parent.sequence_number
+        yield violated(version, "the sequence number is not above that of its parent", f"above {before}", str(own))
+    elif step.latest_sequence is not None and step.latest_sequence > own:
+        yield violated(version, "a file has a later sequence number than the snapshot", f"at most {own}",
+            str(step.latest_sequence))  # fmt: skip
+    else:
+        yield proven(version)
+
+
+def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[Case]:
+    """summary-adds-up. `totals`: counts of live files and rows of the snapshot, by their names in summaries."""
+    data, deletes = (step.added.filter(pl.col("content") == 0), step.added.filter(pl.col("content") != 0))
+    gone, lifted = (step.deleted.filter(pl.col("content") == 0), step.deleted.filter(pl.col("content") != 0))
+    counts: dict[str, int | None] = {
+        "added-data-files": data.height, "added-records": _rows(data), "deleted-data-files": gone.height,
+        "deleted-records": _rows(gone), "added-delete-files": deletes.height, "removed-delete-files": lifted.height,
+        **totals,
+    }  # fmt: skip
+    version, summary = step.snapshot.snapshot_id, step.snapshot.summary
+    judged = False
+    for key, count in counts.items():
+        text = summary.get(key)
+        recorded = whole(text, None) if isinstance(text, str) else None
+        if recorded is None or count is None:
+            continue
+        judged = True
+        if recorded != count:
+            yield violated(version, f"{key} differs from the manifests", count, recorded)
+            return
+    yield proven(version) if judged else unknowable(version, "the summary has no counts")
+
+
+def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
+    """append-deletes-nothing."""
+    if step.snapshot.operation == "append":
+        lost = pl.concat([step.deleted.select("path"), step.went.select("path")])
+        yield from _judged(step, lost.unique(), "files are removed by an append")
+
+
+def replaces_conserve_rows(step: Step, story: Story) -> Iterator[Case]:
+    """replace-conserves-rows: rows of the data files that came against live rows of those that went."""
+    if step.snapshot.operation != "replace":
+        return
+    version = step.snapshot.snapshot_id
+    if step.base or step.parent is None:
+        yield unknowable(version, _PARENT_GONE if step.base else "the snapshot records no parent")
+        return
+    came, went = (frame.filter(pl.col("content") == 0) for frame in (step.came, step.went))
+    rows_in, rows_out = _rows(came), _rows(went)
+    if rows_in is None or rows_out is None:
+        yield unknowable(version, "data files do not count their rows")
+        return
+    named = story.live(step, went["path"], "target", before=True)
+    vectors = named.filter("vector")
+    others = named.filter(~pl.col("vector") & ~pl.col("target").is_in(vectors["target"].implode()))
+    exact, bounded = _rows(vectors), _rows(others)
+    if exact is None or bounded is None:
+        yield unknowable(version, "delete files do not count their rows")
+        return
+    most, least = rows_out - exact, rows_out - exact - bounded
+    broad = story.has_broad_deletes(step)
+    if rows_in == least and not broad:
+        yield proven(version)
+    elif rows_in > most or (rows_in < least and not broad):
+        yield violated(
+            version, "the number of rows changed", most if most == least else f"{least:,} to {most:,}", rows_in
+        )
+    else:
+        yield unknowable(version, "how many rows the delete files deleted is not recorded")
+
+
+def _rows(entries: pl.DataFrame) -> int | None:
+    """The rows that entries count; None where one does not."""
+    records = entries["records"]
+    return None if records.null_count() else int(records.cast(pl.Int128).sum())
+
+
+def _not_live(step: Step, story: Story, entries: pl.DataFrame) -> pl.DataFrame:
+    """Those of these entries whose file the parent snapshot did not have live."""
+    if entries.is_empty():
+        return entries
+    return entries.join(story.live(step, entries["file"], before=True), on="file", how="anti")
+
+
+def _judged(step: Step, wrong: pl.DataFrame, claim: str) -> Iterator[Case]:
+    version = step.snapshot.snapshot_id
+    if wrong.is_empty():
+        yield proven(version)
+    else:
+        yield violated(version, claim, 0, wrong["path"].n_unique(), wrong["path"][0])
+
+
+LAWS: Mapping[str, Callable[[Step, Story], Iterator[Case]]] = {
+    "entries-not-resurrected": entries_not_resurrected,
+    "delete-names-live-file": deletes_name_live_files,
+    "file-added-once": files_added_once,
+    "deletes-not-stranded": deletes_not_stranded,
+    "one-vector-per-file": one_vector_per_file,
+    "sequence-numbers-increase": sequence_numbers_increase,
+    "append-deletes-nothing": appends_delete_nothing,
+    "replace-conserves-rows": replaces_conserve_rows,
+}
+"""What judges each law, by its id; the law of summaries needs totals as well."""

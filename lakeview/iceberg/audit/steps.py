@@ -1,0 +1,177 @@
+"""Snapshots to steps: what each changed in the manifests of its parent, every manifest read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from lakeview.iceberg.deletes.index import FILE_PATH_ID, is_vector
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
+from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.manifests.spans import Span, together
+from lakeview.iceberg.manifests.tree import Tree
+from lakeview.iceberg.metadata.single_values import text_values
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.versions import in_order
+from lakeview.model.errors import LakeviewError, StoreUnavailableError
+
+ENTRIES = pl.Schema(
+    {
+        "file": pl.String(),
+        "status": pl.Int32(),
+        "snapshot_id": pl.Int64(),
+        "sequence_number": pl.Int64(),
+        "content": pl.Int32(),
+        "path": pl.String(),
+        "records": pl.Int64(),
+        "target": pl.String(),
+        "vector": pl.Boolean(),
+    }
+)
+"""One row a manifest entry. `file`: what identifies it: its path, of a deletion vector also its place in the file and
+its target; `target`: the one data file whose rows a delete file names, null where there may be several."""
+
+_ENTRIES_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One snapshot beside its parent. `added`, `deleted`: ENTRIES that it marks so itself; `came`, `went`: ENTRIES of
+    the files that only it, or only its parent, has live. `base`: the parent is not there any more, so that all of its
+    files count as `came` and nothing is known of the parent's."""
+
+    position: int
+    snapshot: SnapshotEntry
+    parent: SnapshotEntry | None
+    base: bool
+    added: pl.DataFrame
+    deleted: pl.DataFrame
+    came: pl.DataFrame
+    went: pl.DataFrame
+    latest_sequence: int | None
+
+
+def read_steps(metadata: Metadata, tree: Tree) -> Iterator[Step | tuple[SnapshotEntry, str]]:
+    """The steps of all snapshots, oldest first; for one whose manifests cannot be read, the snapshot and the reason."""
+    snapshots = _parents_first(metadata)
+    tree.prepare(snapshots)
+    lists: dict[int, pl.DataFrame] = {}
+    reasons: dict[int, str] = {}
+    for snapshot in snapshots:
+        try:
+            lists[snapshot.snapshot_id] = tree.manifests(snapshot)
+        except StoreUnavailableError:
+            raise
+        except LakeviewError as error:
+            reasons[snapshot.snapshot_id] = error.message
+    _preload(tree, lists)
+    for position, snapshot in enumerate(snapshots):
+        number = snapshot.snapshot_id
+        parent = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
+        base = snapshot.parent is not None and (parent is None or parent.snapshot_id not in lists)
+        try:
+            if number in reasons:
+                yield snapshot, reasons[number]
+            else:
+                before = None if base or parent is None else lists[parent.snapshot_id]
+                yield _step(tree, position, snapshot, parent, base, lists[number], before)
+        except StoreUnavailableError:
+            raise
+        except LakeviewError as error:
+            yield snapshot, error.message
+
+
+def _parents_first(metadata: Metadata) -> list[SnapshotEntry]:
+    """All snapshots, oldest first, each after its parent: also one whose sequence number is too low."""
+    found: dict[int, SnapshotEntry] = {}
+    for snapshot in in_order(metadata):
+        line: list[SnapshotEntry] = []
+        at: SnapshotEntry | None = snapshot
+        while at is not None and at.snapshot_id not in found:
+            line.append(at)
+            at = None if at.parent is None or len(line) > len(metadata.snapshots) else metadata.snapshots.get(at.parent)
+        found.update((each.snapshot_id, each) for each in reversed(line) if each.snapshot_id not in found)
+    return list(found.values())
+
+
+def _step(
+    tree: Tree, position: int, snapshot: SnapshotEntry, parent: SnapshotEntry | None, base: bool,
+    manifests: pl.DataFrame, before: pl.DataFrame | None,
+) -> Step:  # fmt: skip
+    old = manifests.clear() if before is None else before
+    new_entries = _entries(tree, _without(manifests, old))
+    old_entries = _entries(tree, _without(old, manifests))
+    live, was = (frame.filter(pl.col("status") != 2) for frame in (new_entries, old_entries))
+    if live.height and was.height:
+        came, went = live.join(was, on="file", how="anti"), was.join(live, on="file", how="anti")
+    else:
+        came, went = live, was
+    latest = new_entries["sequence_number"].max()
+    status, is_own = pl.col("status"), pl.col("snapshot_id") == snapshot.snapshot_id
+    arrived, departed = _once(came), _once(went)
+    # pyiceberg marks entries of version 1 as EXISTING that are new, and leaves DELETED ones the snapshot of their file
+    is_new = (status == 1) | ((status == 0) & pl.col("file").is_in(arrived["file"].implode()))
+    is_lost = (status == 2) & (is_own | pl.col("file").is_in(departed["file"].implode()))
+    added, deleted = new_entries.filter(is_own & is_new), new_entries.filter(is_lost)
+    latest_number = latest if isinstance(latest, int) else None
+    return Step(position, snapshot, parent, base, added, deleted, arrived, departed, latest_number)
+
+
+def _once(entries: pl.DataFrame) -> pl.DataFrame:
+    hashes = entries["file"].hash()  # compared far sooner than a million texts
+    if hashes.n_unique() == hashes.len():
+        return entries
+    return entries.unique("file", keep="first", maintain_order=True)
+
+
+def _without(manifests: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    if others.is_empty():
+        return manifests
+    return manifests.filter(~pl.col("manifest_path").is_in(others["manifest_path"].implode()))
+
+
+def _entries(tree: Tree, manifests: pl.DataFrame) -> pl.DataFrame:
+    """ENTRIES of these manifests; of delete files also the bounds of the paths that they name."""
+    found = [pl.DataFrame(schema=ENTRIES)]
+    data = manifests.filter(pl.col("content") == 0)
+    if data.height:
+        entries = tree.entries(data)
+        names = ("status", "snapshot_id", "sequence_number", "content", "path", "records")
+        no_target = (pl.lit(None, pl.String()).alias("target"), pl.lit(value=False).alias("vector"))
+        found.append(entries.select(pl.col("path").alias("file"), *names, *no_target))
+    deletes = manifests.filter(pl.col("content") != 0)
+    if deletes.height:
+        found.append(_delete_entries(tree.entries(deletes, [FILE_PATH_ID])))
+    return pl.concat([frame.select(ENTRIES.names()) for frame in found])
+
+
+def _delete_entries(entries: pl.DataFrame) -> pl.DataFrame:
+    metrics = Metrics(entries)
+    low, high = (metrics.value(f"{side}_bounds", FILE_PATH_ID).alias(side) for side in ("lower", "upper"))
+    one = pl.when(pl.col("lower") == pl.col("upper")).then(text_values(low).alias("one"))
+    marks = [pl.col("content_offset").cast(pl.String), pl.col("referenced_data_file")]
+    frame = entries.with_columns(low, high, is_vector(entries).alias("vector"))
+    return frame.with_columns(
+        pl.when("vector").then(pl.concat_str("path", *marks, separator="#", ignore_nulls=True)).otherwise("path")
+        .alias("file"),
+        # equality deletes name no file
+        pl.when(pl.col("content") == 1).then(pl.coalesce("referenced_data_file", one)).alias("target"),
+    )  # fmt: skip
+
+
+def _preload(tree: Tree, lists: dict[int, pl.DataFrame]) -> None:
+    """Reads the manifests of data files into the tree's cache, many at once; errors are left to those that ask."""
+    if not lists:
+        return
+    every = pl.concat(lists.values()).unique("manifest_path", maintain_order=True).filter(pl.col("content") == 0)
+    spans = (Span(row, 0, 0) for row in every.iter_rows(named=True))
+    for part in together(spans, _ENTRIES_AT_ONCE):
+        try:
+            tree.entries(pl.DataFrame([span.row for span in part], schema=MANIFESTS))
+        except StoreUnavailableError:
+            raise
+        except LakeviewError:
+            continue
