@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lakeview as lv
-from benches import bench_iceberg, bench_quality, iceberg_tasks, make_tables, trips
+from benches import bench_checkpoints, bench_iceberg, bench_quality, iceberg_tasks, make_tables, trips
 from benches.answers import Answer, disagreements
 from benches.goals import COMMIT_TASKS, FILE_TASKS, Task
 from benches.make_iceberg import IcebergDescribed, iceberg_files, iceberg_snapshots
@@ -58,6 +58,15 @@ def test_engines_agree_on_tables_of_many_commits(monkeypatch: pytest.MonkeyPatch
     snapshot = lv.open_table(str(table.path)).snapshot()
     assert (snapshot.version, snapshot.num_files) == (table.version, table.num_files)
     agreed(COMMIT_TASKS, table)
+
+
+@pytest.mark.usefixtures("_elsewhere")
+@pytest.mark.parametrize("case", bench_checkpoints.CASES, ids=[case.title for case in bench_checkpoints.CASES])
+def test_engines_agree_on_checkpoints(tmp_path: Path, case: bench_checkpoints.Case) -> None:
+    for engine, job in [("lakeview", case.ours)] + ([("deltalake", case.peer)] if case.peer is not None else []):
+        copy = bench_checkpoints.prepared(300, case, tmp_path / "copies")
+        bench_checkpoints.JOBS[engine, job](str(copy))
+        bench_checkpoints.agree(copy, 300)
 
 
 def test_goals_hold_for_large_tables_and_small_ones_are_not_to_be_slower() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -25,6 +27,8 @@ from tests.builders.actions import add, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
 from tests.builders.vectors import relative
 from tests.differential.oracles import ORACLES
+from tests.doctor.diagnosis import TROUBLE
+from tests.golden.conformance import GoldenTable, delta_tables
 
 NUMBERS = Schema((Field("id", PrimitiveType("long")), Field("day", PrimitiveType("date"))))
 STRUCTS: dict[str, str | None] = {"delta.checkpoint.writeStatsAsStruct": "true"}
@@ -346,6 +350,7 @@ def test_others_read_a_table_from_its_checkpoint_alone(tmp_path: Path, propertie
         table.append(pl.DataFrame({"id": [i, i + 10], "day": [date(2026, 1, 1 + i), None]}))
     table.overwrite(pl.DataFrame({"id": [7], "day": [date(2026, 1, 1)]}), where=pl.col("day") == date(2026, 1, 1))
     write_checkpoint(table, 4)
+    assert [f.claim for f in opened(tmp_path).check() if f.severity in TROUBLE] == []
     without_commits(tmp_path, 3)
     expected = [1, 2, 7, 10, 11, 12]
     assert sorted(opened(tmp_path).scan().collect()["id"]) == expected
@@ -407,3 +412,43 @@ def test_a_crash_at_any_step_leaves_a_table_that_opens_as_it_was(tmp_path: Path,
     write_checkpoint(opened(tmp_path), parts=3 if kind == "parts" else None)
     without_commits(tmp_path, 7)
     assert state(tmp_path) == replayed
+
+
+# -- tables of other writers
+
+
+GOLDEN = {
+    "basic-dv-no-checkpoint", "canonicalized-paths-special-a--delta", "delta-0.8.0-special-partition",
+    "deltalog-state-reconstruction-from-checkpoint-missing-protocol", "partitioned-table-with-dv-large",
+    "table_with_liquid_clustering", "table_with_partitioning_mapping", "type-widening",
+    "v1-multi-part-partitioned-struct-stats-only", "v2-checkpoints-json-without-sidecars",
+    "v2-checkpoints-parquet-with-sidecars", "variant-stats-nested-no-checkpoint",
+}  # fmt: skip
+"""Tables with something of each that a checkpoint has to carry on."""
+TABLES = [table for table in delta_tables() if table.name in GOLDEN]
+
+
+@pytest.mark.golden
+@pytest.mark.skipif(not TABLES, reason="no conformance tables: set LAKEVIEW_CONFORMANCE to their folder")
+@pytest.mark.parametrize("golden", TABLES, ids=[t.name for t in TABLES])
+def test_a_checkpoint_of_a_golden_table_equals_its_replay(tmp_path: Path, golden: GoldenTable) -> None:
+    shutil.copytree(Path(golden.path) / "_delta_log", tmp_path / "_delta_log")
+    before = set((tmp_path / "_delta_log").iterdir())
+    try:
+        latest = opened(tmp_path).snapshot().version
+    except LakeviewError as error:
+        with pytest.raises(type(error)):
+            write_checkpoint(opened(tmp_path))
+        return
+    assert latest is not None
+    replayed = state(tmp_path)
+    (tmp_path / log_name(latest, "checkpoint.parquet")).unlink(missing_ok=True)
+    write_checkpoint(opened(tmp_path), latest)
+    for file in before:
+        if re.match(r"\d{20}\.", file.name) and not file.name.startswith(f"{latest:020d}.checkpoint.parquet"):
+            file.unlink()
+    found = state(tmp_path)
+    assert set(found["removes"]) <= set(replayed["removes"]), "expired ones are dropped"
+    documents = opened(tmp_path).state().properties.get("delta.checkpoint.writeStatsAsJson") != "false"
+    uncompared = {"removes"} if documents else {"removes", "adds"}
+    assert {k: found[k] for k in found.keys() - uncompared} == {k: replayed[k] for k in replayed.keys() - uncompared}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import lakeview as lv
@@ -15,9 +16,11 @@ from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.log_cleanup import LOG_CLEANUP, clean_log
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory, log_name
+from tests.differential.oracles import ORACLES
 
 NOW = datetime(2026, 6, 1, 15, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -237,3 +240,22 @@ def test_a_crash_at_any_step_leaves_every_newer_version_readable(tmp_path: Path)
         else:
             break
     assert step == 8, "six commits and a checkpoint"
+
+
+def test_others_read_what_is_left(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), Schema((Field("id", PrimitiveType("long")),)))
+    assert isinstance(table, DeltaTable)
+    for i in range(1, 5):
+        table.append(pl.DataFrame({"id": [i]}))
+    table.checkpoint(2)
+    table.checkpoint(4, parts=2)
+    for file in (tmp_path / "_delta_log").iterdir():
+        os.utime(file, (10**9, 10**9 + int(file.name[:20]) if file.name[:20].isdecimal() else 10**9))
+    table = opened(tmp_path)
+    found = table.clean_log(keep_versions=[3], dry_run=False)
+    assert found["name"].to_list() == [f"{v:020d}.json" for v in (0, 1)]
+    for version, expected in ((3, [1, 2, 3]), (4, [1, 2, 3, 4])):
+        for oracle in ORACLES.values():
+            assert sorted(oracle(str(tmp_path), version)["id"].to_pylist()) == expected
+    table.append(pl.DataFrame({"id": [5]}))
+    assert sorted(opened(tmp_path).scan().collect()["id"]) == [1, 2, 3, 4, 5]

@@ -23,8 +23,9 @@ class ActionFile:
         self._sink = BytesIO()
         # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
         repeating = [leaf for leaf in _leaves(self._schema) if any(part in _DICTIONARIES for part in leaf.split("."))]
+        # zstd: a million adds with statistics of 18 columns are 114 MB, and 274 MB with snappy, which takes as long
         self._writer = pq.ParquetWriter(
-            self._sink, self._schema, compression="snappy", use_dictionary=repeating or False, store_schema=False
+            self._sink, self._schema, compression="zstd", use_dictionary=repeating or False, store_schema=False
         )
 
     def write(self, columns: Mapping[str, pa.Array]) -> None:
