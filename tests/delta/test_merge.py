@@ -156,8 +156,8 @@ def test_source_rows_that_match_one_row_are_refused_by_their_key(tmp_path: Path)
     ) as caught:
         table.merge(source, ["id"]).when_matched_update().execute()
     assert caught.value.kind == "ambiguous-merge"
-    table.merge(source, ["id"]).when_matched_delete().execute()
-    assert len(held(table)) == 58
+    table.merge(source, ["id"]).when_matched_delete().when_not_matched_insert().execute()
+    assert len(held(table)) == 58, "a source row that matched is not inserted, whichever of its like did the work"
 
 
 def test_null_keys_match_nothing_and_are_inserted(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 import pyarrow as pa
@@ -21,6 +23,9 @@ from lakeview.storage import Storage
 
 POSITION = "\0position"
 """The column of a row's position in its file, from 0: no column of a table can be called so."""
+
+_AHEAD = 2
+_T = TypeVar("_T")
 
 _POSITION_FIELD = Field(POSITION, PrimitiveType("long"))
 
@@ -109,6 +114,22 @@ class LiveFile:
                 )
             found |= positions_of(frame.filter(chosen.cast(pl.Boolean)))
         return found
+
+
+def ahead(call: Callable[[LiveFile], _T], files: Sequence[LiveFile]) -> Iterator[_T]:
+    """What a call gives of each file, in their order; the next ones are begun while one is used."""
+    with ThreadPoolExecutor(_AHEAD, thread_name_prefix="lakeview-find") as threads:
+        waiting = deque(threads.submit(call, file) for file in files[:_AHEAD])
+        try:
+            for following in range(_AHEAD, len(files) + _AHEAD):
+                if not waiting:
+                    return
+                found = waiting.popleft().result()
+                if following < len(files):
+                    waiting.append(threads.submit(call, files[following]))
+                yield found
+        finally:
+            threads.shutdown(cancel_futures=True)
 
 
 def frame_of(batch: pa.RecordBatch) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.write.live_files import POSITION, LiveFile, evaluated, frame_of, positions_of
+from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, evaluated, frame_of, positions_of
 from lakeview.delta.write.merge import SOURCE, TARGET, Clause, Merge
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
@@ -118,16 +118,17 @@ class MergeRows:
                 self.counts["numTargetRowsInserted"] += part.height
 
     def _changed(self, files: list[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
-        for file in files:
-            pairs, every = self._pairs(file, storage)
+        for file, (pairs, met, every) in zip(files, ahead(lambda f: self._pairs(f, storage), files), strict=True):
+            self._met |= met
             removals = pyroaring.BitMap64()
             yield from self._clauses(file, storage, pairs, positions_of(pairs), self._matched, removals)
             if self._unmatched:
                 yield from self._clauses(file, storage, None, every - positions_of(pairs), self._unmatched, removals)
             self._work.remove(file, removals, None)
 
-    def _pairs(self, file: LiveFile, storage: Storage) -> tuple[pl.DataFrame, pyroaring.BitMap64]:
-        """POSITION and source row of each row of a file that the source matches; and all positions, if needed."""
+    def _pairs(self, file: LiveFile, storage: Storage) -> tuple[pl.DataFrame, pyroaring.BitMap64, pyroaring.BitMap64]:
+        """POSITION and source row of each row of a file that the source matches, each position once; the source rows
+        that match any; and all positions, if they are needed."""
         columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
         found, every = [], pyroaring.BitMap64()
         for frame in file.frames(storage, list(dict.fromkeys(columns))):
@@ -135,11 +136,11 @@ class MergeRows:
                 every |= positions_of(frame)
             found += list(self._joined(frame))
         pairs = pl.concat(found) if found else pl.DataFrame(schema={POSITION: pl.Int64(), _SOURCE_ROW: pl.Int64()})
-        self._met |= pyroaring.BitMap64(pairs[_SOURCE_ROW].unique().to_numpy().astype("uint64"))
+        met = pyroaring.BitMap64(pairs[_SOURCE_ROW].unique().to_numpy().astype("uint64"))
         if pairs[POSITION].is_duplicated().any():
             self._refuse_ambiguous(pairs)
             pairs = pairs.unique(POSITION, keep="first", maintain_order=True)
-        return pairs, every
+        return pairs, met, every
 
     def _joined(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Pairs of rows for which the condition holds, of one batch of the table."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Self
 
 import pyarrow as pa
 import pyroaring
@@ -21,12 +23,16 @@ from lakeview.model.schema import Field, PrimitiveType, Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
+THREADS = 2
+"""Files that are written at once: encoding keeps a core busy, and memory holds so many."""
+
 
 class RowChanges:
     """Collects what an operation does to rows, as changes of files.
 
     `vectors`: whether rows may go by a deletion vector; `feed`: whether changes are written as change data. `counts`
-    adds up what was done, in the words of operationMetrics. Call `finish` when all files are done.
+    adds up what was done, in the words of operationMetrics. Files that are written again are so in threads: use it in a
+    `with` block, and call `finish` at its end.
     """
 
     def __init__(
@@ -46,6 +52,8 @@ class RowChanges:
         self._vectors = vectors
         self.feed = feed
         self._pending: list[VectorChange] = []
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
+        self._copies: list[Future[list[AddFile]]] = []
         self.counts: Counter[str] = Counter()
 
     @property
@@ -67,18 +75,25 @@ class RowChanges:
         elif self._vectors:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
-            self.write(file.batches(self.storage, self.schema, deleted=before | positions))
+            rest = file.batches(self.storage, self.schema, deleted=before | positions)
+            self._copies.append(self._threads.submit(self._write, rest))
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
-        adds = write_conformed(self.context, batches, clock=self._clock, storage=self.storage)
+        adds = self._write(batches)
+        self._add(adds)
+        return adds
+
+    def _write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
+        return write_conformed(self.context, batches, clock=self._clock, storage=self.storage)
+
+    def _add(self, adds: list[AddFile]) -> None:
         self._changes.written += paths_of(adds)
         self._changes.adds += adds
         self.counts["numAddedFiles"] += len(adds)
         self.counts["numAddedBytes"] += sum(add.size for add in adds)
-        return adds
 
     def record(self, change: str, batches: Iterable[pa.RecordBatch]) -> None:
         """Write rows as change data: `change` is insert, delete, update_preimage or update_postimage."""
@@ -93,11 +108,25 @@ class RowChanges:
         self.counts["numAddedChangeFiles"] += len(adds)
 
     def finish(self) -> list[VectorChange]:
-        """Write the deletion vectors, and replace the files that got one; returns what was changed so."""
+        """Wait for all files, write the deletion vectors, and replace the files that got one; returns what was changed
+        so. Raises what the writing of a file raised."""
+        for copy in self._copies:
+            self._add(copy.result())
+        self._copies = []
         replace_vectors(self._pending, self._changes, self.storage, self.context.folder_prefix(), self._clock)
         for change in self._pending:
             self.counts["numDeletionVectorsUpdated" if change.before else "numDeletionVectorsAdded"] += 1
         return self._pending
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Wait for what was begun: files that were written for nothing are known, so that they are discarded."""
+        self._threads.shutdown(cancel_futures=True)
+        for copy in self._copies:
+            if not copy.cancelled() and copy.exception() is None:
+                self._changes.written += paths_of(copy.result())
 
     def _drop(self, file: LiveFile) -> None:
         self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)

@@ -14,9 +14,10 @@ from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
-from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.live_files import LiveFile, ahead
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
+from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.update import Assignments, changed_rows
 from lakeview.storage import Storage
 
@@ -43,33 +44,33 @@ def change_rows(txn: Transaction, where: pl.Expr, assignments: Assignments | Non
     What an update makes of rows goes to files of its own, those of many files together.
     """
     txn.reads(where)
-    work = txn.row_changes()
-    change = None if assignments is None else changed_rows(assignments, work.context)
     count = 0
 
-    def each_file() -> Iterator[pa.RecordBatch]:
+    def each_file(work: RowChanges) -> Iterator[pa.RecordBatch]:
         nonlocal count
-        for file in txn.live_files(where):
-            positions = file.matches(work.storage, where)
+        change = None if assignments is None else changed_rows(assignments, work.context)
+        files = txn.live_files(where)
+        for file, positions in zip(files, ahead(lambda f: f.matches(work.storage, where), files), strict=True):
             count += len(positions)
             if change is not None and positions:
                 yield from change.batches(work, file, positions, txn.clock)
             work.remove(file, positions, "delete" if change is None else None)
 
-    work.write(each_file())
-    txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
+    with txn.row_changes() as work:
+        work.write(each_file(work))
+        txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
     return count
 
 
 def merge_rows(txn: Transaction, merge: Merge) -> None:
     """Do what the clauses of a merge say."""
-    work = txn.row_changes()
-    rows = MergeRows(merge, txn.schema, work, txn.clock)
-    needed = rows.files_needed()
-    txn.reads(pl.lit(value=True) if needed is None else needed)
-    before = len(txn.files.adds)
-    rows.change(txn.live_files(needed), work.storage)
-    rows.insert(txn.append)
-    txn.entry.parameters.update(merge.parameters())
-    txn.finish(work, {})
-    txn.entry.metrics.update(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))
+    with txn.row_changes() as work:
+        rows = MergeRows(merge, txn.schema, work, txn.clock)
+        needed = rows.files_needed()
+        txn.reads(pl.lit(value=True) if needed is None else needed)
+        before = len(txn.files.adds)
+        rows.change(txn.live_files(needed), work.storage)
+        rows.insert(txn.append)
+        txn.entry.parameters.update(merge.parameters())
+        txn.finish(work, {})
+        txn.entry.metrics.update(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))

@@ -1,0 +1,189 @@
+"""Operations that write: lakeview beside deltalake on copies of one table, seconds and the most memory of each.
+
+    PYTHONPATH=. python benches/bench_writer.py [--rows 10000000] [--files 10] [--rounds 3] [--only merge,optimize]
+
+Each job runs in a fresh process on a copy of its own, engines by turns; memory is the peak above what the process held
+before. What both leave behind has to agree, by number of rows and a sum over all of them, before a time counts.
+`merge of a large table`: the same source against ten times the rows, which must not take more memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import lakeview as lv
+from benches.worker import peak, settled
+from lakeview.delta.table import DeltaTable
+
+SOURCE_ROWS = 10_000
+SMALL_FILES = 64
+WARM_ROWS = 20_000
+Sizes = dict[str, int]
+
+
+def frame(first: int, rows: int) -> pl.DataFrame:
+    """Rows with ids from `first` on; the other columns follow from the id."""
+    ids = np.arange(first, first + rows)
+    return pl.DataFrame(
+        {
+            "id": ids,
+            "part": (ids % 97).astype(np.int32),
+            "price": (ids * 7919 % 100_003) / 100,
+            "name": pl.Series(ids * 31 % 1_000_003).cast(pl.String),
+            "x": np.random.default_rng(first).random(rows),
+        }
+    )
+
+
+def make(address: Path, rows: int, files: int) -> None:
+    """A table of so many rows in so many files."""
+    table = lv.create_table(str(address), frame(0, 1).to_arrow().schema)
+    assert isinstance(table, DeltaTable)
+    with table.transaction() as txn:
+        for i in range(files):
+            txn.append(frame(i * (rows // files), rows // files))
+
+
+def source(rows: int) -> pl.DataFrame:
+    """Rows to merge: half of them are there, spread over the whole table, half are new."""
+    half = SOURCE_ROWS // 2
+    spread = frame(0, half).with_columns(id=pl.Series(np.linspace(0, rows - 1, half).astype(np.int64)))
+    return pl.concat([spread, frame(rows, SOURCE_ROWS - half)]).with_columns(price=pl.lit(1.0))
+
+
+def ours(name: str, address: str, rows: int) -> Callable[[], Any]:
+    table = lv.open_table(address)
+    assert isinstance(table, DeltaTable)
+    given = frame(rows, rows // 10) if name in ("append", "overwrite") else None
+    merging = source(rows) if name.startswith("merge") else None
+    jobs: dict[str, Callable[[], Any]] = {
+        "append": lambda: table.append(given),
+        "overwrite": lambda: table.overwrite(given),
+        "merge": lambda: table.merge(merging, ["id"]).when_matched_update().when_not_matched_insert().execute(),
+        "delete in every file": lambda: table.delete("part = 13"),
+        "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000"),
+        "update in every file": lambda: table.update({"price": "price * 2"}, "part = 13"),
+        "optimize": table.optimize,
+        "z-order": lambda: table.optimize(z_order_by=["price", "x"]),
+        "vacuum": lambda: table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True),
+        "checkpoint": table.checkpoint,
+    }
+    return jobs[name]
+
+
+def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
+    import deltalake
+
+    table = deltalake.DeltaTable(address)
+    given = frame(rows, rows // 10).to_arrow() if name in ("append", "overwrite") else None
+    merging = source(rows).to_arrow() if name.startswith("merge") else None
+
+    def merge() -> None:
+        found = table.merge(merging, "target.id = source.id", source_alias="source", target_alias="target")
+        found.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    jobs: dict[str, Callable[[], Any]] = {
+        "append": lambda: deltalake.write_deltalake(table, given, mode="append"),
+        "overwrite": lambda: deltalake.write_deltalake(table, given, mode="overwrite"),
+        "merge": merge,
+        "delete in every file": lambda: table.delete("part = 13"),
+        "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000"),
+        "update in every file": lambda: table.update(predicate="part = 13", updates={"price": "price * 2"}),
+        "optimize": table.optimize.compact,
+        "z-order": lambda: table.optimize.z_order(["price", "x"]),
+        "vacuum": lambda: table.vacuum(0, dry_run=False, enforce_retention_duration=False),
+        "checkpoint": table.create_checkpoint,
+    }
+    return jobs[name]
+
+
+JOBS = (
+    "append", "overwrite", "merge", "delete in every file", "delete in one file", "update in every file", "optimize",
+    "z-order", "vacuum", "checkpoint",
+)  # fmt: skip
+ENGINES = {"lakeview": ours, "deltalake": theirs}
+
+
+def work(engine: str, name: str, address: str, rows: str) -> None:
+    """One job in this process: its cost as a line of JSON."""
+    ENGINES[engine](name, f"{address}-small", WARM_ROWS)()  # neither imports nor thread pools are measured
+    job = ENGINES[engine](name, address, int(rows))
+    before = settled()
+    wall, cpu = time.perf_counter(), time.process_time()
+    job()
+    print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "memory": peak() - before}))
+
+
+def run(engine: str, name: str, table: Path, rows: int) -> tuple[dict[str, float], tuple[Any, ...]]:
+    """The cost of a job on a copy of a table, and what the copy holds then."""
+    copy = table.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(table, copy, copy_function=os.link)
+    small = table.with_name("copy-small")
+    shutil.rmtree(small, ignore_errors=True)
+    make(small, WARM_ROWS, 2)
+    command = [sys.executable, __file__, "--work", engine, name, str(copy), str(rows)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "."})
+    if ended.returncode:
+        raise SystemExit(f"{engine}, {name}:\n{ended.stderr}")
+    held = lv.open_table(str(copy)).scan().select(pl.len(), pl.col("id").sum(), pl.col("price").sum().round(0))
+    return json.loads(ended.stdout.splitlines()[-1]), held.collect().row(0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--files", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default=",".join(JOBS))
+    parser.add_argument("--folder", type=Path, default=Path("build/bench-tables/writer"))
+    options = parser.parse_args()
+    shutil.rmtree(options.folder, ignore_errors=True)
+    tables = {"few": options.folder / "few", "many": options.folder / "many", "old": options.folder / "old"}
+    make(tables["few"], options.rows, options.files)
+    make(tables["many"], options.rows, SMALL_FILES)
+    make(tables["old"], options.rows, SMALL_FILES)
+    old = lv.open_table(str(tables["old"]))
+    assert isinstance(old, DeltaTable)
+    old.optimize()
+    print("| operation | lakeview, s | deltalake, s | deltalake / lakeview | lakeview, MB | deltalake, MB | memory |")
+    print("|---|---|---|---|---|---|---|")
+    for name in [n for n in JOBS if n in options.only.split(",")]:
+        table = tables["many" if name in ("optimize", "z-order") else "old" if name == "vacuum" else "few"]
+        costs: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
+        for number in range(options.rounds):
+            held = {}
+            for engine in list(ENGINES) if number % 2 else reversed(list(ENGINES)):
+                cost, held[engine] = run(engine, name, table, options.rows)
+                costs[engine].append(cost)
+            if held["lakeview"] != held["deltalake"]:
+                raise SystemExit(f"{name}: lakeview and deltalake differ: {held}")
+        wall, memory = ({e: median(c[what] for c in costs[e]) for e in ENGINES} for what in ("wall", "memory"))
+        print(
+            f"| {name} | {wall['lakeview']:.2f} | {wall['deltalake']:.2f} "
+            f"| {wall['deltalake'] / wall['lakeview']:.1f} | {memory['lakeview'] / 2**20:.0f} "
+            f"| {memory['deltalake'] / 2**20:.0f} | {memory['deltalake'] / max(memory['lakeview'], 2**20):.1f} |",
+            flush=True,
+        )
+    shutil.rmtree(options.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--work"]:
+        work(*sys.argv[2:])
+    else:
+        main()
