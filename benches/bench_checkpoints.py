@@ -91,7 +91,7 @@ def _peer_checkpoint(address: str) -> object:
 def _peer_vacuum(address: str) -> object:
     import deltalake
 
-    return len(deltalake.DeltaTable(address).vacuum(0, dry_run=True, enforce_retention_duration=False))
+    return len(deltalake.DeltaTable(address).vacuum(0, dry_run=True, enforce_retention_duration=False, full=True))
 
 
 JOBS: dict[tuple[str, str], Job] = {
@@ -208,7 +208,8 @@ def bench_vacuum(count: int, rounds: int, folder: Path) -> None:
 
     warm, copy = (prepared(number, CASES[0], folder / name) for number, name in ((100, "warm"), (count, "vacuum")))
     for place in (warm, copy):
-        paths = lv.open_table(str(place)).files(columns=["path"])["path"].to_list()
+        snapshot = lv.open_table(str(place)).snapshot()
+        paths = [*snapshot.files["path"], *snapshot.tombstones["path"]]
         for parent in {(place / path).parent for path in paths}:
             parent.mkdir(parents=True, exist_ok=True)
         for number, path in enumerate(paths):

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 import lakeview as lv
-from benches.worker import peak, settled
+from benches.memory import peak, settled
 from lakeview.delta.table import DeltaTable
 
 SOURCE_ROWS = 10_000

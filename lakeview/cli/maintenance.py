@@ -1,4 +1,4 @@
-"""`lakeview vacuum`, `clean-log` and `checkpoint`: maintenance of a Delta table, from a terminal.
+"""`lakeview vacuum`, `clean-log`, `checkpoint` and `compact-log`: maintenance of a Delta table, from a terminal.
 
 What deletes says first what it would delete: nothing goes without `--delete`.
 """
@@ -110,3 +110,10 @@ def checkpoint(address: str, options: dict[str, Any], machine: bool, version: in
     """Write the checkpoint of a version, from which readers start."""
     number = _delta(address, options).checkpoint(version, parts=parts)
     click.echo(as_json({"version": number}) if machine else f"version {number:,} has a checkpoint")
+
+
+@command(click.argument("start", type=int), click.argument("end", type=int))
+def compact_log(address: str, options: dict[str, Any], machine: bool, start: int, end: int) -> None:
+    """Write one file that holds what the commits START to END add up to; the commits stay."""
+    name = _delta(address, options).compact_log(start, end)
+    click.echo(as_json({"name": name}) if machine else f"{name} holds what they add up to")

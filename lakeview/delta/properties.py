@@ -125,13 +125,16 @@ CODEC = "delta.parquet.compression.codec"
 PROPERTIES: Mapping[str, Property] = {
     **_switches(
         Effect.HONOURED, "appendOnly", "checkpoint.writeStatsAsJson", "checkpoint.writeStatsAsStruct",
-        "randomizeFilePrefixes",
+        "enableExpiredLogCleanup", "randomizeFilePrefixes",
     ),
     **_numbers(Effect.HONOURED, 1, "checkpointInterval", "randomPrefixLength"),
     **_numbers(Effect.HONOURED, -1, "dataSkippingNumIndexedCols"),
     **_numbers(Effect.HONOURED, 0, "dataSkippingStringPrefixLength"),
     "delta.dataSkippingStatsColumns": Property(_columns, "a comma list of columns", Effect.HONOURED),
-    "delta.deletedFileRetentionDuration": Property(interval, _DURATION, Effect.HONOURED),
+    **{
+        f"delta.{name}": Property(interval, _DURATION, Effect.HONOURED)
+        for name in ("deletedFileRetentionDuration", "logRetentionDuration", "setTransactionRetentionDuration")
+    },
     CODEC: Property(_one_of(*_CODECS), f"one of {', '.join(_CODECS)}", Effect.HONOURED),
     "delta.targetFileSize": Property(_size, "a size such as 128mb", Effect.HONOURED),
     # this writer's commits are serializable, which is the strictest of the three
@@ -141,15 +144,14 @@ PROPERTIES: Mapping[str, Property] = {
         Effect.HONOURED,
     ),
     **_switches(
-        Effect.BACKGROUND, "autoOptimize", "autoOptimize.optimizeWrite", "enableExpiredLogCleanup",
-        "enableFullRetentionRollback", "tuneFileSizesForRewrites",
+        Effect.BACKGROUND, "autoOptimize", "autoOptimize.optimizeWrite", "enableFullRetentionRollback",
+        "tuneFileSizesForRewrites",
     ),
     **_texts(Effect.BACKGROUND, "autoOptimize.autoCompact", "workloadBasedColumns.optimizerStatistics"),
     **{
         f"delta.{name}": Property(interval, _DURATION, Effect.BACKGROUND)
         for name in (
-            "checkpointRetentionDuration", "dropFeatureTruncateHistory.retentionDuration", "logRetentionDuration",
-            "sampleRetentionDuration", "setTransactionRetentionDuration",
+            "checkpointRetentionDuration", "dropFeatureTruncateHistory.retentionDuration", "sampleRetentionDuration",
         )
     },
     **_switches(

@@ -60,5 +60,12 @@ def test_a_checkpoint_is_written_and_lets_the_log_before_it_go(table: Path) -> N
     assert (table / log_name(1, "checkpoint.parquet")).exists()
 
 
+def test_commits_are_compacted(table: Path) -> None:
+    name = f"{0:020d}.{1:020d}.compacted.json"
+    assert run("compact-log", str(table), "0", "1").stdout == f"{name} holds what they add up to\n"
+    assert (table / "_delta_log" / name).exists()
+    assert "cannot be compacted" in run("compact-log", str(table), "0", "7").stderr
+
+
 def test_only_delta_tables_are_maintained(tmp_path: Path) -> None:
     assert run("vacuum", str(tmp_path)).exit_code == 2

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import polars as pl
 import pytest
 
@@ -228,9 +230,10 @@ class CrashingStorage(LocalStorage):
 
 
 def test_a_crash_at_any_step_leaves_every_newer_version_readable(tmp_path: Path) -> None:
+    told(tmp_path / "whole")
     for step in range(1, 20):
         folder = tmp_path / str(step)
-        told(folder)
+        shutil.copytree(tmp_path / "whole", folder)
         try:
             clean_log(DeltaTable(CrashingStorage(folder, step)), dry_run=False, clock=clock)
         except StoreUnavailableError:
@@ -259,3 +262,16 @@ def test_others_read_what_is_left(tmp_path: Path) -> None:
             assert sorted(oracle(str(tmp_path), version)["id"].to_pylist()) == expected
     table.append(pl.DataFrame({"id": [5]}))
     assert sorted(opened(tmp_path).scan().collect()["id"]) == [1, 2, 3, 4, 5]
+
+
+def test_a_hint_that_names_what_goes_goes_first(tmp_path: Path) -> None:
+    told(tmp_path)
+    history = DeltaHistory(tmp_path).hint({"version": 3, "size": 5})
+    found = clean_log(opened(tmp_path), dry_run=False, clock=clock)
+    assert found.row(0)[:3] == ("_last_checkpoint", "hint", None)
+    assert "_last_checkpoint" not in log_files(tmp_path)
+    assert len(deltalake.DeltaTable(str(tmp_path)).file_uris()) == 10
+    write_checkpoint(opened(tmp_path), 9)
+    assert clean_log(opened(tmp_path), clock=clock).is_empty()
+    assert history.hint(b"no JSON") is history
+    assert clean_log(opened(tmp_path), clock=clock).is_empty()

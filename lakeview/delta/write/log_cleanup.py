@@ -11,8 +11,8 @@ import polars as pl
 
 from lakeview.delta.features import check_writable
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.log_segment import CheckpointFiles
-from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, is_temporary
+from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint
+from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, is_temporary
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
 from lakeview.delta.write.rules import active_features
@@ -33,8 +33,8 @@ LOG_CLEANUP = pl.Schema(
     }
 )
 """One row a file of the log that is no longer needed, in the order of deletion; `name` below `_delta_log`. `kind`:
-commit, checkpoint, part, v2, crc, compaction, and without a version sidecar and temporary (what a killed writer of ours
-left). `deleted`: false in a dry run."""
+commit, checkpoint, part, v2, crc, compaction; without a version sidecar, temporary (what a killed writer of ours left)
+and hint (`_last_checkpoint` where it names what goes). `deleted`: false in a dry run."""
 
 _RETENTION = timedelta(days=30)
 _BATCH = 1_000
@@ -71,7 +71,9 @@ def clean_log(
         )
     now = clock()
     base = _base(table, _cutoff(now, retention, state.properties, allow_short=allow_short_retention), keep_versions)
-    old = _before(table, base) if base is not None and not _is_protected(table, base) else _nothing()
+    old = _nothing()
+    if base is not None and not _is_protected(table, base):
+        old = pl.concat([_stale_hint(table, base), _before(table, base)])
     plan = pl.concat([old, _unused_sidecars(table, set(old["name"]), now), _temporary_files(table, now)])
     if not dry_run:
         _delete(table, plan)
@@ -85,7 +87,8 @@ def _nothing() -> pl.DataFrame:
 
 def _cutoff(now: datetime, retention: timedelta | None, properties: dict[str, str], *, allow_short: bool) -> datetime:
     """The time before which commits are old: "truncated to midnight UTC"."""
-    own: timedelta = value(properties, "delta.logRetentionDuration") or _RETENTION
+    recorded: timedelta | None = value(properties, "delta.logRetentionDuration")
+    own = _RETENTION if recorded is None else recorded
     keeps = own if retention is None else retention
     if keeps < timedelta(0) or (keeps < own and not allow_short):
         raise InvalidRequestError(
@@ -142,6 +145,19 @@ def _is_protected(table: Target, base: CheckpointFiles) -> bool:
         return False
     before: int | None = value(state.properties, "delta.requireCheckpointProtectionBeforeVersion")
     return before is not None and base.version < before
+
+
+def _stale_hint(table: Target, base: CheckpointFiles) -> pl.DataFrame:
+    """`_last_checkpoint` where it names a checkpoint that will be gone: a reader that follows it looks in vain."""
+    try:
+        hint = checkpoint_hint(table.storage.read(LAST_CHECKPOINT))
+    except (FileNotFoundError, *UNREADABLE):
+        return _nothing()
+    if hint is None or hint >= base.version:
+        return _nothing()
+    name = LAST_CHECKPOINT.rpartition("/")[2]
+    listed = table.storage.list_from(LOG_FOLDER, name)
+    return _without_version(listed.filter(pl.col("name") == name), "hint")
 
 
 def _before(table: Target, base: CheckpointFiles) -> pl.DataFrame:
