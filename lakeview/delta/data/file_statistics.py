@@ -19,28 +19,64 @@ _BOUNDED = (pl.String, pl.Date, pl.Datetime, pl.Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def file_statistics(rows: pa.Table, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> str:
-    """numRecords, and minValues, maxValues and nullCount of these leaves, all without `indexed`.
+class FileStatistics:
+    """Statistics of a file whose rows come in parts.
 
-    Leaves go by their names in the rows, which are those of data files and statistics. Strings are cut to `prefix`
-    characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is left out.
+    `indexed`: the leaves that get bounds and null counts, by their names in the rows, all without it. Strings are cut
+    to `prefix` characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is left out.
     """
-    frame = pl.from_arrow(rows)
-    assert isinstance(frame, pl.DataFrame)
-    leaves = [leaf for leaf in _leaves(frame.get_columns(), ()) if indexed is None or leaf[0] in indexed]
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    nulls: dict[str, Any] = {}
-    for path, series in leaves:
-        _put(nulls, path, series.null_count())
-        if series.dtype.is_numeric() or isinstance(series.dtype, _BOUNDED):
-            minimum, maximum = _bounds(series, prefix)
+
+    def __init__(self, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> None:
+        self._indexed = indexed
+        self._prefix = prefix
+        self._nulls: dict[Path, int] = {}
+        self._bounds: dict[Path, tuple[Any, Any] | None] = {}
+        self.records = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Count a part of the rows."""
+        frame = pl.from_arrow(rows)
+        assert isinstance(frame, pl.DataFrame)
+        self.records += rows.num_rows
+        for path, series in _leaves(frame.get_columns(), ()):
+            if self._indexed is not None and path not in self._indexed:
+                continue
+            self._nulls[path] = self._nulls.get(path, 0) + series.null_count()
+            if series.dtype.is_numeric() or isinstance(series.dtype, _BOUNDED):
+                self._bounds[path] = _wider(self._bounds.get(path, _NOTHING), _bounds(series))
+
+    def text(self) -> str:
+        """numRecords, and minValues, maxValues and nullCount of the leaves, as JSON."""
+        low: dict[str, Any] = {}
+        high: dict[str, Any] = {}
+        nulls: dict[str, Any] = {}
+        for path, count in self._nulls.items():
+            _put(nulls, path, count)
+            minimum, maximum = self._bounds.get(path) or _NOTHING
             if minimum is not None:
-                _put(low, path, minimum)
-            if maximum is not None:
-                _put(high, path, maximum)
-    found = {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
-    return _ENCODER.encode(found).decode()
+                _put(low, path, _lower(minimum, self._prefix))
+            if maximum is not None and (upper := _upper(maximum, self._prefix)) is not None:
+                _put(high, path, upper)
+        found = {"numRecords": self.records, "minValues": low, "maxValues": high, "nullCount": nulls}
+        return _ENCODER.encode(found).decode()
+
+
+_NOTHING: tuple[Any, Any] = (None, None)
+
+
+def file_statistics(rows: pa.Table, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> str:
+    """The statistics of a file of these rows, as `FileStatistics`."""
+    found = FileStatistics(indexed, prefix=prefix)
+    found.add(rows)
+    return found.text()
+
+
+def _wider(one: tuple[Any, Any] | None, other: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+    """Bounds of both; None where one has values that no bounds can tell."""
+    if one is None or other is None:
+        return None
+    lows, highs = ([v for v in pair if v is not None] for pair in zip(one, other, strict=True))
+    return min(lows, default=None), max(highs, default=None)
 
 
 def _leaves(columns: list[pl.Series], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pl.Series]]:
@@ -61,14 +97,12 @@ def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     tree[path[-1]] = value
 
 
-def _bounds(series: pl.Series, prefix: int) -> tuple[Any, Any]:
+def _bounds(series: pl.Series) -> tuple[Any, Any] | None:
+    """The least and the greatest value, None each where all are null; None for values that no bounds can tell."""
     if series.dtype.is_float():
         series = series.fill_nan(None)
-        infinite = series.is_infinite().any()
-        return (None, None) if infinite else (series.min(), series.max())  # JSON has no word for infinity
-    if not in_calendar(series):
-        return None, None
-    return _lower(series.min(), prefix), _upper(series.max(), prefix)
+        return None if series.is_infinite().any() else (series.min(), series.max())  # JSON has no word for infinity
+    return (series.min(), series.max()) if in_calendar(series) else None
 
 
 def in_calendar(series: pl.Series) -> bool:

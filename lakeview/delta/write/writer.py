@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
 from typing import Any
-from urllib.parse import quote
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from lakeview.delta.data.file_statistics import file_statistics, in_calendar
-from lakeview.delta.data.partition_values import serialize
+from lakeview.delta.data.file_statistics import in_calendar
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.log.paths import decode_path, encode_path
+from lakeview.delta.log.paths import decode_path
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.data_file import DataFile
 from lakeview.delta.write.identity import Allocate
 from lakeview.delta.write.row_rules import RowRules
-from lakeview.delta.write.stored_columns import stored_name, stored_table
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage, open_storage
 
 ENGINE = f"lakeview/{VERSION}"
-_SAMPLE = 4_096
 _MOST_BYTES = 1 << 30
-"""Of rows in memory before they become files."""
+"""Of one batch."""
+
+_GROUP_ROWS, _GROUP_BYTES = 262_144, 64 << 20
+"""Rows in memory before they become a row group."""
+
+_OPEN_BYTES = 256 << 20
+"""Encoded bytes in memory, of all open files together, before the largest is closed."""
+
+_FULL = 0.9
+"""A file of this share of the target is closed: a small rest is no part worth writing."""
 
 
 def write_files(
@@ -73,24 +74,81 @@ def write_conformed(
     storage: Storage | None = None,
 ) -> list[AddFile]:
     """As `write_files`, of rows that are in the table already, or were conformed: in the columns of the context's
-    schema, those of `tracked` behind them."""
+    schema, those of `tracked` behind them. Memory holds a row group of rows, and the encoded bytes of open files."""
     store = storage or open_storage(context.root)
-    adds: list[AddFile] = []
+    files = _OpenFiles(context, store, clock, data_change=data_change, statistics=statistics)
     pending: list[pa.RecordBatch] = []
     rows = size = 0
     try:
         for batch in batches:
+            if not batch.num_rows:
+                continue
             pending.append(batch)
             rows += batch.num_rows
             size += batch.nbytes
-            if rows >= context.rows_per_file or size >= _MOST_BYTES:
-                adds += _flush(pending, context, store, data_change, statistics, clock)
+            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+                files.write(pending)
                 pending, rows, size = [], 0, 0
-        adds += _flush(pending, context, store, data_change, statistics, clock)
+        if pending:
+            files.write(pending)
+        return files.close()
     except BaseException:
-        discard(adds, store)
+        discard(files.adds, store)
         raise
-    return adds
+
+
+class _OpenFiles:
+    """The files that rows go to, one a partition; `adds`: of those that are written whole."""
+
+    def __init__(
+        self, context: WriteContext, storage: Storage, clock: Clock, *, data_change: bool, statistics: bool
+    ) -> None:
+        self._context = context
+        self._storage = storage
+        self._clock = clock
+        self._data_change = data_change
+        self._statistics = statistics
+        self._open: dict[tuple[Any, ...], DataFile] = {}
+        self.adds: list[AddFile] = []
+
+    def write(self, batches: list[pa.RecordBatch]) -> None:
+        """Write rows to the files of their partitions; files that are large enough are closed."""
+        for values, rows in _partitions(pa.Table.from_batches(batches), self._context.partition_columns):
+            key = tuple(values.values())
+            start, bytes_per_row = 0, rows.nbytes / rows.num_rows
+            while start < rows.num_rows:
+                file = self._open.get(key) or self._open.setdefault(key, DataFile(self._context, values))
+                part = rows.slice(start, self._room(file, bytes_per_row))
+                file.write(part)
+                start += part.num_rows
+                bytes_per_row = file.size / file.rows  # compressed, which the first part could not know
+                if self._is_full(file):
+                    self._close(key)
+        while self._open and sum(file.size for file in self._open.values()) > _OPEN_BYTES:
+            self._close(max(self._open, key=lambda key: self._open[key].size))
+
+    def close(self) -> list[AddFile]:
+        """Close the files that are still open; the adds of all."""
+        for key in list(self._open):
+            self._close(key)
+        return self.adds
+
+    def _close(self, key: tuple[Any, ...]) -> None:
+        file = self._open.pop(key)
+        self.adds.append(
+            file.close(self._storage, self._clock, data_change=self._data_change, statistics=self._statistics)
+        )
+
+    def _room(self, file: DataFile, bytes_per_row: float) -> int:
+        """How many rows a file still takes."""
+        room = self._context.rows_per_file - file.rows
+        if self._context.target_bytes is not None and bytes_per_row:
+            room = min(room, int((self._context.target_bytes - file.size) / bytes_per_row))
+        return max(1, room)
+
+    def _is_full(self, file: DataFile) -> bool:
+        target = self._context.target_bytes
+        return file.rows >= self._context.rows_per_file or (target is not None and file.size >= _FULL * target)
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -107,38 +165,6 @@ def discard(adds: Sequence[AddFile], storage: Storage) -> None:
     """Remove data files that were written and will not be committed."""
     for add in adds:
         storage.delete(decode_path(add.path))
-
-
-def _flush(
-    batches: list[pa.RecordBatch],
-    context: WriteContext,
-    storage: Storage,
-    data_change: bool,
-    statistics: bool,
-    clock: Clock,
-) -> list[AddFile]:
-    if not any(batch.num_rows for batch in batches):
-        return []
-    table = pa.Table.from_batches(batches)
-    adds: list[AddFile] = []
-    try:
-        for values, rows in _partitions(table, context.partition_columns):
-            start, bytes_per_row = 0, rows.nbytes / max(rows.num_rows, 1)
-            while start < rows.num_rows:
-                part = rows.slice(start, _rows_of_a_file(context, bytes_per_row))
-                adds.append(_write(part, values, context, storage, data_change, statistics, clock))
-                start += part.num_rows
-                bytes_per_row = (adds[-1].size or 0) / part.num_rows  # compressed, which the first file could not know
-    except BaseException:
-        discard(adds, storage)
-        raise
-    return adds
-
-
-def _rows_of_a_file(context: WriteContext, bytes_per_row: float) -> int:
-    if context.target_bytes is None or not bytes_per_row:
-        return context.rows_per_file
-    return max(1, min(context.rows_per_file, int(context.target_bytes / bytes_per_row)))
 
 
 def _partitions(table: pa.Table, columns: Sequence[str]) -> Iterable[tuple[dict[str, Any], pa.Table]]:
@@ -174,62 +200,3 @@ def _no_text(column: str, what: str) -> InvalidRequestError:
         place=column,
         kind="partition-value",
     )
-
-
-def _write(
-    rows: pa.Table,
-    values: dict[str, Any],
-    context: WriteContext,
-    storage: Storage,
-    data_change: bool,
-    statistics: bool,
-    clock: Clock,
-) -> AddFile:
-    buffer = BytesIO()
-    stored = stored_table(rows, [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names])
-    pq.write_table(
-        stored,
-        buffer,
-        compression=context.compression,
-        version="2.6",
-        coerce_timestamps="us",
-        use_dictionary=_repeating(stored),
-    )
-    data = buffer.getvalue()
-    recorded = {stored_name(context.schema[name]): serialize(value) for name, value in values.items()}
-    # "Data files MUST be uniquely named and MUST NOT be overwritten"
-    unique = str(uuid.uuid4())
-    prefix = context.folder_prefix()
-    folders = [prefix] if prefix else [_folder(*v) for v in recorded.items()]
-    codec = "" if context.compression == "none" else f".{context.compression}"
-    if context.change_data:
-        folders.insert(0, "_change_data")
-    path = "/".join([*folders, f"{'cdc' if context.change_data else 'part'}-{unique}.c000{codec}.parquet"])
-    storage.put(path, data)
-    return AddFile(
-        path=encode_path(path),
-        size=len(data),
-        partition_values=recorded,
-        modification_time=milliseconds(clock()),
-        data_change=data_change,
-        stats=file_statistics(stored, context.indexed, prefix=context.string_prefix) if statistics else None,
-    )
-
-
-def _repeating(rows: pa.Table) -> list[str] | bool:
-    """The columns that are worth a dictionary: those whose values repeat, by a sample of them.
-
-    One for every column takes twice the time, and a third more bytes where ids and measures do not repeat
-    (benches/bench_writer.py). Of nested columns Arrow decides.
-    """
-    if any(pa.types.is_nested(field.type) for field in rows.schema):
-        return True
-    sample = rows.slice(rows.num_rows // 2, _SAMPLE)
-    half = sample.num_rows // 2
-    return [name for name in rows.schema.names if pc.count_distinct(sample[name], mode="all").as_py() <= half]
-
-
-def _folder(name: str, value: str | None) -> str:
-    """A partition folder as Hive names it; only a convention: the log holds the value."""
-    text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" !$&'()*+,;@~-._")
-    return f"{quote(name, safe=' !$&()+,;@~-._')}={text}"
