@@ -279,10 +279,21 @@ def test_a_checkpoint_in_parts_repeats_itself_and_equals_the_replay(tmp_path: Pa
     hint = json.loads((tmp_path / "_delta_log/_last_checkpoint").read_bytes())
     rows = [pq.read_metadata(f).num_rows for f in files]
     assert (hint["parts"], hint["size"], hint["sizeInBytes"]) == (3, sum(rows), sum(map(len, first)))
+    files[1].unlink()
+    files[2].write_bytes(b"another writer's")
     write_checkpoint(opened(tmp_path), 7, parts=3)
     assert [f.read_bytes() for f in files] == first
     without_commits(tmp_path, 7)
     assert state(tmp_path) == replayed
+
+
+@pytest.mark.parametrize("parts", [None, 2], ids=["one file", "two parts"])
+def test_a_whole_checkpoint_of_another_writer_stays(tmp_path: Path, parts: int | None) -> None:
+    busy_history(tmp_path).checkpoint(4, parts=parts)
+    files = sorted((tmp_path / "_delta_log").glob("*.parquet"))
+    theirs = [f.read_bytes() for f in files]
+    write_checkpoint(opened(tmp_path), 4, parts=parts)
+    assert [f.read_bytes() for f in files] == theirs, "readers may be at it"
 
 
 @pytest.mark.parametrize("parts", [0, -1, 10_001, 10**9])
@@ -396,22 +407,21 @@ class CrashingStorage(LocalStorage):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("kind", ["one file", "parts", "sidecars"])
 def test_a_crash_at_any_step_leaves_a_table_that_opens_as_it_was(tmp_path: Path, kind: str, after: bool) -> None:
-    busy_history(tmp_path, 5, **(V2 if kind == "sidecars" else {}))
-    replayed = state(tmp_path)
-    steps = 0
+    parts = 3 if kind == "parts" else None
+    busy_history(tmp_path / "whole", 5, **(V2 if kind == "sidecars" else {}))
     for step in range(1, 50):
-        table = DeltaTable(CrashingStorage(tmp_path, step, after=after))
+        folder = shutil.copytree(tmp_path / "whole", tmp_path / str(step))
+        replayed = state(folder)
         try:
-            write_checkpoint(table, parts=3 if kind == "parts" else None)
+            write_checkpoint(DeltaTable(CrashingStorage(folder, step, after=after)), parts=parts)
         except LakeviewError:
-            steps += 1
-            assert state(tmp_path) == replayed
+            assert state(folder) == replayed
         else:
             break
-    assert steps == {"one file": 2, "parts": 4, "sidecars": 5}[kind]
-    write_checkpoint(opened(tmp_path), parts=3 if kind == "parts" else None)
-    without_commits(tmp_path, 4)
-    assert state(tmp_path) == replayed
+        write_checkpoint(opened(folder), parts=parts)
+        without_commits(folder, 4)
+        assert state(folder) == replayed
+    assert step == {"one file": 3, "parts": 5, "sidecars": 6}[kind]
 
 
 # -- tables of other writers

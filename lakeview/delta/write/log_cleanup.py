@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.delta.features import check_writable
-from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, is_temporary
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
+from lakeview.delta.write.checkpoint.present import is_whole
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
-from lakeview.model.addresses import is_absolute
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import UTC_MILLIS
@@ -118,23 +118,9 @@ def _base(table: Target, cutoff: datetime, keep_versions: Sequence[int]) -> Chec
         return None
     limit = min([commits[last_old], *keep_versions])
     for files in reversed(table.log.checkpoints()):
-        if files.version <= limit and _is_whole(table, table.log.checkpoint(files)):
+        if files.version <= limit and is_whole(table.storage, table.log.checkpoint(files)):
             return files
     return None
-
-
-def _is_whole(table: Target, checkpoint: Checkpoint) -> bool:
-    """Whether a table can be read from a checkpoint: nothing before it is deleted on the word of a broken one."""
-    if checkpoint.problem() is not None:
-        return False
-    try:
-        protocol, metadata = checkpoint.protocol_and_metadata()
-    except UNREADABLE:
-        return False
-    if protocol is None or metadata is None:
-        return False
-    present = {name for name, _, _ in table.storage.entries_from(SIDECARS)} if checkpoint.sidecars else set()
-    return all(is_absolute(name) or name in present for name in checkpoint.sidecars)
 
 
 def _is_protected(table: Target, base: CheckpointFiles) -> bool:

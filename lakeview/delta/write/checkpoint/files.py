@@ -7,7 +7,7 @@ The adds and removes pass through in batches: neither their statistics nor their
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 
@@ -24,6 +24,7 @@ from lakeview.delta.write.checkpoint.file_rows import add_structs, remove_struct
 from lakeview.delta.write.checkpoint.hint import LastCheckpoint, point_at
 from lakeview.delta.write.checkpoint.order import FileOrder, Spool
 from lakeview.delta.write.checkpoint.other_actions import STATE_TYPES, V2_TYPES, action_columns, state_actions
+from lakeview.delta.write.checkpoint.present import is_present
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.snapshot import milliseconds
@@ -45,17 +46,23 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     The kind is the table's: V2 where it has the feature v2Checkpoint and `delta.checkpointPolicy` says v2; else V1, in
     one file or in so many `parts`. The content of a V1 checkpoint depends on the version alone: tombstones expire
     against the version's own commit time, and files have one order, so that two writers make the same bytes and either
-    may win. Returns the version. InvalidRequestError for parts that the table must not have.
+    may win; one that is there and whole is left as it is. Returns the version.
+
+    InvalidRequestError for parts that the table must not have.
     """
     state = table.state(version)
     features = state.protocol.writer_features or ()
     _check_parts(parts, _FEATURE in features)
+    is_v2 = _FEATURE in features and value(state.properties, "delta.checkpointPolicy") == "v2"
+    names = _names(state.version, parts)
+    if not is_v2 and is_present(table.storage, state.version, names):
+        return state.version
     committed = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
     with _Actions(state, committed, parts or 1) as actions:
-        if _FEATURE in features and value(state.properties, "delta.checkpointPolicy") == "v2":
+        if is_v2:
             checkpoint = _write_v2(table, state, actions, committed)
         else:
-            checkpoint = _write_v1(table, state, actions, committed, parts)
+            checkpoint = _write_v1(table, state, actions, committed, names)
     point_at(table.storage, checkpoint)
     return state.version
 
@@ -72,6 +79,13 @@ def _check_parts(parts: int | None, has_v2: bool) -> None:
             fix="leave parts out; set delta.checkpointPolicy to v2 for sidecars",
             kind="checkpoint-parts",
         )
+
+
+def _names(version: int, parts: int | None) -> list[str]:
+    """The files of a V1 checkpoint."""
+    if parts is None:
+        return [checkpoint_name(version)]
+    return [checkpoint_part_name(version, part, parts) for part in range(1, parts + 1)]
 
 
 class _Actions:
@@ -123,13 +137,13 @@ def _tombstones(state: Replay, committed: datetime | None) -> pl.DataFrame:
 
 
 def _write_v1(
-    table: Target, state: Replay, actions: _Actions, committed: datetime | None, parts: int | None
+    table: Target, state: Replay, actions: _Actions, committed: datetime | None, names: Sequence[str]
 ) -> LastCheckpoint:
     types = {**{kind: pl.Series(dtype=t).to_arrow().type for kind, t in STATE_TYPES.items()}, **actions.types}
     size = size_in_bytes = 0
     groups = actions.groups()
     group = next(groups, None)
-    for part in range(parts or 1):
+    for part, name in enumerate(names):
         file = ActionFile(types)
         if part == 0:
             file.write(action_columns(state_actions(state, committed)))
@@ -137,11 +151,9 @@ def _write_v1(
             file.write({group[1]: group[2]})
             group = next(groups, None)
         data = file.close()
-        name = checkpoint_name(state.version)
-        if parts is not None:
-            name = checkpoint_part_name(state.version, part + 1, parts)
         table.storage.put(f"{LOG_FOLDER}/{name}", data)
         size, size_in_bytes = size + file.rows, size_in_bytes + len(data)
+    parts = len(names) if names[0] != checkpoint_name(state.version) else None
     return LastCheckpoint(state.version, size, size_in_bytes, actions.orders["add"].count, parts)
 
 
