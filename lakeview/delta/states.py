@@ -28,6 +28,7 @@ class States:
         self._lock = threading.RLock()
         self._states: dict[int, Replay] = {}
         self._schemas: dict[int, Schema] = {}
+        self._cleanups = log.cleanups
 
     def readable(self, version: int, *, by_number: bool) -> Replay:
         """The state at a version. UnsupportedTableError for a protocol that is not implemented, and for a table that a
@@ -81,6 +82,9 @@ class States:
 
     def _replay(self, version: int) -> Replay:
         with self._lock:
+            if self._cleanups != self._log.cleanups:  # states read on when asked for more: from files that are gone
+                self._states.clear()
+                self._cleanups = self._log.cleanups
             if version not in self._states:
                 segment = self._log.segment(version)
                 self._states[version] = Replay(self._log, segment, self._earlier(segment))

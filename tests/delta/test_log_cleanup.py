@@ -275,3 +275,26 @@ def test_a_hint_that_names_what_goes_goes_first(tmp_path: Path) -> None:
     assert clean_log(opened(tmp_path), clock=clock).is_empty()
     assert history.hint(b"no JSON") is history
     assert clean_log(opened(tmp_path), clock=clock).is_empty()
+
+
+def test_a_table_that_has_cleaned_its_log_goes_on(tmp_path: Path) -> None:
+    table = told(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
+    assert table.snapshot().num_files == 10, "from the checkpoint that will be gone"
+    write_checkpoint(table, 9)
+    clean_log(table, dry_run=False, clock=lambda: NOW + 50_000 * DAY)
+    assert table.snapshot().tombstones.is_empty()
+    assert table.statistics().height == 10
+    assert table.vacuum(clock=clock).is_empty()
+
+
+def test_what_others_wrote_since_the_table_was_opened_is_known(tmp_path: Path) -> None:
+    told(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
+    table = opened(tmp_path)
+    assert table.log.files.height == 11
+    write_checkpoint(opened(tmp_path), 7)  # of a version that a refresh does not list again
+    opened(tmp_path).compact_log(1, 2)
+    clean_log(table, keep_versions=[7], dry_run=False, clock=lambda: NOW + 50_000 * DAY)
+    assert files_by_version(tmp_path) == {7: 8, 8: 9, 9: 10}
+    assert not list((tmp_path / "_delta_log").glob("*.compacted.json"))
+    clean_log(opened(tmp_path), keep_versions=[2], dry_run=False, clock=lambda: NOW + 50_000 * DAY)
+    assert opened(tmp_path).snapshot(7).num_files == 8, "its sidecar is in use"

@@ -53,6 +53,8 @@ class LogListing:
         self._lock = threading.RLock()
         self.tips: tuple[int, ...] = ()
         """Versions that were the latest until a refresh found newer ones, the last few."""
+        self.cleanups = 0
+        """How often files were forgotten: what was to be read of them cannot be read any more."""
         self.replaced = False
         """Whether a refresh found none of the latest version's files unchanged: the table was deleted and recreated, or
         its log restored from elsewhere. What was read before may be another table's."""
@@ -104,6 +106,7 @@ class LogListing:
         with self._lock:
             gone = set(names)
             self._listed = _Versions([f for f in self._whole().files if f.name not in gone])
+            self.cleanups += 1
 
     def _whole(self) -> _Versions:
         with self._lock:

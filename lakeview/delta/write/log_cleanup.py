@@ -11,8 +11,8 @@ import polars as pl
 
 from lakeview.delta.features import check_writable
 from lakeview.delta.log.checkpoints import UNREADABLE
-from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint
-from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, is_temporary
+from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint, checkpoints_of
+from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, is_temporary, log_files, log_frame
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.present import is_whole
@@ -70,11 +70,17 @@ def clean_log(
             kind="log-cleanup-disabled",
         )
     now = clock()
-    base = _base(table, _cutoff(now, retention, state.properties, allow_short=allow_short_retention), keep_versions)
+    cutoff = _cutoff(now, retention, state.properties, allow_short=allow_short_retention)
+    # the table's own listing grows at its end: a checkpoint of an older version, written since, is not in it
+    listed = table.storage.list_from(LOG_FOLDER)
+    files = log_files(listed.with_columns(pl.col("modified").dt.epoch("ms")).iter_rows())
+    checkpoints = checkpoints_of(files)
+    base = _base(table, checkpoints, cutoff, keep_versions)
     old = _nothing()
     if base is not None and not _is_protected(table, base):
-        old = pl.concat([_stale_hint(table, base), _before(table, base)])
-    plan = pl.concat([old, _unused_sidecars(table, set(old["name"]), now), _temporary_files(table, now)])
+        old = pl.concat([_stale_hint(table, listed, base), _before(log_frame(files), base)])
+    remaining = [c for c in checkpoints if set(old["name"]).isdisjoint(c.names)]
+    plan = pl.concat([old, _unused_sidecars(table, remaining, now), _temporary_files(listed, now)])
     if not dry_run:
         _delete(table, plan)
         table.log.forget(old["name"].to_list())
@@ -103,7 +109,9 @@ def _midnight(at: datetime) -> datetime:
     return at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _base(table: Target, cutoff: datetime, keep_versions: Sequence[int]) -> CheckpointFiles | None:
+def _base(
+    table: Target, checkpoints: Sequence[CheckpointFiles], cutoff: datetime, keep_versions: Sequence[int]
+) -> CheckpointFiles | None:
     """The newest checkpoint that is old enough and whole: what all that remains is read from."""
     state = table.state()
     times = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties))
@@ -117,7 +125,7 @@ def _base(table: Target, cutoff: datetime, keep_versions: Sequence[int]) -> Chec
     if last_old < 0:
         return None
     limit = min([commits[last_old], *keep_versions])
-    for files in reversed(table.log.checkpoints()):
+    for files in reversed(checkpoints):
         if files.version <= limit and is_whole(table.storage, table.log.checkpoint(files)):
             return files
     return None
@@ -133,7 +141,7 @@ def _is_protected(table: Target, base: CheckpointFiles) -> bool:
     return before is not None and base.version < before
 
 
-def _stale_hint(table: Target, base: CheckpointFiles) -> pl.DataFrame:
+def _stale_hint(table: Target, listed_files: pl.DataFrame, base: CheckpointFiles) -> pl.DataFrame:
     """`_last_checkpoint` where it names a checkpoint that will be gone: a reader that follows it looks in vain."""
     try:
         hint = checkpoint_hint(table.storage.read(LAST_CHECKPOINT))
@@ -142,19 +150,18 @@ def _stale_hint(table: Target, base: CheckpointFiles) -> pl.DataFrame:
     if hint is None or hint >= base.version:
         return _nothing()
     name = LAST_CHECKPOINT.rpartition("/")[2]
-    listed = table.storage.list_from(LOG_FOLDER, name)
-    return _without_version(listed.filter(pl.col("name") == name), "hint")
+    return _without_version(listed_files.filter(pl.col("name") == name), "hint")
 
 
-def _before(table: Target, base: CheckpointFiles) -> pl.DataFrame:
+def _before(log: pl.DataFrame, base: CheckpointFiles) -> pl.DataFrame:
     """The files of the log before a checkpoint, and compactions that begin at it or before."""
     version = pl.col("version")
     old = (version < base.version) | ((pl.col("kind") == "compaction") & (version <= base.version))
     # oldest first: what a crash leaves is a log that begins later
-    return table.log.files.filter(old).sort("version", "name").select(_nothing().columns)
+    return log.filter(old).sort("version", "name").select(_nothing().columns)
 
 
-def _unused_sidecars(table: Target, deleted_names: set[str], now: datetime) -> pl.DataFrame:
+def _unused_sidecars(table: Target, remaining: Sequence[CheckpointFiles], now: datetime) -> pl.DataFrame:
     """The sidecars older than a day that none of the remaining checkpoints names; none where one of them cannot be
     read."""
     listed = table.storage.list_from(SIDECARS)
@@ -162,21 +169,18 @@ def _unused_sidecars(table: Target, deleted_names: set[str], now: datetime) -> p
     old = listed.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
     if old.is_empty():
         return _nothing()
-    table.refresh()
     named: set[str] = set()
-    for files in table.log.checkpoints():
-        if deleted_names.isdisjoint(files.names):
-            try:
-                named.update(name.rpartition("/")[2] for name in table.log.checkpoint(files).sidecars)
-            except UNREADABLE:
-                return _nothing()
+    for files in remaining:
+        try:
+            named.update(name.rpartition("/")[2] for name in table.log.checkpoint(files).sidecars)
+        except UNREADABLE:
+            return _nothing()
     unused = old.filter(~pl.col("name").is_in(named))
     return _without_version(unused.with_columns(pl.concat_str(pl.lit("_sidecars/"), "name").alias("name")), "sidecar")
 
 
-def _temporary_files(table: Target, now: datetime) -> pl.DataFrame:
-    listed = table.storage.list_from(LOG_FOLDER)
-    old = listed.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
+def _temporary_files(listed_files: pl.DataFrame, now: datetime) -> pl.DataFrame:
+    old = listed_files.filter(pl.col("modified") < _midnight(now) - timedelta(days=1))
     mask = pl.Series([is_temporary(name) for name in old["name"]], dtype=pl.Boolean)
     return _without_version(old.filter(mask), "temporary")
 
