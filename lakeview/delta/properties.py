@@ -80,7 +80,7 @@ def _size(text: str) -> int | None:
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.,\s][^`.,]*))\s*")
 
 
-def _columns(text: str) -> tuple[tuple[str, ...], ...] | None:
+def column_paths(text: str) -> tuple[tuple[str, ...], ...] | None:
     """Comma list of columns, dots between the parts of a path, back-quotes around names that hold either."""
     found: list[tuple[str, ...]] = []
     path: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ PROPERTIES: Mapping[str, Property] = {
     **_numbers(Effect.HONOURED, 1, "checkpointInterval", "randomPrefixLength"),
     **_numbers(Effect.HONOURED, -1, "dataSkippingNumIndexedCols"),
     **_numbers(Effect.HONOURED, 0, "dataSkippingStringPrefixLength"),
-    "delta.dataSkippingStatsColumns": Property(_columns, "a comma list of columns", Effect.HONOURED),
+    "delta.dataSkippingStatsColumns": Property(column_paths, "a comma list of columns", Effect.HONOURED),
     **{
         f"delta.{name}": Property(interval, _DURATION, Effect.HONOURED)
         for name in ("deletedFileRetentionDuration", "logRetentionDuration", "setTransactionRetentionDuration")

@@ -319,36 +319,6 @@ def test_the_schema_of_files_that_stay_is_not_replaced(tmp_path: Path) -> None:
     assert table.latest_version == 1
 
 
-def test_a_column_whose_type_needs_a_feature_is_refused_where_the_table_has_it_not(tmp_path: Path) -> None:
-    table = orders(tmp_path)
-    with pytest.raises(UnsupportedTableError, match="timestampNtz") as caught, table.transaction() as txn:
-        txn.evolve(Schema((*ORDERS.fields, Field("t", PrimitiveType("timestamp_ntz")))))
-    assert caught.value.kind == "protocol-upgrade"
-    assert files_on_disk(tmp_path) == ["_delta_log/00000000000000000000.json"]
-
-
-@pytest.mark.parametrize(
-    ("properties", "feature"),
-    [
-        ({"delta.columnMapping.mode": "name"}, "columnMapping"),
-        ({"delta.constraints.positive": "id > 0"}, "checkConstraints"),
-        ({"delta.enableDeletionVectors": "true"}, "deletionVectors"),
-        ({"delta.enableInCommitTimestamps": "true"}, "inCommitTimestamp"),
-        ({"delta.enableChangeDataFeed": "true"}, "changeDataFeed"),
-        ({"delta.enableRowTracking": "TRUE"}, "rowTracking"),
-        ({"delta.checkpointPolicy": "v2"}, "v2Checkpoint"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_property_whose_feature_the_table_has_not_is_refused(
-    tmp_path: Path, properties: dict[str, str], feature: str
-) -> None:
-    table = orders(tmp_path)
-    with pytest.raises(UnsupportedTableError, match=feature), table.transaction() as txn:
-        txn.set_properties(properties)
-    assert table.refresh() is False
-
-
 def test_properties_are_set_beside_the_others(tmp_path: Path) -> None:
     table = orders(tmp_path, properties={"a": "1", "b": "2"})
     with table.transaction("SET TBLPROPERTIES") as txn:
@@ -760,13 +730,3 @@ def test_an_overwrite_without_rows_leaves_none(tmp_path: Path, none: pl.DataFram
     table.append(rows(1, 2))
     assert table.overwrite(none) == 2
     assert ids(table) == []
-
-
-def test_in_commit_timestamps_are_not_turned_on_without_saying_since_when(history: DeltaHistory) -> None:
-    history.commit(protocol(1, 7, writerFeatures=["inCommitTimestamp"]), metadata())
-    with (
-        pytest.raises(UnsupportedTableError, match="turning in-commit timestamps on later") as caught,
-        opened(history).transaction("SET TBLPROPERTIES") as txn,
-    ):
-        txn.set_properties({"delta.enableInCommitTimestamps": "true"})
-    assert caught.value.kind == "protocol-upgrade"

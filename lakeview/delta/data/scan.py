@@ -65,9 +65,9 @@ class Scan:
         """The files a filter needs, as tasks that yield the whole schema."""
         return self.files(where)[1]
 
-    def files(self, where: pl.Expr | None, columns: Sequence[str] = ()) -> tuple[pl.DataFrame, list[FileTask]]:
+    def files(self, where: pl.Expr | Node | None, columns: Sequence[str] = ()) -> tuple[pl.DataFrame, list[FileTask]]:
         """The files a filter needs: FILE_ACTIONS with these columns beside those of a task, and their tasks."""
-        node = None if where is None else parse(where)
+        node = parse(where) if isinstance(where, pl.Expr) else where
         adds = self._adds(node, columns)
         if node is not None:
             known = _Columns(adds, self._partitions, self._leaves(node))

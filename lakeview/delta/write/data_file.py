@@ -61,7 +61,7 @@ class DataFile:
         self._statistics.add(stored)
 
     def close(self, storage: Storage, clock: Clock, *, data_change: bool, statistics: bool) -> AddFile:
-        """Put the file into the store; its add action, which nobody has committed."""
+        """Put the file into the store; its add action, not committed yet."""
         assert self._writer is not None, "a file of no rows is not written"
         self._writer.close()
         data = self._buffer.getvalue()

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.partition_values import partition_fields
-from lakeview.delta.features import check_writable
+from lakeview.delta.data.row_tracking import MATERIALIZED
+from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.replay import Replay, table_protocol
+from lakeview.delta.log.times import asks_for_in_commit_times
+from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured
-from lakeview.delta.write.rules import active_features, check_supported
+from lakeview.delta.write.protocol_upgrade import upgraded
+from lakeview.delta.write.rules import active_features
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Field, Schema
-from lakeview.model.snapshot import TableProtocol
+from lakeview.model.snapshot import TableProtocol, milliseconds
+
+ROW_TRACKING = "delta.enableRowTracking"
+_ENABLED_FROM, _ENABLED_AT = "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"
 
 
 class Definition:
@@ -78,10 +89,54 @@ class Definition:
         return self.supports(feature) and self.properties.get(name, "").lower() == "true"
 
     def change_metadata(self, **changes: Any) -> None:
-        """Replace fields of the metaData action. UnsupportedTableError for a feature that the protocol lacks."""
+        """Replace fields of the metaData action; the protocol is upgraded to what the change needs.
+
+        UnsupportedTableError for a feature that is not written here.
+        """
         changed = msgspec.structs.replace(self.metadata, **changes)
-        check_supported(self._base.metadata, changed, self.table_protocol, self._address)
+        needed = active_features(changed) - active_features(self._base.metadata)
+        self.protocol = upgraded(self.protocol, needed, self._address)
         self.metadata = changed
+
+    def change_schema(self, schema: Schema) -> None:
+        """Replace the schema; columns that have no id and no physical name get them where columns are mapped."""
+        configuration = dict(self.metadata.configuration or {})
+        if column_mapping_mode(self.table_protocol, self.properties) != "none":
+            schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0))
+            configuration[MAX_ID] = str(largest)
+        self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
+
+    def change_properties(self, properties: Mapping[str, str | None]) -> None:
+        """Set properties, or unset those that are None; what their features keep in others is set as well.
+
+        InvalidRequestError for a change of column mapping that would leave files unreadable.
+        """
+        before = self.properties
+        configuration = {**(self.metadata.configuration or {}), **properties}
+        configuration = {key: text for key, text in configuration.items() if text is not None}
+        schema = self.schema
+        self._check_mapping(before, configuration)
+        if _mode(configuration) != "none" and _mode(before) == "none":
+            schema, largest = with_column_ids(schema, 0, keep_names=True)
+            configuration[MAX_ID] = str(largest)
+        if _is_on(configuration, ROW_TRACKING) and not _is_on(before, ROW_TRACKING):
+            for key in MATERIALIZED.values():
+                configuration.setdefault(key, f"_row-{uuid.uuid4()}")
+        self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
+
+    def _check_mapping(self, before: Mapping[str, str], after: Mapping[str, str | None]) -> None:
+        old, new = _mode(before), _mode(after)
+        if old != new and (old, new) != ("none", "name"):
+            raise InvalidRequestError(
+                f"columns of {self._address} are mapped by {old}, which cannot become {new}",
+                fix="set it to name, from none alone; id is chosen when a table is created",
+                place="delta.columnMapping.mode",
+                kind="column-mapping-change",
+            )
+
+    def starts_row_tracking(self) -> bool:
+        """Whether the commit turns row tracking on: every live file needs ids then."""
+        return not _is_on(self._base.properties, ROW_TRACKING) and _is_on(self.properties, ROW_TRACKING)
 
     def adopt(self, newest: Replay) -> None:
         """Take over what another commit made of the definition, beside what ours changes."""
@@ -96,9 +151,24 @@ class Definition:
         check_writable(self.table_protocol, active_features(self.metadata), self._address)
         check_honoured(self.properties, self._address)
 
-    def actions(self) -> Iterator[tuple[str, Any]]:
-        """The protocol and metaData actions of the commit, as far as it changes them."""
+    def actions(self, version: int, in_commit: datetime | None) -> Iterator[tuple[str, Any]]:
+        """The protocol and metaData actions of the commit, as far as it changes them.
+
+        A commit that turns in-commit timestamps on says from which version and moment on they count.
+        """
         if self.changes_protocol:
             yield "protocol", self.protocol
+        metadata = self.metadata
+        if in_commit is not None and not asks_for_in_commit_times(self._base.properties):
+            enablement = {_ENABLED_FROM: str(version), _ENABLED_AT: str(milliseconds(in_commit))}
+            metadata = msgspec.structs.replace(metadata, configuration={**(metadata.configuration or {}), **enablement})
         if self.changes_metadata:
-            yield "metaData", self.metadata
+            yield "metaData", metadata
+
+
+def _mode(properties: Mapping[str, str | None]) -> str:
+    return (properties.get("delta.columnMapping.mode") or "none").lower()
+
+
+def _is_on(properties: Mapping[str, str | None], name: str) -> bool:
+    return (properties.get(name) or "").lower() == "true"

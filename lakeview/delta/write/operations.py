@@ -10,7 +10,7 @@ from lakeview.delta.write.target import Progress, Target
 from lakeview.model.errors import CommitConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
     import polars as pl
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
     from lakeview.delta.write.update import Assignments
     from lakeview.model.clock import Clock
+    from lakeview.model.schema import DataType
 
 _ATTEMPTS = 5
 
@@ -149,6 +150,60 @@ class Operations:
             txn.overwrite_partitions(frame)
         return txn.version
 
+    # -- the definition
+
+    def add_column(self: Target, name: str, type_: DataType, *, comment: str | None = None) -> int | None:
+        """Add a nullable column behind the others; returns the version."""
+        with self.transaction(
+            "ADD COLUMNS", parameters={"columns": _json([{"name": name, "type": str(type_)}])}
+        ) as txn:
+            txn.add_column(name, type_, comment=comment)
+        return txn.version
+
+    def rename_column(self: Target, column: str, name: str) -> int | None:
+        """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
+        told = {"oldColumnPath": column, "newColumnPath": name}
+        with self.transaction("RENAME COLUMN", parameters=told) as txn:
+            txn.rename_column(column, name)
+        return txn.version
+
+    def drop_column(self: Target, column: str) -> int | None:
+        """Take a column, or a field of a struct, out of the table; no file changes. Columns have to be mapped."""
+        with self.transaction("DROP COLUMNS", parameters={"columns": _json([column])}) as txn:
+            txn.drop_column(column)
+        return txn.version
+
+    def widen_column(self: Target, column: str, type_: DataType) -> int | None:
+        """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
+        told = {"column": _json({"name": column, "type": str(type_)})}
+        with self.transaction("CHANGE COLUMN", parameters=told) as txn:
+            txn.widen_column(column, type_)
+        return txn.version
+
+    def set_properties(self: Target, properties: Mapping[str, str]) -> int | None:
+        """Set table properties; the others stay. The protocol is upgraded to what they need."""
+        with self.transaction("SET TBLPROPERTIES", parameters={"properties": _json(dict(properties))}) as txn:
+            txn.set_properties(properties)
+        return txn.version
+
+    def unset_properties(self: Target, names: Sequence[str]) -> int | None:
+        """Remove table properties."""
+        with self.transaction("UNSET TBLPROPERTIES", parameters={"properties": _json(list(names))}) as txn:
+            txn.unset_properties(names)
+        return txn.version
+
+    def add_constraint(self: Target, name: str, expression: str) -> int | None:
+        """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it."""
+        with self.transaction("ADD CONSTRAINT", parameters={"name": name, "expr": expression}) as txn:
+            txn.add_constraint(name, expression)
+        return txn.version
+
+    def drop_constraint(self: Target, name: str) -> int | None:
+        """Remove a CHECK constraint."""
+        with self.transaction("DROP CONSTRAINT", parameters={"name": name}) as txn:
+            txn.drop_constraint(name)
+        return txn.version
+
     # -- maintenance
 
     def checkpoint(self: Target, version: int | None = None, *, parts: int | None = None) -> int:
@@ -249,4 +304,8 @@ def _until_made(attempt: Callable[[], int | None]) -> int | None:
 
 def predicates(where: str | pl.Expr | None) -> str:
     """A condition as commits record it: the text of a JSON list."""
-    return msgspec.json.encode([] if where is None else [str(where)]).decode()
+    return _json([] if where is None else [str(where)])
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

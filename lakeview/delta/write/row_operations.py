@@ -19,13 +19,14 @@ from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows, merge_metrics
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.update import Assignments, changed_rows
+from lakeview.predicates.tree import Node
 from lakeview.storage import Storage
 
 if TYPE_CHECKING:
     from lakeview.delta.write.transaction import Transaction
 
 
-def live_files(base: Replay, definition: Definition, storage: Storage, where: pl.Expr | None) -> list[LiveFile]:
+def live_files(base: Replay, definition: Definition, storage: Storage, where: pl.Expr | Node | None) -> list[LiveFile]:
     """The live files of a version that may hold rows for which a condition is true, all without one."""
     schema, tracked = definition.schema, None
     if definition.enables("rowTracking", "delta.enableRowTracking"):

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lakeview.delta.data.schemas import parse_schema
-from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import Metadata
-from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import PrimitiveType, Schema
-from lakeview.model.snapshot import TableProtocol
 from lakeview.model.type_tree import nodes
 
 _BY_FIELD = {
@@ -69,29 +66,3 @@ _REQUIRES: Mapping[str, tuple[str, ...]] = {
 def with_required(features: frozenset[str]) -> frozenset[str]:
     """The features and those that they need."""
     return features.union(*(_REQUIRES.get(f, ()) for f in features))
-
-
-def check_supported(old: Metadata, new: Metadata, protocol: TableProtocol, address: str) -> None:
-    """UnsupportedTableError if a change of metadata takes a feature into use that the table's protocol lacks.
-
-    Without the feature a property has no force for other writers, and some would break what it promises.
-    """
-    version = protocol.min_writer_version or 1
-    supported = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
-    supported |= set(protocol.writer_features or ())
-    lacking = sorted(active_features(new) - active_features(old) - supported)
-    if lacking:
-        raise UnsupportedTableError(
-            f"this change needs the Delta writer feature {lacking[0]}, which the protocol of {address} does not name",
-            fix="create the table with it, or upgrade its protocol with an engine that implements the feature",
-            place="protocol.writerFeatures",
-            kind="protocol-upgrade",
-        )
-    if "inCommitTimestamp" in active_features(new) - active_features(old):
-        # "inCommitTimestampEnablementVersion": a table that turns them on later has to say from which version on
-        raise UnsupportedTableError(
-            f"{address} keeps its times in files; turning in-commit timestamps on later is not implemented",
-            fix="create the table with delta.enableInCommitTimestamps, or let another engine turn them on",
-            place="delta.enableInCommitTimestamps",
-            kind="protocol-upgrade",
-        )

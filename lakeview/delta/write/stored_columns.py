@@ -8,14 +8,28 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lakeview.model.arrow_types import arrow_type
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.rows.casts import conform
 
+VARIANT = PrimitiveType("variant")
+
 
 def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """The rows as data files hold them: by the physical names and the field ids of column mapping, at every level;
-    columns of type void are left out, which readers take for null."""
-    kept = [f for f in fields if f.type != PrimitiveType("void")]
+    """The rows as data files hold them: by the physical names and the field ids of column mapping, at every level.
+
+    Columns of type void are left out, which readers take for null, and so are variants: UnsupportedTableError if one
+    has a value, which is not written here.
+    """
+    for field in fields:
+        if field.type == VARIANT and rows[field.name].null_count < rows.num_rows:
+            raise UnsupportedTableError(
+                f"column {field.name} is a variant, whose values are not written",
+                fix="leave the column out of the rows; change rows that have values with another engine",
+                place=field.name,
+                kind="unsupported-type",
+            )
+    kept = [f for f in fields if f.type not in (PrimitiveType("void"), VARIANT)]
     if len(kept) == len(fields) and not any(f.physical_name is not None for f in fields):
         return rows
     types = [stored_field(f) for f in kept]

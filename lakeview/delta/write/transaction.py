@@ -28,8 +28,9 @@ from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.definition_changes import DefinitionChanges
 from lakeview.delta.write.entry import Entry, next_in_commit_time
-from lakeview.delta.write.evolution import check_evolution, check_types
+from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS, FileChanges, paths_of
 from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
@@ -37,11 +38,11 @@ from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.moved_rows import follow_deletes
 from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, optimize
 from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
-from lakeview.delta.write.property_checks import check_settable
 from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
+from lakeview.delta.write.stored_columns import VARIANT
 from lakeview.delta.write.target import Progress, Target
 from lakeview.delta.write.update import Assignments
 from lakeview.delta.write.vector_changes import VectorChange, replace_vectors
@@ -55,7 +56,7 @@ from lakeview.predicates import predicate
 _EVERY = pl.lit(value=True)
 
 
-class Transaction:
+class Transaction(DefinitionChanges):
     """One commit in the making, on the table's latest version.
 
     Data files are written as changes are made; the commit is one file, created only if it is not there. When another
@@ -119,7 +120,7 @@ class Transaction:
 
         UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated.
         """
-        check_types(self.schema)
+        check_types(Schema(tuple(f for f in self.schema if f.type != VARIANT)))  # rows leave such columns out
         found = write_context(
             self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
             self._clustering,
@@ -306,15 +307,6 @@ class Transaction:
         self._row_by_row = self._only_deletes = False
         merge_rows(self, merge)
 
-    def evolve(self, schema: Schema) -> None:
-        """Change the schema: nullable columns and fields of structs may be added, comments changed.
-
-        InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
-        """
-        check_evolution(self.schema, schema)
-        check_types(schema)
-        self._change(schema_string=schema_text(schema))
-
     def replace_schema(self, schema: Schema) -> None:
         """Give the table another schema altogether, for the rows that come next.
 
@@ -328,18 +320,7 @@ class Transaction:
                 fix="remove all files before, or evolve the schema",
                 kind="schema-change",
             )
-        check_types(schema)
-        self._change(schema_string=schema_text(schema))
-
-    def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Set table properties; the others stay.
-
-        InvalidRequestError for an unknown `delta.*` property or a value that cannot be meant, UnsupportedTableError for
-        one that would not be honoured, or whose feature the table lacks.
-        """
-        check_settable(properties)
-        self._change(configuration={**(self.definition.metadata.configuration or {}), **properties})
-        self.definition.check_writable()
+        self._change_schema(schema)
 
     def set_transaction(self, app_id: str, version: int, *, once: bool = False) -> bool:
         """Record how far an application has got, with this commit; false if it has got there before.
@@ -376,7 +357,7 @@ class Transaction:
             self.files.discard()
             return None
         if self._marks:
-            self._change(schema_string=schema_text(with_marks(self.schema, self._marks)))
+            self.definition.change_metadata(schema_string=schema_text(with_marks(self.schema, self._marks)))
         loop = CommitLoop(self._table, self.entry.txn_id)
         try:
             if self.files.changes:
@@ -437,18 +418,25 @@ class Transaction:
         adds, domain = self.files.adds, None
         if adds and tracks_rows(self.definition):
             adds, domain = with_row_ids(adds, version, self._row_id_mark)
+        in_commit = next_in_commit_time(self._table.log, self.definition, version, self.clock())
         info = self.entry.info(
             read_version=self._base.version,
             blind=bool(adds) and not self.files.removes and self._reads is None,
             files=self.files.metrics(),
-            in_commit=next_in_commit_time(self._table.log, self.definition, version, self.clock()),
+            in_commit=in_commit,
             level=isolation_level(self.definition.properties),
             row_ids_kept=bool(adds) and tracks_rows(self.definition),
         )
         domains = [] if domain is None else [("domainMetadata", domain)]
         txns = [("txn", txn) for txn in self._txns.values()]
         return encode_actions(
-            [("commitInfo", info), *self.definition.actions(), *txns, *domains, *self.files.actions(adds)]
+            [
+                ("commitInfo", info),
+                *self.definition.actions(version, in_commit),
+                *txns,
+                *domains,
+                *self.files.actions(adds),
+            ]
         )
 
     def _checkpoint(self, version: int) -> None:
@@ -520,10 +508,6 @@ class Transaction:
                 fix="unset delta.appendOnly if the data may go",
                 kind="append-only",
             )
-
-    def _change(self, **changes: Any) -> None:
-        self._touched = True
-        self.definition.change_metadata(**changes)
 
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
         return partition_condition(where, self.schema, self.definition.partition_columns)

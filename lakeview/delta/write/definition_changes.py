@@ -1,0 +1,240 @@
+"""Changes of what a table is, beside its rows: columns, properties, constraints, protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from lakeview.delta.data.column_rules import clustering_columns, rules
+from lakeview.delta.features import column_mapping_mode
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.evolution import check_evolution, check_types
+from lakeview.delta.write.existing_rows import check_rows, condition_of_rule, counterexamples
+from lakeview.delta.write.file_changes import LIVE_COLUMNS, FileChanges, add_of
+from lakeview.delta.write.property_checks import check_settable
+from lakeview.delta.write.protocol_upgrade import upgraded
+from lakeview.delta.write.row_operations import live_files
+from lakeview.delta.write.row_rules import Expression
+from lakeview.delta.write.schema_changes import column_path, drop, edit, rename, reorder, widen
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.frames import DOMAIN_METADATA
+from lakeview.model.schema import DataType, Field, Schema
+from lakeview.predicates.condition import row_expression
+from lakeview.predicates.tree import IsNull, Node
+from lakeview.storage import Storage
+
+_CONSTRAINT = "delta.constraints."
+
+
+class DefinitionChanges:
+    """The part of a transaction that changes the table's definition.
+
+    Whatever a change needs of the protocol, the commit upgrades it to; a change that files or rules of the table do not
+    bear is refused before anything is written. Columns go by name, fields of structs by path (`a.b`).
+    """
+
+    definition: Definition
+    files: FileChanges
+    _base: Replay
+    _storage: Storage
+    _touched: bool
+
+    def reads(self, expression: pl.Expr) -> None:
+        """Note that the commit depends on all rows for which a condition may be true."""
+        raise NotImplementedError
+
+    # -- columns
+
+    def evolve(self, schema: Schema) -> None:
+        """Change the schema: nullable columns and fields of structs may be added, comments changed.
+
+        InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
+        """
+        check_evolution(self.definition.schema, schema)
+        self._change_schema(schema)
+
+    def add_column(self, name: str, type_: DataType, *, comment: str | None = None) -> None:
+        """Add a nullable column behind the others; older rows have null in it."""
+        metadata = {} if comment is None else {"comment": comment}
+        self.evolve(Schema((*self.definition.schema, Field(name, type_, metadata=metadata))))
+
+    def rename_column(self, column: str, name: str) -> None:
+        """Give a column another name; no file changes. InvalidRequestError unless columns are mapped."""
+        self._require_mapping("renamed")
+        path = column_path(column)
+        self._refuse_used(path, "renamed")
+        changed = rename(self.definition.schema, path, name)
+        partitions = [name if p == path[0] and len(path) == 1 else p for p in self.definition.partition_columns]
+        self._change_schema(changed)
+        self.definition.change_metadata(partition_columns=partitions)
+
+    def drop_column(self, column: str) -> None:
+        """Take a column out of the table; no file changes. InvalidRequestError unless columns are mapped."""
+        self._require_mapping("dropped")
+        path = column_path(column)
+        self._refuse_used(path, "dropped")
+        if path[0] in self.definition.partition_columns:
+            raise _used(path, "dropped", "the table is partitioned by it")
+        if path[0] in clustering_columns(self.definition.schema, self._base.domain_metadata()):
+            raise _used(path, "dropped", "the table is clustered by it")
+        self._change_schema(drop(self.definition.schema, path))
+
+    def widen_column(self, column: str, type_: DataType) -> None:
+        """Give a column a type that holds all values of the one it has; no file changes.
+
+        InvalidRequestError for a type that does not, and unless the table has `delta.enableTypeWidening`.
+        """
+        if self.definition.properties.get("delta.enableTypeWidening", "").lower() != "true":
+            raise InvalidRequestError(
+                "types of the table are not widened: delta.enableTypeWidening is not set",
+                fix="set it: set_properties({'delta.enableTypeWidening': 'true'})",
+                place=column,
+                kind="schema-change",
+            )
+        path = column_path(column)
+        self._refuse_used(path, "widened")
+        self._change_schema(widen(self.definition.schema, path, type_))
+
+    def reorder_columns(self, names: Sequence[str]) -> None:
+        """Put columns in this order, those that are not named behind."""
+        self._change_schema(reorder(self.definition.schema, names))
+
+    def set_comment(self, column: str, comment: str | None) -> None:
+        """Say what a column is, or no longer."""
+
+        def commented(field: Field) -> Field:
+            rest = {key: value for key, value in field.metadata.items() if key != "comment"}
+            return replace(field, metadata=rest if comment is None else {**rest, "comment": comment})
+
+        self._change_schema(edit(self.definition.schema, column_path(column), commented))
+
+    def set_nullable(self, column: str, nullable: bool) -> None:
+        """Let a column hold null, or no longer. ConstraintViolationError if a row has null in it already."""
+        path = column_path(column)
+        changed = edit(self.definition.schema, path, lambda f: replace(f, nullable=nullable))
+        if not nullable:
+            expression = pl.col(path[0])
+            for part in path[1:]:
+                expression = expression.struct.field(part)
+            self._check_existing(expression.is_not_null(), IsNull(path), f"column {column}, which must not be null")
+        self._change_schema(changed)
+
+    # -- properties, constraints, protocol
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties; the others stay. What a property needs of the protocol, the commit upgrades it to.
+
+        InvalidRequestError for an unknown `delta.*` property or a value that cannot be meant, UnsupportedTableError for
+        one that would not be honoured.
+        """
+        check_settable(properties)
+        for name in properties:
+            if name.startswith(_CONSTRAINT):
+                raise InvalidRequestError(
+                    f"{name} is a constraint, which the rows there are have to satisfy first",
+                    fix="add it with add_constraint()",
+                    place=name,
+                    kind="constraint-as-property",
+                )
+        self._change_properties(dict(properties))
+
+    def unset_properties(self, names: Collection[str]) -> None:
+        """Remove table properties. InvalidRequestError for one that is not set."""
+        known = self.definition.properties
+        for name in names:
+            if name not in known:
+                raise InvalidRequestError(
+                    f"the table has no property {name}", fix=f"choose from {', '.join(sorted(known)[:20])}", place=name,
+                    kind="unknown-property",
+                )  # fmt: skip
+        self._change_properties(dict.fromkeys(names))
+
+    def add_constraint(self, name: str, expression: str) -> None:
+        """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it: null does not.
+
+        Files are read only where statistics do not prove it. ConstraintViolationError tells how many rows do not, and
+        one of them; UnsupportedTableError an expression that cannot be evaluated here.
+        """
+        if any(key.lower() == f"{_CONSTRAINT}{name}".lower() for key in self.definition.properties):
+            raise InvalidRequestError(
+                f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,
+                kind="constraint-exists",
+            )  # fmt: skip
+        condition = condition_of_rule(Expression(name, expression), self.definition.schema)
+        self._check_existing(condition, counterexamples(condition), f"the constraint {name} ({expression})")
+        self._change_properties({f"{_CONSTRAINT}{name}": expression})
+
+    def drop_constraint(self, name: str) -> None:
+        """Remove a CHECK constraint. InvalidRequestError if there is none of that name."""
+        found = [k for k in self.definition.properties if k.lower() == f"{_CONSTRAINT}{name}".lower()]
+        if not found:
+            known = [k.removeprefix(_CONSTRAINT) for k in self.definition.properties if k.startswith(_CONSTRAINT)]
+            raise InvalidRequestError(
+                f"the table has no constraint {name}", fix=f"choose from {', '.join(known) or 'none'}", place=name,
+                kind="unknown-constraint",
+            )  # fmt: skip
+        self._change_properties(dict.fromkeys(found))
+
+    def upgrade_protocol(self, features: Collection[str]) -> None:
+        """Let the protocol name more table features. UnsupportedTableError for one that is not written here."""
+        self._touched = True
+        self.definition.protocol = upgraded(self.definition.protocol, features, self._storage.root)
+
+    # -- inside
+
+    def _change_schema(self, schema: Schema) -> None:
+        check_types(schema)
+        self._touched = True
+        self.definition.change_schema(schema)
+
+    def _change_properties(self, properties: Mapping[str, str | None]) -> None:
+        self._touched = True
+        self.definition.change_properties(properties)
+        self.definition.check_writable()
+        if self.definition.starts_row_tracking() and not self.files.adds:
+            # "all existing files must be assigned row ids": added again, they get them with the commit
+            live = self._base.adds(LIVE_COLUMNS)
+            self.files.adds += [
+                add_of(row, data_change=False) for row in live.iter_rows(named=True) if row["base_row_id"] is None
+            ]
+
+    def _check_existing(self, condition: pl.Expr, against: Node, what: str) -> None:
+        self.reads(pl.lit(value=True))
+        files = live_files(self._base, self.definition, self._storage, against)
+        check_rows(files, self._storage, condition, what)
+
+    def _require_mapping(self, verb: str) -> None:
+        if column_mapping_mode(self.definition.table_protocol, self.definition.properties) == "none":
+            raise InvalidRequestError(
+                f"columns of {self._storage.root} are found by name, and cannot be {verb} without writing every file",
+                fix="map them first: set_properties({'delta.columnMapping.mode': 'name'})",
+                place="delta.columnMapping.mode",
+                kind="schema-change",
+            )
+
+    def _refuse_used(self, path: Sequence[str], verb: str) -> None:
+        """InvalidRequestError if a constraint or a generated column names the column."""
+        schema, properties = self.definition.schema, self.definition.properties
+        every: list[dict[str, Any]] = rules(schema, properties, pl.DataFrame(schema=DOMAIN_METADATA)).to_dicts()
+        for rule in every:
+            if rule["kind"] not in ("check", "generated", "invariant"):
+                continue
+            try:
+                names = row_expression(rule["rule"], schema, "spark").meta.root_names()
+            except (InvalidRequestError, UnsupportedTableError):
+                names = [path[0]] if path[0].casefold() in rule["rule"].casefold() else []
+            if path[0] in names or rule["column"] == path[0]:
+                raise _used(path, verb, f"the rule {rule['name'] or rule['column']} ({rule['rule']}) is about it")
+
+
+def _used(path: Sequence[str], verb: str, why: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"column {'.'.join(path)} cannot be {verb}: {why}",
+        fix="drop the rule first" if "rule" in why else "keep the column",
+        place=".".join(path),
+        kind="column-in-use",
+    )

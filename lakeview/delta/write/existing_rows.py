@@ -1,0 +1,63 @@
+"""Rows that are in a table already, held against a rule that it is to have from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from lakeview.delta.write.live_files import LiveFile, evaluated, frame_of
+from lakeview.delta.write.row_rules import Expression
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.printable import shorten
+from lakeview.model.schema import Schema
+from lakeview.predicates.condition import row_expression
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.tree import Node, complement
+from lakeview.storage import Storage
+
+
+def condition_of_rule(rule: Expression, schema: Schema) -> pl.Expr:
+    """A rule's expression. UnsupportedTableError where it cannot be evaluated here: it would stop every write."""
+    try:
+        return row_expression(rule.text, schema, "spark")
+    except InvalidRequestError as error:
+        raise UnsupportedTableError(
+            f"the constraint {rule.name} ({shorten(rule.text, 200)}) cannot be evaluated here: {error.message}",
+            fix="write it with comparisons, arithmetic and functions that lakeview has, or add it with another engine",
+            place=rule.name,
+            kind="rule-not-evaluated",
+        ) from error
+
+
+def counterexamples(condition: pl.Expr) -> Node:
+    """What rows may break a condition, as a tree by which files are skipped whose statistics prove that none does."""
+    return complement(parse(condition))
+
+
+def check_rows(files: Iterable[LiveFile], storage: Storage, condition: pl.Expr, what: str) -> None:
+    """ConstraintViolationError if a row does not satisfy a condition, with the number of such rows and the first.
+
+    `files`: those whose statistics prove nothing; they are read whole, in the condition's columns.
+    """
+    broken, example = 0, ""
+    names = list(dict.fromkeys(condition.meta.root_names()))
+    for file in files:
+        for batch in file.batches(storage, file.task.schema.select(names)):
+            frame = frame_of(batch)
+            holds = evaluated(frame, condition, what)
+            if holds.dtype not in (pl.Boolean, pl.Null):
+                raise InvalidRequestError(
+                    f"{what} is {holds.dtype}, not true or false", fix="write a comparison", kind="bad-predicate"
+                )
+            bad = frame.filter(~holds.cast(pl.Boolean).fill_null(value=False))
+            if bad.height and not broken:
+                row = bad.row(0, named=True)
+                example = ", ".join(f"{n} = {shorten(repr(v), 80)}" for n, v in row.items()) + f" in {file.task.path}"
+            broken += bad.height
+    if broken:
+        raise ConstraintViolationError(
+            f"{broken:,} rows of the table break {what}; one of them: {example}",
+            fix="correct or delete these rows first",
+            kind="existing-rows",
+        )

@@ -1,0 +1,167 @@
+"""A schema and one change to the schema after it: columns renamed, dropped, widened, moved, described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens
+from lakeview.delta.properties import column_paths
+from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import ArrayType, DataType, Field, MapType, Schema, StructType
+
+Path = tuple[str, ...]
+
+
+def column_path(text: str) -> Path:
+    """`a.b` as a path; back-quotes around a name that holds a dot. InvalidRequestError for what is none."""
+    found = column_paths(text)
+    if found is None or len(found) != 1:
+        raise InvalidRequestError(
+            f"{text!r} names no column", fix="write a name, or a path such as a.b; `a.b` for a name with a dot"
+        )
+    return found[0]
+
+
+def rename(schema: Schema, path: Path, name: str) -> Schema:
+    """The field at a path under another name. InvalidRequestError where the name is taken."""
+    siblings = _fields_at(schema, path[:-1])
+    if any(f.name.casefold() == name.casefold() and f.name != path[-1] for f in siblings):
+        raise InvalidRequestError(
+            f"there is a column {'.'.join((*path[:-1], name))} already, case aside", fix="choose another name",
+            place=name, kind="duplicate-column",
+        )  # fmt: skip
+    return edit(schema, path, lambda f: replace(f, name=name))
+
+
+def drop(schema: Schema, path: Path) -> Schema:
+    """The schema without the field at a path. InvalidRequestError where nothing would be left beside it."""
+    if len(_fields_at(schema, path[:-1])) == 1:
+        raise InvalidRequestError(
+            f"{'.'.join(path)} is the only {'field' if path[1:] else 'column'} there is", fix="keep it",
+            place=".".join(path), kind="schema-change",
+        )  # fmt: skip
+    return edit(schema, path, lambda _: None)
+
+
+def widen(schema: Schema, path: Path, type_: DataType) -> Schema:
+    """The field at a path with a wider type, and the change noted where readers look for it (Type Widening).
+
+    InvalidRequestError for a change that the protocol does not list.
+    """
+    inner = next((i for i, part in enumerate(path) if i and part in ("element", "key", "value")), None)
+    owner, below = (path, ()) if inner is None else (path[:inner], path[inner:])
+
+    def changed(field: Field) -> Field:
+        before = _type_at(field.type, below, path)
+        if before == type_ or not widens(before, type_):
+            raise InvalidRequestError(
+                f"{'.'.join(path)} is {before}, which does not widen to {type_}",
+                fix="widen whole numbers, float to double, decimals, or a date to a timestamp without zone",
+                place=".".join(path),
+                kind="schema-change",
+            )
+        note = {"fromType": str(before), "toType": str(type_)} | ({"fieldPath": ".".join(below)} if below else {})
+        return replace(
+            field,
+            type=_with_type(field.type, below, type_),
+            metadata={**field.metadata, TYPE_CHANGES: [*type_changes(field), note]},
+        )
+
+    return edit(schema, owner, changed)
+
+
+def reorder(schema: Schema, names: Sequence[str]) -> Schema:
+    """The columns in this order, those that are not named behind. InvalidRequestError for one that is not there."""
+    schema.require(names, place="names")
+    rest = [name for name in schema.names if name not in names]
+    return schema.select([*dict.fromkeys(names), *rest])
+
+
+def edit(schema: Schema, path: Path, change: Callable[[Field], Field | None]) -> Schema:
+    """The schema with one field changed, or left out where `change` gives None.
+
+    InvalidRequestError (kind unknown-column) for a path that leads nowhere.
+    """
+    return Schema(_edited(schema.fields, path, path, change))
+
+
+def _edited(
+    fields: Sequence[Field], path: Path, whole: Path, change: Callable[[Field], Field | None]
+) -> tuple[Field, ...]:
+    if not any(f.name == path[0] for f in fields):
+        raise _unknown(whole, [f.name for f in fields])
+    found: list[Field] = []
+    for field in fields:
+        if field.name != path[0]:
+            found.append(field)
+        elif len(path) == 1:
+            changed = change(field)
+            found += [] if changed is None else [changed]
+        else:
+            found.append(replace(field, type=_edited_type(field.type, path[1:], whole, change)))
+    return tuple(found)
+
+
+def _edited_type(type_: DataType, path: Path, whole: Path, change: Callable[[Field], Field | None]) -> DataType:
+    match type_, path[0]:
+        case StructType(fields), _:
+            return StructType(_edited(fields, path, whole, change))
+        case ArrayType(element), "element" if len(path) > 1:
+            return replace(type_, element=_edited_type(element, path[1:], whole, change))
+        case MapType(key), "key" if len(path) > 1:
+            return replace(type_, key=_edited_type(key, path[1:], whole, change))
+        case MapType(_, value), "value" if len(path) > 1:
+            return replace(type_, value=_edited_type(value, path[1:], whole, change))
+    raise _unknown(whole, [])
+
+
+def _type_at(type_: DataType, below: Path, whole: Path) -> DataType:
+    for part in below:
+        match type_, part:
+            case ArrayType(element), "element":
+                type_ = element
+            case MapType(key), "key":
+                type_ = key
+            case MapType(_, value), "value":
+                type_ = value
+            case _:
+                raise _unknown(whole, [])
+    return type_
+
+
+def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
+    if not below:
+        return new
+    match type_, below[0]:
+        case ArrayType(element), "element":
+            return replace(type_, element=_with_type(element, below[1:], new))
+        case MapType(key), "key":
+            return replace(type_, key=_with_type(key, below[1:], new))
+        case MapType(_, value), "value":
+            return replace(type_, value=_with_type(value, below[1:], new))
+    raise _unknown(below, [])
+
+
+def _fields_at(schema: Schema, path: Path) -> Sequence[Field]:
+    """The fields beside which a field at this path and one name more lies."""
+    found: list[Field] = []
+
+    def note(field: Field) -> Field:
+        if isinstance(field.type, StructType):
+            found.extend(field.type.fields)
+        return field
+
+    if not path:
+        return schema.fields
+    edit(schema, path, note)
+    return found
+
+
+def _unknown(path: Path, names: Sequence[str]) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"there is no column {'.'.join(path)}",
+        fix=f"choose from {', '.join(names[:20])}" if names else "follow structs by name, lists by `element`",
+        place=".".join(path),
+        kind="unknown-column",
+    )

@@ -1,0 +1,263 @@
+"""What a table is, changed without its rows: columns, properties, constraints, and the protocol that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
+from lakeview.model.schema import ArrayType, DecimalType, Field, PrimitiveType, Schema, StructType
+from tests.builders.actions import metadata, protocol
+from tests.builders.history import DeltaHistory
+
+LONG, INTEGER, TEXT = PrimitiveType("long"), PrimitiveType("integer"), PrimitiveType("string")
+SCHEMA = Schema(
+    (
+        Field("id", INTEGER),
+        Field("city", TEXT),
+        Field("at", StructType((Field("x", PrimitiveType("short")), Field("y", TEXT)))),
+        Field("tags", ArrayType(INTEGER)),
+    )
+)
+MAPPED = {"delta.columnMapping.mode": "name"}
+
+
+def rows(first: int, count: int = 3) -> pl.DataFrame:
+    return pl.DataFrame(
+        [{"id": n, "city": "Oslo" if n % 2 else "Rome", "at": {"x": n, "y": "y"}, "tags": [n]} for n in
+         range(first, first + count)],
+        SCHEMA.to_polars(),
+    )  # fmt: skip
+
+
+def made(address: Path, properties: dict[str, str] | None = None, **more: Any) -> DeltaTable:
+    table = lv.create_table(str(address), SCHEMA, properties=properties, **more)
+    assert isinstance(table, DeltaTable)
+    table.append(rows(0))
+    return table
+
+
+def again(table: lv.Table) -> DeltaTable:
+    found = lv.open_table(table.address)
+    assert isinstance(found, DeltaTable)
+    return found
+
+
+def held(table: lv.Table) -> list[dict[str, Any]]:
+    frame = again(table).scan().collect()
+    return frame.sort(frame.columns[0]).to_dicts()
+
+
+def sound(table: lv.Table) -> bool:
+    return not [f for f in again(table).check() if f.severity.value in ("error", "warning")]
+
+
+# -- columns
+
+
+@pytest.mark.parametrize("partition_by", [(), ("city",)], ids=["whole", "partitioned"])
+def test_mapped_columns_are_renamed_and_dropped_without_their_files(
+    tmp_path: Path, partition_by: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, partition_by=partition_by)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")}
+    table.set_properties(MAPPED)
+    table.rename_column("city", "town")
+    table.rename_column("at.y", "z")
+    table.drop_column("tags")
+    assert held(table)[0] == {"id": 0, "town": "Rome", "at": {"x": 0, "z": "y"}}
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")} == before
+    new = pl.DataFrame({"id": [9], "town": ["Bern"], "at": [{"x": 1, "z": None}]})
+    again(table).append(new.with_columns(pl.col("id").cast(pl.Int32)))
+    table.add_column("tags", TEXT, comment="another one")
+    assert [r["id"] for r in held(table)] == [0, 1, 2, 9]
+    assert {r["tags"] for r in held(table)} == {None}, "a name that comes back is another column"
+    assert again(table).scan(1).collect().columns == ["id", "city", "at", "tags"]
+    assert sound(table)
+
+
+def test_types_widen_and_older_files_are_read_as_the_new_type(tmp_path: Path) -> None:
+    table = made(tmp_path, {"delta.enableTypeWidening": "true"})
+    table.widen_column("id", LONG)
+    table.widen_column("at.x", INTEGER)
+    table.widen_column("tags.element", DecimalType(20, 2))
+    again(table).append(
+        pl.DataFrame({"id": [2**40], "city": ["Bern"], "at": [{"x": 2**20, "y": ""}], "tags": [[7]]}).cast(
+            {"tags": pl.List(pl.Decimal(20, 2))}
+        )
+    )
+    assert [(r["id"], r["at"]["x"]) for r in held(table)] == [(0, 0), (1, 1), (2, 2), (2**40, 2**20)]
+    assert again(table).plan("id > 5")["kept"].sum() == 1
+    assert sound(table)
+
+
+def test_columns_move_and_are_described(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.transaction("CHANGE COLUMN") as txn:
+        txn.reorder_columns(["city", "tags"])
+        txn.set_comment("at.x", "how far")
+        txn.set_nullable("id", nullable=False)
+    assert table.snapshot().schema.names == ["city", "tags", "id", "at"]
+    inner = table.snapshot().schema["at"].type
+    assert isinstance(inner, StructType)
+    assert inner.fields[0].comment == "how far"
+    with pytest.raises(ConstraintViolationError, match="id must not be null"):
+        table.append(rows(5).with_columns(id=pl.lit(None, pl.Int32)))
+    assert [r["id"] for r in again(table).scan().collect().to_dicts()] == [0, 1, 2]
+
+
+# -- properties and the protocol
+
+UPGRADES: list[tuple[str, dict[str, str], list[str], bool]] = [
+    ("mapped columns", MAPPED, ["columnMapping"], True),
+    ("deletion vectors", {"delta.enableDeletionVectors": "true"}, ["deletionVectors"], True),
+    ("in-commit times", {"delta.enableInCommitTimestamps": "true"}, ["inCommitTimestamp"], False),
+    ("a change feed", {"delta.enableChangeDataFeed": "true"}, ["changeDataFeed"], False),
+    ("row tracking", {"delta.enableRowTracking": "true"}, ["domainMetadata", "rowTracking"], False),
+    ("type widening", {"delta.enableTypeWidening": "true"}, ["typeWidening"], True),
+    ("V2 checkpoints", {"delta.checkpointPolicy": "v2"}, ["v2Checkpoint"], True),
+]
+
+
+@pytest.mark.parametrize(("properties", "features", "readers"), [u[1:] for u in UPGRADES], ids=[u[0] for u in UPGRADES])
+def test_a_property_brings_the_protocol_that_it_needs_and_the_table_goes_on(
+    tmp_path: Path, properties: dict[str, str], features: list[str], readers: bool
+) -> None:
+    table = made(tmp_path)
+    table.set_properties(properties)
+    found = table.snapshot().protocol
+    assert found.writer_features is not None
+    assert set(found.writer_features) == {"appendOnly", "invariants", *features}
+    assert (found.min_reader_version, found.min_writer_version) == (3 if readers else 1, 7)
+    other = again(table)
+    other.append(rows(10))
+    other.delete("id = 1")
+    other.update({"city": "'Bern'"}, "id = 10")
+    assert [r["id"] for r in held(table)] == [0, 2, 10, 11, 12]
+    if "rowTracking" in features:
+        ids = again(table).scan(row_tracking=True).collect()["_row_id"]
+        assert ids.null_count() == 0
+        assert ids.n_unique() == 5
+    if "inCommitTimestamp" in features:
+        told = table.snapshot().properties
+        assert told["delta.inCommitTimestampEnablementVersion"] == "2"
+        sources = again(table).history().sort("version")["timestamp_source"].to_list()
+        assert sources[:3] == ["file", "file", "in-commit"]
+        assert again(table).history().sort("version")["timestamp"].is_sorted()
+    assert sound(table)
+
+
+def test_features_are_named_on_request_and_properties_go(tmp_path: Path) -> None:
+    table = made(tmp_path, {"a": "1", "b": "2"})
+    with table.transaction("UPGRADE PROTOCOL") as txn:
+        txn.upgrade_protocol(["deletionVectors"])
+    assert "deletionVectors" in (table.snapshot().protocol.reader_features or ())
+    table.unset_properties(["a"])
+    assert again(table).snapshot().properties == {"b": "2"}
+
+
+# -- constraints
+
+
+def test_a_constraint_is_added_once_its_rows_satisfy_it_and_goes_again(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with pytest.raises(
+        ConstraintViolationError, match=r"2 rows of the table break the constraint c \(id > 1\); one of them: id = 0"
+    ):
+        table.add_constraint("c", "id > 1")
+    assert table.latest_version == 1
+    opened = again(table)
+    opened.add_constraint("c", "id >= 0")
+    assert opened.storage.requests["open"] == 0, "statistics prove it"
+    with pytest.raises(ConstraintViolationError, match="constraint c"):
+        opened.append(rows(-3))
+    opened.drop_constraint("C")
+    again(table).append(rows(-3))
+    assert len(held(table)) == 6
+
+
+REFUSED: list[tuple[str, Any, type[LakeviewError], str]] = [
+    ("a rename without mapping", lambda t: t.rename_column("id", "key"), InvalidRequestError, "map them first"),
+    ("a drop without mapping", lambda t: t.drop_column("id"), InvalidRequestError, "map them first"),
+    ("widening without the property", lambda t: t.widen_column("id", LONG), InvalidRequestError, "enableTypeWidening"),
+    ("an unknown column", lambda t: t.transaction().set_comment("planet", "x"), InvalidRequestError, "column planet"),
+    ("a path that leads nowhere", lambda t: t.transaction().set_comment("id.x", "x"), InvalidRequestError,
+     "no column id.x"),
+    ("a null that is there", lambda t: (t.append(rows(9).with_columns(city=pl.lit(None, pl.String))),
+     t.transaction().set_nullable("city", nullable=False)), ConstraintViolationError,
+     "3 rows of the table break column city"),
+    ("a constraint as property", lambda t: t.set_properties({"delta.constraints.c": "id > 0"}), InvalidRequestError,
+     "add_constraint"),
+    ("a constraint that is none", lambda t: t.add_constraint("c", "id + 1"), InvalidRequestError, "not true or false"),
+    ("a constraint we do not evaluate", lambda t: t.add_constraint("c", "soundex(city) = 'x'"), UnsupportedTableError,
+     "cannot be evaluated"),
+    ("a constraint that is not there", lambda t: t.drop_constraint("c"), InvalidRequestError, "no constraint c"),
+    ("a property that is not set", lambda t: t.unset_properties(["x"]), InvalidRequestError, "no property x"),
+    ("a feature we do not write", lambda t: t.transaction().upgrade_protocol(["timeMachine"]), UnsupportedTableError,
+     "timeMachine"),
+    ("mapping by id later", lambda t: t.set_properties({"delta.columnMapping.mode": "id"}), InvalidRequestError,
+     "cannot become id"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "error", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_the_table_does_not_bear_is_refused(
+    tmp_path: Path, change: Any, error: type[LakeviewError], words: str
+) -> None:
+    table = made(tmp_path)
+    with pytest.raises(error, match=words):
+        change(table)
+    kinds = again(table).history()["operation"].to_list()
+    assert set(kinds) <= {"CREATE TABLE", "WRITE"}
+
+
+USED: list[tuple[str, Any, str]] = [
+    ("by a constraint", lambda t: t.drop_column("id"), "the rule c"),
+    ("by a constraint, renamed", lambda t: t.rename_column("ID".lower(), "key"), "the rule c"),
+    ("by the partitions", lambda t: t.drop_column("city"), "partitioned by it"),
+    ("as the only field", lambda t: (t.drop_column("at.x"), t.drop_column("at.y")), "is the only field"),
+    ("under that name", lambda t: t.rename_column("tags", "CITY"), "case aside"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), [u[1:] for u in USED], ids=[u[0] for u in USED])
+def test_columns_in_use_stay(tmp_path: Path, change: Any, words: str) -> None:
+    table = made(tmp_path, MAPPED | {"delta.constraints.c": "id >= 0"}, partition_by=["city"])
+    with pytest.raises(InvalidRequestError, match=words):
+        change(table)
+
+
+# -- tables of others
+
+DECLARED = [
+    "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
+    "columnMapping", "deletionVectors", "domainMetadata", "generatedColumns", "icebergCompatV1", "icebergCompatV2",
+    "identityColumns", "inCommitTimestamp", "invariants", "rowTracking", "timestampNtz", "typeWidening",
+    "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantType", "variantType-preview",
+]  # fmt: skip
+READERS = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
+     "vacuumProtocolCheck", "variantType", "variantType-preview"}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("feature", DECLARED)
+def test_a_table_that_declares_a_feature_is_written(history: DeltaHistory, feature: str) -> None:
+    needs = {"rowTracking": ["domainMetadata"], "clustering": ["domainMetadata"]}.get(feature, [])
+    readers = [feature] if feature in READERS else None
+    history.commit(
+        protocol(
+            3 if readers else 1, 7, writerFeatures=[feature, *needs], **({"readerFeatures": readers} if readers else {})
+        ),
+        metadata({"id": "long", "v": "variant"} if feature.startswith("variant") else {"id": "long"}),
+    ).commit(history.data("f", {"id": [1]}))
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    table.append(pl.DataFrame({"id": [2]}))
+    table.delete("id = 1")
+    assert again(table).scan().select("id").collect()["id"].to_list() == [2]
