@@ -32,6 +32,7 @@ class Config:
     pyarrow alone, which refuses every corrupt file where polars may end the process.
     `catalogs`: properties of catalogs by their names, as pyiceberg takes them; they may hold credentials, and are not
     shown.
+    `storage`: storage options by prefixes of addresses (`lakeview.storage.configured`); they are not shown either.
     """
 
     roots: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class Config:
     share_tokens: bool = False
     polars_parquet: bool = True
     catalogs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
+    storage: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False, repr=False)
 
 
 def settings(environment: Mapping[str, str] | None = None) -> Config:
@@ -55,7 +57,8 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
     `LAKEVIEW_RELOCATE`: `old=new` separated by commas. `LAKEVIEW_SHARE`: a YAML file. `LAKEVIEW_PLAIN_HTTP`,
     `LAKEVIEW_PRIVATE_NETWORKS`, `LAKEVIEW_SHARE_TOKENS`, `LAKEVIEW_POLARS_PARQUET`: 1 or 0.
     The file is TOML: `roots` (a list), the others by the names of the fields, `[relocate]` with a line `"old" = "new"`
-    for each prefix, `[catalogs.<name>]` with a catalog's properties. InvalidRequestError for what cannot be meant.
+    for each prefix, `[catalogs.<name>]` with a catalog's properties, `[storage."s3://bucket"]` with the storage options
+    of addresses below it. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
     given = _file(env.get("LAKEVIEW_CONFIG", ""))
@@ -74,6 +77,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
         share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", given.get("share_tokens", Config().share_tokens)),
         polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", given.get("polars_parquet", Config().polars_parquet)),
         catalogs=given.get("catalogs", {}),
+        storage=given.get("storage", {}),
     )
 
 
@@ -125,7 +129,7 @@ def _is_prefixes(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(v, str) and k and v for k, v in value.items())
 
 
-def _is_catalogs(value: object) -> bool:
+def _is_sections(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
 
 
@@ -139,7 +143,8 @@ _SETTINGS = {
     "share": (lambda value: isinstance(value, str), "the path of a sharing server's configuration"),
     "share_tokens": (lambda value: isinstance(value, bool), "true or false"),
     "polars_parquet": (lambda value: isinstance(value, bool), "true or false"),
-    "catalogs": (_is_catalogs, "a table of catalogs with their properties"),
+    "catalogs": (_is_sections, "a table of catalogs with their properties"),
+    "storage": (_is_sections, "a table of addresses with their storage options"),
 }
 """What the configuration file may hold, and of what kind."""
 

@@ -122,7 +122,8 @@ class _PlainReader:
 
         def read(task: FileTask) -> Iterable[pl.DataFrame]:
             frames = self._query.frames(read_task(task.select(self._query.schema.names), self._storage))
-            ahead = self._storage.remote and task.source is None and task.size <= _AHEAD_BYTES
+            is_parquet = task.source is None or isinstance(task.source, ParquetSource)
+            ahead = self._storage.remote and is_parquet and task.size <= _AHEAD_BYTES
             return list(frames) if ahead else frames
 
         for frames in self._storage.each_ahead(read, tasks):

@@ -9,16 +9,17 @@ from typing import Any
 from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError
+from lakeview.storage.configured import configured_options, store_kind
 from lakeview.storage.interface import LISTING, NO_LISTING, Entry, Storage, back_off
 from lakeview.storage.local import LocalStorage
 from lakeview.storage.objects import ObjectStorage
-from lakeview.storage.options import KINDS
+from lakeview.storage.options import KINDS, combined
 from lakeview.storage.remote import FsspecStorage
 from lakeview.storage.web import WebStorage
 
 __all__ = [
-    "LISTING", "NO_LISTING", "Entry", "FsspecStorage", "LocalStorage", "ObjectStorage", "Storage", "WebStorage",
-    "back_off", "open_storage",
+    "KINDS", "LISTING", "NO_LISTING", "Entry", "FsspecStorage", "LocalStorage", "ObjectStorage", "Storage",
+    "WebStorage", "back_off", "combined", "open_storage", "store_kind",
 ]  # fmt: skip
 
 _WEB = ("http", "https")
@@ -31,7 +32,10 @@ def open_storage(
     config: Config | None = None,
     decode: bool = False,
 ) -> Storage:
-    """The store below an address. AccessDeniedError if roots are configured and the address lies outside them."""
+    """The store below an address, its options those given over the configured ones.
+
+    AccessDeniedError if roots are configured and the address lies outside them.
+    """
     config = config or settings()
     root = normalise(os.fspath(address), decode=decode)
     if config.roots and not any(_inside(root, normalise(r)) for r in config.roots):
@@ -45,7 +49,7 @@ def open_storage(
         return LocalStorage(root, config)
     scheme = root.partition("://")[0]
     store = ObjectStorage if scheme in KINDS else WebStorage if scheme in _WEB else FsspecStorage
-    return store(root, config, options or {})
+    return store(root, config, configured_options(root, options or {}, config))
 
 
 def _inside(address: str, root: str) -> bool:

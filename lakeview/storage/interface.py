@@ -41,7 +41,10 @@ NO_LISTING = "no-listing"
 FIRST_FOLDERS = 20
 
 READ_AHEAD = 16
-"""Files of a remote store that are read at once, and ahead of the caller."""
+"""Calls to a remote store that are made at once, and ahead of the caller."""
+
+FILES_AHEAD = 32
+"""Whole files of a log or of metadata that are read at once: they are small, and are kept as bytes."""
 
 
 class Storage(ABC):
@@ -72,14 +75,16 @@ class Storage(ABC):
         return list(found.iter_rows())
 
     def read_many(self, paths: Iterable[str]) -> Generator[bytes, None, None]:
-        """Several files, in the order given; each as `read`. From a remote store READ_AHEAD are read at once.
+        """Several files, in the order given; each as `read`. From a remote store FILES_AHEAD are read at once.
 
         Closing the iterator cancels what was not begun.
         """
-        yield from self.each_ahead(self.read, paths)
+        yield from self.each_ahead(self.read, paths, FILES_AHEAD)
 
-    def each_ahead(self, call: Callable[[_T], _R], items: Iterable[_T]) -> Generator[_R, None, None]:
-        """What a call gives of each item, in the order given. Of a remote store, READ_AHEAD calls are made at once.
+    def each_ahead(
+        self, call: Callable[[_T], _R], items: Iterable[_T], width: int = READ_AHEAD
+    ) -> Generator[_R, None, None]:
+        """What a call gives of each item, in the order given. Of a remote store, `width` calls are made at once.
 
         Closing the iterator cancels what was not begun.
         """
@@ -87,8 +92,8 @@ class Storage(ABC):
             yield from map(call, items)
             return
         left = iter(items)
-        with ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="lakeview-read") as pool:
-            pending = deque(pool.submit(call, item) for item in islice(left, READ_AHEAD))
+        with ThreadPoolExecutor(width, thread_name_prefix="lakeview-read") as pool:
+            pending = deque(pool.submit(call, item) for item in islice(left, width))
             try:
                 while pending:
                     yield pending.popleft().result()

@@ -52,6 +52,7 @@ class Stored(NamedTuple):
 class ObjectServer:
     """Buckets by name, each with its objects by key.
 
+    `session_tokens`: those that requests to S3 came with, None for a request without one.
     `seconds`: a wait before each answer. `fault`: which of the faults above happens to a request, None for none.
     `ignores_conditions`: whether an object is replaced although the request says that it must be absent.
     `needs_signature`: whether a request without a signature is refused.
@@ -59,6 +60,7 @@ class ObjectServer:
 
     buckets: dict[str, dict[str, Stored]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
+    session_tokens: set[str | None] = field(default_factory=set)
     seconds: float = 0.0
     fault: Callable[[Request], str | None] = lambda _: None
     ignores_conditions: bool = False
@@ -131,6 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "GET" and not request.key:
             request = Request("LIST", bucket, query.get("prefix", ""))
         self.store.requests.append(request)
+        self.store.session_tokens.add(self.headers.get("x-amz-security-token"))
         if self.store.seconds:
             time.sleep(self.store.seconds)  # noqa: TID251 (the latency that is measured)
         fault = self.store.fault(request)
@@ -283,7 +286,7 @@ def _azure_listing(objects: dict[str, Stored], query: dict[str, str]) -> _Answer
     blobs = "".join(
         f"<Blob><Name>{escape(key)}</Name><Properties><Content-Length>{len(objects[key].data)}</Content-Length>"
         f"<Last-Modified>{formatdate(objects[key].created, usegmt=True)}</Last-Modified><Etag>e</Etag>"
-        "<Content-Type>b</Content-Type></Properties></Blob>"
+        "<Content-Type>b</Content-Type><BlobType>BlockBlob</BlobType></Properties></Blob>"
         for key in keys
     )
     prefixes = "".join(f"<BlobPrefix><Name>{escape(f)}</Name></BlobPrefix>" for f in folders)

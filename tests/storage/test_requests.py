@@ -12,7 +12,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.storage import Storage, open_storage
-from lakeview.storage.interface import READ_AHEAD
+from lakeview.storage.interface import FILES_AHEAD
 from tests.builders.catalogs import table
 from tests.builders.object_server import ObjectServer, object_server
 
@@ -85,7 +85,7 @@ def test_many_files_are_read_ahead_in_order(store: Storage, requests: Counted, s
     reader = store.read_many(names)
     assert next(reader) == b"log/00"
     reader.close()
-    assert len(server.requests) <= READ_AHEAD
+    assert len(server.requests) <= FILES_AHEAD
 
 
 def test_a_file_that_is_gone_ends_reading_ahead(store: Storage) -> None:

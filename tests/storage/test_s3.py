@@ -18,6 +18,7 @@ from lakeview.storage import open_storage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.catalogs import RestState, rest_catalog, table
 from tests.builders.history import DeltaHistory
+from tests.builders.object_server import object_server
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
 pytestmark = pytest.mark.together
@@ -117,6 +118,25 @@ def test_options_of_the_call_win_over_what_a_catalog_hands_out(bucket: Bucket, t
     with rest_catalog(state) as uri:
         found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=bucket.options)
         assert found.snapshot().num_files == 2
+
+
+def test_a_key_of_the_call_goes_without_the_session_token_of_the_catalog(tmp_path: Path) -> None:
+    history = table(tmp_path / "orders", rows=1)
+    with object_server() as server:
+        address = f"{server.bucket()}/wh/orders"
+        server.copy(history.root, address)
+        state = RestState([("sales",)], {("sales", "orders"): f"{address}/metadata/v2.metadata.json"})
+        state.config = {
+            "s3.endpoint": server.endpoint, "s3.access-key-id": "vended", "s3.secret-access-key": "x",
+            "s3.session-token": "of the catalog", "s3.region": REGION,
+        }  # fmt: skip
+        own = {"AWS_ACCESS_KEY_ID": "an-id", "AWS_SECRET_ACCESS_KEY": "s3cr3t"}
+        with rest_catalog(state) as uri:
+            for options, tokens in ((own, {None}), ({"AWS_REGION": REGION}, {"of the catalog"})):
+                server.session_tokens.clear()
+                found = lv.open_table("catalog://prod/sales.orders", catalog={"uri": uri}, storage_options=options)
+                assert found.snapshot().num_files == 1
+                assert server.session_tokens == tokens
 
 
 def test_a_file_above_the_limit_is_refused_and_not_read_to_its_end(bucket: Bucket) -> None:

@@ -1,9 +1,11 @@
-"""What a catalog says of a store, in Iceberg's words, to options as fsspec takes them."""
+"""What a catalog says of a store, in Iceberg's words, to storage options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from lakeview.storage import KINDS
 
 _KEYS = {
     "key": ("s3.access-key-id", "client.access-key-id"),
@@ -11,6 +13,8 @@ _KEYS = {
     "token": ("s3.session-token", "client.session-token"),
 }
 _CLIENT = {"endpoint_url": ("s3.endpoint",), "region_name": ("s3.region", "client.region")}
+_GOOGLE = {"bearer_token": ("gcs.oauth2.token",), "base_url": ("gcs.service.host",)}
+_AZURE = {"account_name": ("adls.account-name",), "account_key": ("adls.account-key",)}
 _ADDRESSING = {
     ("s3.path-style-access", "true"): "path",
     ("s3.path-style-access", "false"): "virtual",
@@ -19,12 +23,29 @@ _ADDRESSING = {
 
 
 def store_options(location: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for the store of a location; empty for stores other than S3, whose keys no catalog hands out here.
+    """Options for the store of a location, S3, Google Cloud Storage or Azure; empty for other stores.
 
     Nothing but these keys is passed on: a catalog cannot make a client do what its user did not ask for.
     """
-    if location.partition(":")[0] not in ("s3", "s3a", "s3n"):
-        return {}
+    scheme, _, rest = location.partition("://")
+    match KINDS.get(scheme):
+        case "s3":
+            return _s3_options(properties)
+        case "google":
+            return _first_given(_GOOGLE, properties)
+        case "azure":
+            return _azure_options(rest.partition("/")[0].partition("@")[2], properties)
+    return {}
+
+
+def _azure_options(host: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Of Azure, whose signatures a catalog hands out for each host: `adls.sas-token.<host or account>`."""
+    account = host.partition(".")[0]
+    names = (f"adls.sas-token.{host}", f"adls.sas-token.{account}", "adls.sas-token")
+    return _first_given({**_AZURE, "sas_key": names}, properties)
+
+
+def _s3_options(properties: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = _first_given(_KEYS, properties)
     if _text(properties, "s3.anonymous") == "true" and "key" not in found:
         found["anon"] = True

@@ -15,7 +15,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.model.addresses import is_absolute
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, InvalidRequestError, NotATableError
-from lakeview.storage import Storage
+from lakeview.storage import Storage, combined, store_kind
 
 
 class CatalogPointer:
@@ -23,7 +23,7 @@ class CatalogPointer:
 
     Implements `lakeview.iceberg.metadata.locate.Pointer`.
 
-    `storage_options` win over what the catalog gives for the store.
+    `storage_options` win over what the catalog gives for the store; credentials are those of one of the two.
     """
 
     def __init__(
@@ -68,7 +68,9 @@ class CatalogPointer:
     def _open_at(self, located: Located) -> tuple[Storage, Place]:
         place = self._place(located.metadata)
         try:
-            storage = trusting(place.root, self._relocate, {**located.options, **self._options}, self._config)
+            # a user's key beside the catalog's session token would be nobody's credentials
+            options = combined(store_kind(place.root), located.options, self._options)
+            storage = trusting(place.root, self._relocate, options, self._config)
         except AccessDeniedError as error:
             raise AccessDeniedError(
                 f"{self.address} lies at {place.root}, outside the allowed roots",
