@@ -61,7 +61,8 @@ def open_table(
     `relocate`: recorded prefixes to where they lie now, for files of an Iceberg table that were moved apart from it.
     `catalog`: properties of that catalog, over what is configured.
     NotATableError if there is none, AccessDeniedError outside the allowed roots, StoreUnavailableError if the store
-    does not answer. `storage_options` are as fsspec takes them; they are never logged, shown or pickled.
+    does not answer. `storage_options` are those of deltalake or fsspec (docs/stores.md), over the configured ones; they
+    are never logged, shown or pickled.
     A folder with the logs of both formats is opened as a Delta table.
     """
     if is_catalog_address(os.fspath(address)):

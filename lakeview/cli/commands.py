@@ -75,7 +75,7 @@ def _options(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> d
 _address = click.argument("address")
 _option = click.option(
     "--option", "options", multiple=True, metavar="KEY=VALUE", callback=_options,
-    help="A storage option, as fsspec takes it. May be given several times.",
+    help="A storage option, by its name in deltalake or fsspec. May be given several times.",
 )  # fmt: skip
 _json = click.option("--json", "machine", is_flag=True, help="Print JSON instead of text.")
 _version = click.option("--version", "version", type=int, help="The version to show instead of the latest.")

@@ -59,14 +59,27 @@ class CommitCoordinator(ABC):
             raise FileExistsError(path)
         address = store.resolve(path)
         if self.claim(address, data):
-            store.put(path, data)
+            self._put(store, path, data)
             self.finish(address)
             return
         left = self.unfinished(address)
         if left is not None:
-            store.put(path, left)
+            self._put(store, path, left)
             self.finish(address)
         raise FileExistsError(path)
+
+    def _put(self, store: Puttable, path: str, data: bytes) -> None:
+        """Put the file of a claim. Where that fails the file is decided all the same: a caller that took the failure for its own, and
+        removed the data files that the commit names, would break the table when the next writer puts it."""
+        try:
+            store.put(path, data)
+        except OSError as error:  # the errors of stores, refused access among them
+            raise StoreUnavailableError(
+                f"{path} is claimed in the commit coordinator, and could not be put: {error}",
+                fix="repair the access to the store; the next writer puts the file",
+                place=path,
+                kind="claimed",
+            ) from error
 
 
 class SqliteCoordinator(CommitCoordinator):
