@@ -69,8 +69,11 @@ class CommitCoordinator(ABC):
         raise FileExistsError(path)
 
     def _put(self, store: Puttable, path: str, data: bytes) -> None:
-        """Put the file of a claim. Where that fails the file is decided all the same: a caller that took the failure for its own, and
-        removed the data files that the commit names, would break the table when the next writer puts it."""
+        """Put the file of a claim; StoreUnavailableError for each failure, refused access too.
+
+        The file is decided all the same: a caller that took the commit for failed and removed its data files would
+        break the table, once the next writer puts the commit.
+        """
         try:
             store.put(path, data)
         except OSError as error:  # the errors of stores, refused access among them
