@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("spark", "demo", "server")  # what `make run` needs beside the base
+EXTRAS = ("spark", "demo", "server", "s3", "gcs", "azure")  # what `make run` needs beside the base
 HEAD = "# Made by `make pins` from pyproject.toml: the pinned set for {purpose}.\n"
 
 
