@@ -27,7 +27,7 @@ _STATE_WORDS = {
 
 def tabs(now: OpenTable) -> list[str]:
     """The page's tabs; branches only where the table has any."""
-    names = ["Commits", "Writers", "File lifetimes"]
+    names = ["Commits", "Writers", "File lifetimes", "Audit"]
     return names if now.refs.is_empty() else [*names, BRANCHES]
 
 

@@ -26,6 +26,8 @@ MAX_FILES_AT_A_GLANCE = 200_000
 FEW_RULES = 4
 MAX_RULE_VALUES = 4_000_000
 """Files times constraints that are examined; of any table the first FEW_RULES constraints."""
+MAX_AUDIT_BYTES = 8 << 20
+"""Of a longer log the commits are audited when the user asks: this much takes about half a second."""
 MAX_LOAD_COLUMNS = 200
 MAX_LOAD_VALUES = 4_000_000
 """Files times columns whose loads are compared: about two seconds; of a larger table those of its first columns."""
@@ -294,7 +296,24 @@ class Inspection:
     def findings(self) -> list[Finding]:
         """The findings about this version, worst first."""
         present = self.present_findings()  # an error of the version itself is raised before one of its past
-        return views.health.findings.worst_first([*present, *self.past_findings()])
+        return views.health.findings.worst_first([*present, *self.past_findings(), *self.audit_findings()])
+
+    def audit(self) -> pl.DataFrame:
+        """AUDIT of all commits up to the latest version, oldest first. Costs the whole log, once."""
+        return self.frames.cached("audit", self.frames.table.audit, self.frames.latest, entries=8)
+
+    @property
+    def is_audited_at_once(self) -> bool:
+        """True if the log is so short that its commits are audited without being asked."""
+        files = self.frames.of_log("log files")
+        return not files.is_empty() and int(files["size"].sum()) <= MAX_AUDIT_BYTES
+
+    def audit_findings(self) -> list[Finding]:
+        """The laws that commits violate, by law and engine; none for a long log, whose audit is asked for."""
+        try:
+            return views.audit.findings.audit_findings(self.audit()) if self.is_audited_at_once else []
+        except LakeviewError:  # a log that cannot be read whole is the log doctor's matter
+            return []
 
     def past_findings(self) -> list[Finding]:
         """Those of `findings` that need the readability of every version."""

@@ -4,6 +4,7 @@ A folder for each question, addressed by module: `views.timeline.commits.timelin
 """
 
 from lakeview.views import (
+    audit,
     compare,
     data,
     engines,
@@ -26,6 +27,7 @@ from lakeview.views import (
 from lakeview.views.schema.diff import diff_schemas
 
 __all__ = [
+    "audit",
     "compare",
     "data",
     "diff_schemas",

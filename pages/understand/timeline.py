@@ -7,7 +7,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, commits, downloads, errors, metadata_panels, session, timeline_filters
 from lakeview.app.components import card, dark, nothing, side_by_side, stack
-from lakeview.app.timeline import drawer, lifetimes
+from lakeview.app.timeline import audit, drawer, lifetimes
 from lakeview.app.widget_state import linked
 
 now = session.current()
@@ -56,6 +56,10 @@ if tabs["Writers"].open:
 if tabs["File lifetimes"].open:
     with tabs["File lifetimes"], errors.messages(here="timeline"):
         lifetimes.file_lifetimes(now, timeline)
+
+if tabs["Audit"].open:
+    with tabs["Audit"], errors.messages(here="timeline"):
+        audit.audit(now, timeline)
 
 if commits.BRANCHES in tabs and tabs[commits.BRANCHES].open:
     with tabs[commits.BRANCHES], errors.messages(here="timeline"):

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+import lakeview as lv
 from lakeview.app import timeline_filters
 from lakeview.app.query import budget
+from lakeview.inspection import inspection
+from tests.builders.actions import info
+from tests.builders.actions import remove as remove_action
+from tests.builders.history import DeltaHistory
 from tests.pages.app import open_page, text
 from tests.pages.tables import LogWriter, flights, remove
 
@@ -204,6 +209,27 @@ def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
     assert rows.loc["v5", "lifetime"] == "1 day"
 
 
+def test_the_tab_of_the_audit_names_the_commit_and_the_engine(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    history.commit(info(operation="DELETE", engineInfo="Engine/1.0"), remove_action("a.parquet"))
+    app = open_page("timeline", tmp_path / "t", tab="Audit")
+    assert not app.exception
+    wrong = app.dataframe[0].value
+    assert wrong[["version", "engine", "title"]].values.tolist() == [["v1", "Engine/1.0", "A remove names a live file"]]
+    claims = [f["title"] for f in lv.open_table(history.address).health().iter_rows(named=True)]
+    assert "A commit of Engine/1.0 violates a law: a remove names a live file" in claims
+
+
+def test_the_audit_of_a_long_log_is_asked_for(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "MAX_AUDIT_BYTES", 0)
+    app = open_page("timeline", good, tab="Audit")
+    assert not app.dataframe
+    app.button(key="run-audit").click().run()
+    assert not app.exception
+    assert app.query_params["audit"] == "1"
+    assert app.dataframe
+
+
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of 251 versions: two pages of commits."""
@@ -239,7 +265,7 @@ def test_what_is_unfolded_is_in_the_link(good: Path) -> None:
     assert not open_page("timeline", good, commit="5").code
 
 
-@pytest.mark.parametrize("tab", ["Commits", "Writers", "File lifetimes"])
+@pytest.mark.parametrize("tab", ["Commits", "Writers", "File lifetimes", "Audit"])
 @pytest.mark.parametrize("kind", ["empty", "silent", "unsupported", "corrupt"])
 def test_every_tab_draws_or_says_what_is_wrong(tab: str, kind: str, request: pytest.FixtureRequest) -> None:
     assert not open_page("timeline", request.getfixturevalue(kind), tab=tab).exception

@@ -1,0 +1,121 @@
+"""The timeline's tab of the audit: violations, verdicts by law, engines to blame, and what cannot be known."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from lakeview import views
+from lakeview.app import columns, downloads, selection
+from lakeview.app.components import ROW_HEIGHT, card, frame, nothing
+from lakeview.app.row_links import row_link
+from lakeview.app.session import OpenTable
+
+AUDIT = "audit"
+_MAX_ROWS = 2_000
+
+
+def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
+    """The audit of every commit; of a long log asked for by a button that carries its cost."""
+    if timeline.is_empty():
+        with card():
+            nothing("There are no commits to audit.", "Their log files were removed by cleanup, or are not shared.")
+        return
+    if not now.look.is_audited_at_once and st.query_params.get(AUDIT) != "1":
+        if st.button(f"Audit the commits: {_cost(now)}", type="primary", icon=":material/gavel:", key="run-audit"):
+            st.query_params[AUDIT] = "1"
+            st.rerun()
+        st.markdown(":small[:gray[The audit reads every commit once, and no data file.]]")
+        return
+    with st.spinner("Auditing the commits"):
+        found = now.look.audit()
+    downloads.offer("audit", found)
+    with card("Violations", views.audit.summary.sentence(found), key="audit-violations"):
+        _violations(views.audit.summary.violations(found))
+    with card("Verdicts by law", "what every commit promises, and what the log shows", key="audit-laws"):
+        _laws(views.audit.summary.law_counts(found))
+    blame = views.audit.summary.blame(found)
+    if not blame.is_empty():
+        with card("Engines to blame", "the writers of the commits with violations, as recorded", key="audit-blame"):
+            _blame(blame)
+    reasons = views.audit.summary.reasons(found)
+    if not reasons.is_empty():
+        with card("Unknowable, and why", "what the log does not contain", key="audit-reasons"):
+            _reasons(reasons)
+
+
+def _cost(now: OpenTable) -> str:
+    log = now.look.frames.of_log("log files")
+    size = None if log.is_empty() else int(log["size"].sum())
+    return f"reads up to {views.units.counted(log.height, 'file')}, {views.units.format_bytes(size)}"
+
+
+def _violations(rows: pl.DataFrame) -> None:
+    if rows.is_empty():
+        nothing("No commit violates a law.", "What the log cannot show is listed below.")
+        return
+    rows = rows.head(_MAX_ROWS)
+    frame(
+        rows,
+        {
+            "version": columns.version(width=90),
+            "committed": columns.timestamp(width=112),
+            "operation": columns.text("operation", 90),
+            "engine": columns.text("engine", 130, null="not recorded"),
+            "title": columns.text("law", 220, of="title"),
+            "reason": columns.text("what is wrong", 260, of="reason"),
+            "expected": columns.text("expected", 90),
+            "found": columns.text("found", 90),
+            "path": columns.text("first file", 200, of="path"),
+        },
+        key="audit-violations-table",
+        **row_link("audit-violations-table", rows, "timeline", lambda row: selection.link(commit=row["version"])),
+        unknown="",
+        height=14 * ROW_HEIGHT,
+    )
+
+
+def _laws(rows: pl.DataFrame) -> None:
+    frame(
+        rows,
+        {
+            "title": columns.text("law", 260, of="title"),
+            "violated": columns.number("violated", 70),
+            "unknowable": columns.number("unknowable", 84),
+            "proven": columns.number("proven", 70),
+            "sentence": columns.text("what it asks for", 420, of="sentence"),
+            "rule": columns.text("rule", 220),
+        },
+        key="audit-laws-table",
+        height=20 * ROW_HEIGHT,
+    )
+
+
+def _blame(rows: pl.DataFrame) -> None:
+    frame(
+        rows,
+        {
+            "engine": columns.text("engine", 180, null="not recorded"),
+            "client_version": columns.text("client", 150),
+            "commits": columns.number("commits", 70),
+            "violations": columns.number("violations", 76),
+            "laws": columns.text("laws", 420),
+            "first": columns.version("first commit", 96, of="first"),
+        },
+        key="audit-blame-table",
+        unknown="",
+        height=8 * ROW_HEIGHT,
+    )
+
+
+def _reasons(rows: pl.DataFrame) -> None:
+    frame(
+        rows,
+        {
+            "title": columns.text("law", 260, of="title"),
+            "reason": columns.text("reason", 460),
+            "commits": columns.number("commits", 70),
+        },
+        key="audit-reasons-table",
+        height=10 * ROW_HEIGHT,
+    )

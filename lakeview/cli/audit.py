@@ -1,0 +1,44 @@
+"""`lakeview audit`: whether each commit of a table kept its promises, from a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lakeview.cli.commands import command, open_address
+from lakeview.cli.text import as_json, hanging, width
+from lakeview.model.printable import printable
+
+VIOLATED = 1
+
+
+@command(
+    click.option("--start", type=int, help="The first version to audit, instead of the oldest in the log."),
+    click.option("--end", type=int, help="The last version to audit, instead of the latest."),
+)
+def audit(address: str, options: dict[str, Any], machine: bool, start: int | None, end: int | None) -> None:
+    """Judge every commit by the laws of its format: proven, violated or unknowable, from the log alone.
+
+    Exit code 1 if a commit violates a law.
+    """
+    from lakeview.views.audit import findings, summary
+
+    judged = open_address(address, options).audit(start, end)
+    if machine:
+        click.echo(as_json(judged.to_dicts()))
+    else:
+        limit = width()
+        for found in findings.audit_findings(judged):
+            for line in hanging("violated   ", printable(found.claim), limit):
+                click.echo(line)
+            for name in ("evidence", "rule", "remedy"):
+                for line in hanging(" " * 11 + f"{name:<10}", printable(getattr(found, name) or ""), limit):
+                    click.echo(line)
+        for law, reason, commits in summary.reasons(judged).select("title", "reason", "commits").iter_rows():
+            text = f"{law}: {reason} ({commits:,})"
+            for line in hanging("unknowable ", printable(text), limit):
+                click.echo(line)
+        click.echo(summary.sentence(judged))
+    if (judged["verdict"] == "violated").any():
+        click.get_current_context().exit(VIOLATED)
