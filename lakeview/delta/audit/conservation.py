@@ -49,15 +49,17 @@ def rearrangements_conserve_nulls(run: Run) -> Iterator[Case]:
     if not versions:
         return
     sides = _sides(run, versions)
-    statistics = _statistics(run, sides)
+    statistics = _statistics(run, sides).unique(["version", *IDENTITY], keep="last")
+    files = sides.join(statistics, on=["version", *IDENTITY], how="left", nulls_equal=True)
     schemas = _leaves_in_force(run)
+    by_schema: dict[int | None, list[int]] = {}
     for version in versions:
-        newest = max((v for v in schemas if v <= version), default=None)
+        by_schema.setdefault(max((v for v in schemas if v <= version), default=None), []).append(version)
+    for newest, own in by_schema.items():
         if newest is None:
-            yield unknowable(version, "the log no longer shows the schema")
-            continue
-        own = sides.filter(pl.col("at") == version)
-        yield _nulls(version, own, statistics, schemas[newest])
+            yield from (unknowable(version, "the log no longer shows the schema") for version in own)
+        else:
+            yield from _nulls(own, files.filter(pl.col("at").is_in(own)), schemas[newest])
 
 
 def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
@@ -98,30 +100,49 @@ def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
     return every.join(wanted, on=["version", *IDENTITY], how="semi", nulls_equal=True)
 
 
-def _nulls(version: int, own: pl.DataFrame, statistics: pl.DataFrame, leaves: Sequence[Leaf]) -> Case:
-    files = own.join(
-        statistics.unique(["version", *IDENTITY], keep="last"), on=["version", *IDENTITY], how="left", nulls_equal=True
-    )
+def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Sequence[Leaf]) -> Iterator[Case]:
+    """The cases of commits (`at` of their files) under one schema: sums of each column's nulls, before and after."""
+    gone = set(files.filter(pl.col("path").is_null())["at"])
     known = files.filter(pl.col("path").is_not_null())
-    if known.height < files.height:
-        return unknowable(version, "the statistics of files that it replaces are gone")
     frame = statistics_frame(known, leaves)
-    side, records, deleted = known["added"], known["records"], known["deleted_records"]
-    judged = 0
+    judged: set[int] = set()
+    changed: dict[int, Case] = {}
     for name in frame.columns[2:]:
-        nulls = frame[name].struct.field("null_count")
-        # with deleted rows counts are of all rows: exact for the live ones only if there are none, or nothing else
-        whole_file = (deleted == 0) | (nulls == 0)
-        exact = nulls.is_not_null() & whole_file & (frame[name].struct.field("null_count_exact") | (deleted == 0))
-        if not exact.fill_null(value=False).all() or not (nulls <= records).all():
-            continue
-        judged += 1
-        before, after = int(nulls.filter(~side).sum()), int(nulls.filter(side).sum())
-        if before != after:
-            return violated(version, f"nulls of {name} changed: dataChange=false promises the same rows", before, after)
-    if not judged:
-        return unknowable(version, "no column has exact null counts in all of the files")
-    return proven(version)
+        for version, before, after in _null_sums(known, frame[name]).iter_rows():
+            judged.add(version)
+            if before != after:
+                reason = f"nulls of {name} changed: dataChange=false promises the same rows"
+                changed.setdefault(version, violated(version, reason, int(before), int(after)))
+    for version in versions:
+        if version in gone:
+            yield unknowable(version, "the statistics of files that it replaces are gone")
+        elif version in changed:
+            yield changed[version]
+        elif version in judged:
+            yield proven(version)
+        else:
+            yield unknowable(version, "no column has exact null counts in all of the files")
+
+
+def _null_sums(files: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
+    """`at` and a column's nulls before and after, of the commits all of whose files count them exactly."""
+    counts = column.struct.unnest().select("null_count", "null_count_exact")
+    nulls, records = pl.col("null_count"), pl.col("records")
+    # with deleted rows counts are of all rows: exact for the live ones only if there are none
+    exact = pl.when(pl.col("deleted_records") == 0).then(nulls <= records).otherwise(
+        (nulls == 0) & pl.col("null_count_exact")
+    )  # fmt: skip
+    sides = files.select("at", "added", "records", "deleted_records").hstack(counts)
+    return (
+        sides.group_by("at")
+        .agg(
+            nulls.filter(~pl.col("added")).cast(pl.Int128).sum().alias("before"),
+            nulls.filter("added").cast(pl.Int128).sum().alias("after"),
+            exact.fill_null(value=False).all().alias("exact"),
+        )
+        .filter("exact")
+        .drop("exact")
+    )
 
 
 def _leaves_in_force(run: Run) -> Mapping[int, Sequence[Leaf]]:
