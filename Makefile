@@ -22,13 +22,13 @@ SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench pins clean install install-test chromium format lint types contracts fast all-tests fuzz help
+.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests fuzz help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
-	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, fuzz, pins, clean."
+	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, azurite, fuzz, pins, clean."
 
 # ------------------------------------------------------------------------------------------- the app
 
@@ -98,6 +98,10 @@ $(VENV)/%.stamp: tests/environments/%.txt $(VENV)/run.stamp
 	@echo "Installing the packages of $< into $(VENV)/$*"
 	@$(VENV)/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
+
+# Microsoft's emulator of Azure Blob Storage, for tests/storage: they say so where it is missing.
+azurite:
+	npm install --no-audit --no-fund --prefix $(VENV)/azurite azurite@3.37.0
 
 # One joint resolution of the ranges in pyproject.toml, written to requirements.txt and requirements-test.txt.
 pins:

@@ -114,6 +114,22 @@ def static_aws_credentials(options: Mapping[str, Any]) -> Callable[[], dict[str,
     return lambda: found
 
 
+_SERVICE_ACCOUNTS = ("service_account", "service_account_key", "application_credentials")
+
+
+def signs(kind: str, options: Mapping[str, Any]) -> bool:
+    """Whether normal options, or the environment, hold credentials that can sign an address without asking a server.
+
+    Google's are those of a service account: without them the library asks the machine that this runs on, a second each
+    time.
+    """
+    if options.get("skip_signature"):
+        return False
+    if kind != "google" or any(options.get(name) for name in _SERVICE_ACCOUNTS):
+        return True
+    return any(os.environ.get(f"GOOGLE_{name.upper()}") for name in _SERVICE_ACCOUNTS)
+
+
 _AZURE = (("account_key", "access_key"), ("sas_key", "sas_token"), ("token", "token"))
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
+from lakeview.storage.credentials import signs
 from lakeview.storage.exclusion import Exclusion
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
@@ -86,9 +87,15 @@ class ObjectStorage(Storage):
     def walk(self) -> pl.DataFrame:
         self.count("list")
         place, key = self._at("")
-        found = self._call(place, "", lambda c: c.list(key or None, chunk_size=_PAGE).collect())
-        names = [str(e["path"])[len(key) + 1 if key else 0 :] for e in found]
-        return listing(names, [int(e["size"]) for e in found], [_milliseconds(e) for e in found])
+        names: list[str] = []
+        sizes: list[int] = []
+        times: list[int] = []
+        pages = iter(client(place, self._options).list(key or None, chunk_size=_PAGE))
+        while page := self._call(place, "", partial(_next, pages)):  # a page at a time: a store may hold millions
+            names += [str(e["path"])[len(key) + 1 if key else 0 :] for e in page]
+            sizes += [int(e["size"]) for e in page]
+            times += [_milliseconds(e) for e in page]
+        return listing(names, sizes, times)
 
     def holds_files(self) -> bool:
         self.count("list")
@@ -157,9 +164,14 @@ class ObjectStorage(Storage):
         from obstore import sign
 
         place, key = self._at(path)
+        if not signs(place.kind, self._options):
+            return None
         period = timedelta(seconds=seconds)
         store: S3Store = cast(Any, client(place, self._options))
-        return translated(place, self._endpoint, path, lambda: sign(store, "GET", key, period))
+        try:
+            return translated(place, self._endpoint, path, lambda: sign(store, "GET", key, period))
+        except StoreUnavailableError:  # these credentials sign nothing: a signature of Azure's, for one
+            return None
 
     # -- writing
 

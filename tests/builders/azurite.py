@@ -1,10 +1,12 @@
-"""Microsoft's own emulator of Azure Blob Storage, where it is installed: `npm install azurite`."""
+"""Microsoft's own emulator of Azure Blob Storage, where it is installed: `make azurite`, or on the PATH."""
 
 from __future__ import annotations
 
 import http.client
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from base64 import b64decode, b64encode
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from hashlib import sha256
 from hmac import new as hmac
+from pathlib import Path
 
 from lakeview.storage import Storage, open_storage
 
@@ -62,7 +65,8 @@ class Azurite:
 @contextmanager
 def azurite() -> Iterator[Azurite | None]:
     """The emulator, which ends with the block; None where it is not installed."""
-    command = shutil.which("azurite-blob")
+    own = Path(sys.prefix) / "azurite/node_modules/.bin"
+    command = shutil.which("azurite-blob", path=f"{own}{os.pathsep}{os.environ.get('PATH', '')}")
     if command is None:
         yield None
         return

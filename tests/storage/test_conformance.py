@@ -63,7 +63,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, servers: dict[str, Any
             return open_storage(f"s3://{bucket.name}/root", options=bucket.options)
         case "azurite":
             if servers["azurite"] is None:
-                pytest.skip("azurite is not installed: npm install azurite, and put azurite-blob on the PATH")
+                pytest.skip("azurite is not installed: make azurite")
             return servers["azurite"].storage()  # type: ignore[no-any-return]
         case "coordinator":
             fsspec.register_implementation("sloppy", Sloppy, clobber=True)

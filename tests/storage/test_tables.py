@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pyarrow as pa
 import pytest
 
 import lakeview as lv
 from lakeview.iceberg.catalog.stores import store_options
+from lakeview.storage import open_storage
 from tests.builders.object_server import ObjectServer, object_server
 
 pytestmark = pytest.mark.together
@@ -52,6 +54,29 @@ def test_a_table_that_was_copied_there_is_read_with_its_history(server: ObjectSe
     server.copy(tmp_path / "t", address)
     found = lv.open_table(address, storage_options=server.options("azure"))
     assert found.history()["operation"].to_list() == written.history()["operation"].to_list()
+
+
+def test_addresses_are_signed_where_the_credentials_can(server: ObjectServer) -> None:
+    signed = {}
+    for kind in ("s3", "azure", "google"):
+        store = open_storage(f"{server.bucket(kind)}/t", options=server.options(kind))
+        store.put("a b", b"whole")
+        signed[kind] = store.signed_url("a b", 60)
+    assert "X-Amz-Signature=" in str(signed["s3"])
+    assert "sig=" in str(signed["azure"])
+    assert signed["google"] is None, "a bearer token signs nothing"
+    with urlopen(str(signed["s3"])) as answer:
+        assert answer.read() == b"whole"
+
+
+def test_a_bucket_is_a_folder_too(server: ObjectServer) -> None:
+    for kind in ("s3", "azure"):
+        store = open_storage(server.bucket(kind), options=server.options(kind))
+        store.put("a", b"1")
+        store.put("b/c", b"22")
+        assert store.list_from("")["name"].to_list() == ["a"]
+        assert store.list_from("", "b")["name"].to_list() == []
+        assert store.walk().select("name", "size").rows() == [("a", 1), ("b/c", 2)]
 
 
 HANDED_OUT = {
