@@ -13,6 +13,7 @@ VENV          ?= .venv
 PYTHON        ?=
 PYTEST_FLAGS  ?=
 FUZZ_SECONDS  ?= 60
+SECONDS       ?= 60
 
 export LAKEVIEW_DEMO
 
@@ -22,13 +23,13 @@ SOURCES := $(wildcard app.py lakeview pages tests benches .ci/*.py)
 PEERS   := $(patsubst tests/environments/%.txt,$(VENV)/%.stamp,$(wildcard tests/environments/*.txt))
 FAST    := not golden and not app and not slow and not spark and not browser
 
-.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests fuzz help
+.PHONY: run test check demo bench azurite pins clean install install-test chromium format lint types contracts fast all-tests fuzz simulate help
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@sed -n '/^$$/q; s/^# \{0,1\}//p' Makefile
-	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, azurite, fuzz, pins, clean."
+	@echo "Also: make check (format, lint, types, contracts, fast tests), demo, bench, azurite, fuzz, simulate, pins, clean."
 
 # ------------------------------------------------------------------------------------------- the app
 
@@ -70,6 +71,10 @@ chromium: install-test
 
 bench: install-test demo
 	@set -e; for bench in $(sort $(wildcard benches/bench_*.py)); do echo "== $$bench"; PYTHONPATH=. $(PY) "$$bench"; done
+
+# Three writers and up to two faults by chance, for SECONDS. A schedule that violates a law is printed, and stops the run.
+simulate: install-test
+	$(PY) -m tests.simulation search --seconds $(SECONDS)
 
 # Each target for FUZZ_SECONDS; what breaks one is kept in fuzz-findings/ and stops the run.
 fuzz: install-test

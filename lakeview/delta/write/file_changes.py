@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,8 +12,9 @@ import polars as pl
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
 from lakeview.delta.log.paths import canonical, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.write.statistics_text import logical_records
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.storage import Storage
 
 Key = tuple[str, str | None]
@@ -103,6 +105,18 @@ class FileChanges:
             yield "add", add
         for change in self.changes:
             yield "cdc", change
+
+    def discard_unused(self) -> None:
+        """Delete what was written and the commit does not name: deletion vectors that were joined with those of others
+        later. A file that cannot be deleted stays for a vacuum: the commit is made."""
+        vectors = [add.deletion_vector for add in self.adds if add.deletion_vector is not None]
+        named = {decode_path(path) for path in (*(a.path for a in self.adds), *(c.path for c in self.changes))}
+        named |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
+        unused = [path for path in self.written if path not in named]
+        self.written.clear()
+        with suppress(LakeviewError):
+            for path in unused:
+                self._storage.delete(path)
 
     def discard(self) -> None:
         """Delete what was written."""

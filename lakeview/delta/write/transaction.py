@@ -24,7 +24,6 @@ from lakeview.delta.properties import value
 from lakeview.delta.write.batches import Frame, batches_of, conformed_table, frame_from
 from lakeview.delta.write.change_data import record_whole_files
 from lakeview.delta.write.checkpoint import write_checkpoint
-from lakeview.delta.write.checksum import write_checksum
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import WriteContext, write_context
@@ -35,7 +34,6 @@ from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS, FileChanges, paths_of
 from lakeview.delta.write.identity import Identity, with_marks
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.log_cleanup import clean_log
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.moved_rows import follow_deletes
 from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, optimize
@@ -370,7 +368,8 @@ class Transaction(DefinitionChanges):
             if not loop.unsure:  # a commit that may be there needs its files
                 self.files.discard()
             raise
-        self._follow_up(self.version)
+        self.files.discard_unused()
+        self._checkpoint(self.version)
         return self.version
 
     def _intent(self) -> Intent:
@@ -441,19 +440,12 @@ class Transaction(DefinitionChanges):
             ]
         )
 
-    def _follow_up(self, version: int) -> None:
-        """What is due after a commit: a checksum, a checkpoint, and the cleanup of the log where the table wants it."""
+    def _checkpoint(self, version: int) -> None:
         every: int = value(self.definition.properties, "delta.checkpointInterval") or 10
         try:
             self._table.refresh()
-            if self._table.log.has_checksum(version - 1):  # a chain that some engine began goes on
-                # what is added again without a remove was live before: counting actions would count it twice
-                reconciled = bool(self.files.removes) or all(add.data_change for add in self.files.adds)
-                write_checksum(self._table, version, reconciled=reconciled)
             if version % every == 0:
                 write_checkpoint(self._table, version)
-                if value(self.definition.properties, "delta.enableExpiredLogCleanup"):
-                    clean_log(self._table, dry_run=False, clock=self.clock)
         except (LakeviewError, OSError, ValueError, TypeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             # a side effect that must never fail a commit: the next one is due in a few commits
             self.checkpoint_error = str(error)

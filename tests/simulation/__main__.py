@@ -1,0 +1,78 @@
+"""`search`: schedules of three writers and several faults by chance, for so many seconds; `pairs`: every schedule of
+every two operations; `replay`: one schedule, call by call."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from itertools import combinations_with_replacement, count
+
+from tests.simulation.explore import FAULTS, Scenario, Simulation, unpacked
+from tests.simulation.laws import Violation
+from tests.simulation.operations import LAYOUTS, OPERATIONS
+from tests.simulation.writers import simulated_surroundings
+
+
+def main() -> None:
+    """Runs a command; a violation of a law ends it with code 1, and its schedule is printed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    search = commands.add_parser("search", help="three writers, up to two faults, by chance")
+    search.add_argument("--seconds", type=float, default=60)
+    search.add_argument("--seed", type=int, default=0, help="where the seeds begin")
+    pairs = commands.add_parser("pairs", help="every schedule of every two operations with at most one fault")
+    pairs.add_argument("--layout", choices=LAYOUTS, action="append", help="all without one")
+    pairs.add_argument("--faults", type=int, default=1)
+    replay = commands.add_parser("replay", help="one schedule again")
+    replay.add_argument("schedule")
+    options = parser.parse_args()
+    try:
+        with simulated_surroundings():
+            if options.command == "search":
+                _search(options.seconds, options.seed)
+            elif options.command == "pairs":
+                _pairs(options.layout or list(LAYOUTS), options.faults)
+            else:
+                scenario, _, schedule = options.schedule.partition(":")
+                found = Scenario.of(scenario)
+                Simulation(found.layout).replay(found, unpacked(schedule), _say)
+    except Violation as violation:
+        sys.exit(str(violation))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _search(seconds: float, seed: int) -> None:
+    simulations = {layout: Simulation(layout) for layout in LAYOUTS}
+    end, schedules = time.monotonic() + seconds, set()
+    for number in count(seed):
+        chance = random.Random(number)
+        operations = tuple(chance.choice(list(OPERATIONS)) for _ in range(3))
+        scenario = Scenario(operations, chance.choice(list(LAYOUTS)), faults=chance.choice((0, 1, 2)))
+        schedules |= {simulations[scenario.layout].walk(scenario, each) for each in range(10)}
+        simulations[scenario.layout].stop()
+        if time.monotonic() > end:
+            break
+    _say(f"{len(schedules):,} distinct schedules of three writers, seeds {seed} to {number}, no law violated")
+
+
+def _pairs(layouts: list[str], faults: int) -> None:
+    for layout in layouts:
+        simulation = Simulation(layout)
+        for pair in combinations_with_replacement(OPERATIONS, 2):
+            began = time.monotonic()
+            report = simulation.explore(Scenario(pair, layout, faults))
+            met = ", ".join(kind for kind in FAULTS if any(k == kind for _, k in report.cells)) or "none"
+            _say(
+                f"{'+'.join(pair)}@{layout}: {report.schedules:,} schedules in {report.states:,} states and "
+                f"{report.runs} runs, {time.monotonic() - began:.1f} s; faults: {met}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Faults put into lakeview's own source, one for each rule, fencing step and recovery step: a line of MUTANTS each."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+_WRITE = "lakeview.delta.write"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """In a function of a module, one text in place of another that stands there once."""
+
+    module: str
+    function: str
+    old: str
+    new: str
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The function runs as edited, for all who have imported it."""
+        module = importlib.import_module(f"{_WRITE}.{self.module}")
+        target: Any = module
+        for name in self.function.split("."):
+            target = inspect.getattr_static(target, name)
+        target = getattr(target, "func", None) or getattr(target, "fget", None) or target  # of a property
+        assert isinstance(target, FunctionType), f"{self.function} is no function"
+        source, before = inspect.getsource(module), inspect.getsource(target)
+        assert before.count(self.old) == 1, f"{self.function} has {self.old!r} {before.count(self.old)} times"
+        code = compile(source.replace(before, before.replace(self.old, self.new)), str(module.__file__), "exec")
+        (found,) = (c for c in _codes(code) if c.co_qualname == self.function)
+        original = target.__code__
+        target.__code__ = found
+        try:
+            yield
+        finally:
+            target.__code__ = original
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is broken, where, and the scenario that shows it."""
+
+    name: str
+    scenario: str
+    edits: tuple[Edit, ...]
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """With all edits."""
+        with ExitStack() as stack:
+            for edit in self.edits:
+                stack.enter_context(edit.applied())
+            yield
+
+
+def _of(name: str, scenario: str, *parts: str) -> Mutant:
+    """`parts`: module, function, old and new text of each edit."""
+    edits = [Edit(*parts[at : at + 4]) for at in range(0, len(parts), 4)]
+    return Mutant(name, scenario, tuple(edits))
+
+
+MUTANTS = [
+    # -- conflict rules
+    _of("one sender's progress is recorded twice", "ingest+ingest@plain!0",
+        "conflicts", "check_conflict", "    if shared:", "    if False:"),
+    _of("two commits remove one file", "optimize+optimize@plain!0",
+        "conflicts", "check_conflict", "    if both:", "    if False:"),
+    _of("a file with a new vector counts as joined for all", "overwrite+delete@vectors!0",
+        "conflicts", "check_conflict", "joined = ours.vectors & winner.added_again", "joined = winner.added_again"),
+    _of("what was read is not checked", "prune+append@plain!0",
+        "conflicts", "check_conflict", "if not ours.rearranges and ours.reads is not None", "if False"),
+    _of("rows that others add are not looked at", "prune+append@plain!0",
+        "conflicts", "_check_reads", "        if held.height:", "        if False:"),
+    _of("rows that others remove are not looked at", "fill+delete@vectors!0",
+        "conflicts", "_check_reads", "    if lost.height:", "    if False:"),
+    _of("a merge counts as row by row", "fill+delete@vectors!0",
+        "transaction", "Transaction.run_merge", "self._row_by_row = self._only_deletes = False",
+        "self._only_deletes = False"),
+    _of("blind appends may always be passed over", "prune+append@plain!0",
+        "conflicts", "_check_reads", "blind and ours.level == WRITE_SERIALIZABLE and", "blind and"),
+    _of("every commit counts as one that only rearranges", "prune+append@plain!0",
+        "transaction", "Transaction._intent", "and changes == {False}", ""),
+    _of("paths that were added or removed count as added again", "optimize+optimize@vectors!0",
+        "conflicts", "Winner.added_again", ') & frozenset(self.added["key"])', ') | frozenset(self.added["key"])'),
+    _of("two changes of metadata replace each other", "policy+unvector@vectors!0",
+        "conflicts", "_check_definition", "(ours.changes_metadata or not", "(not"),
+    _of("a property is set under a delete", "delete+protect@plain!0",
+        "conflicts", "_check_definition", "or not _harmless(base, metadata)", ""),
+    _of("every property counts as harmless", "delete+protect@plain!0",
+        "conflicts", "_harmless", "all(key.startswith(_HARMLESS_PROPERTIES) for key in changed)", "True"),
+    # -- vectors joined, rows moved
+    _of("rows that both change are not looked at", "update+delete@vectors!0",
+        "reconcile", "_joined", "    if twice and not overlap:", "    if False:"),
+    _of("an update counts as a delete", "update+delete@vectors!0",
+        "transaction", "Transaction._follow", "overlap = self._only_deletes and", "overlap = True or"),
+    _of("a join forgets what the winner deleted", "delete+merge@vectors!0",
+        "reconcile", "_joined", "VectorChange(file, theirs, change.positions - theirs,",
+        "VectorChange(file, change.before, change.positions,"),
+    _of("a join keeps the file as it was read", "delete+merge@vectors!0",
+        "reconcile", "_joined", "{**change.file.row, **row}", "change.file.row"),
+    _of("a join adds the file again beside the first time", "delete+merge@vectors!0",
+        "transaction", "Transaction._replace_vectors",
+        "self.files.withdraw({change.file.key for change in self._vector_changes})", "pass"),
+    _of("vectors are not joined", "delete+merge@vectors!0",
+        "transaction", "Transaction._follow", "if joined is not None:", "if False:"),
+    _of("a vector that was joined later is left behind", "delete+merge@vectors!0",
+        "transaction", "Transaction.commit", "self.files.discard_unused()", "pass"),
+    _of("rows that were moved come back", "optimize+delete@vectors!0",
+        "moved_rows", "follow_deletes", "if met else move", "if False else move"),
+    _of("rows before a moved one are counted with the deleted", "optimize+delete@vectors!0",
+        "moved_rows", "_places", "position - before.rank(position)", "position"),
+    _of("files before that of a moved row are counted whole", "optimize+prune@vectors!0",
+        "moved_rows", "_places", "start += rows - len(before)", "start += rows"),
+    _of("rows in another order are followed like others", "order+delete@vectors!0",
+        "transaction", "Transaction._intent", "if move.ordered for file", "for file",
+        "moved_rows", "_followed", "if not move.ordered:", "if False:"),
+    # -- commits
+    _of("the commit replaces another's", "append+append@plain!0",
+        "commit_loop", "CommitLoop._put", "self._storage.put_if_absent(", "self._storage.put("),
+    _of("a commit that is there counts as ours", "append+append@plain!0",
+        "commit_loop", "CommitLoop._is_ours", "and self._table.log.commit(version).info.txn_id == self._id", ""),
+    _of("our own commit is not known again", "append+append@plain!1",
+        "commit_loop", "CommitLoop._put", "return self._is_ours(version)  #", "return False  #"),
+    _of("a lost reply is not looked into", "append+append@plain/local!1",
+        "commit_loop", "CommitLoop._put", "if self._is_ours(version):  #", "if False:  #"),
+    _of("a request under way counts as over", "append+append@plain!1",
+        "commit_loop", "CommitLoop._put", "self.unsure = self._storage.remote", "self.unsure = False"),
+    _of("files of a commit that may be there are deleted", "append@plain!3",
+        "transaction", "Transaction.commit", "if not loop.unsure:", "if True:"),
+    _of("files of a commit that lost are left behind", "protect+delete@plain!0",
+        "transaction", "Transaction.commit", "self.files.discard()\n            raise", "pass\n            raise"),
+    _of("winners are not followed", "delete+delete@plain!0",
+        "commit_loop", "CommitLoop.run", "follow(self._table.log.commit(version))", "pass"),
+    _of("only the newest winner is followed", "merge+rework@plain!0",
+        "commit_loop", "CommitLoop.run", "range(candidate, latest + 1)", "range(latest, latest + 1)"),
+    _of("data files are written after the commit", "append@plain!0",
+        "data_file", "DataFile.close", "storage.put(path, data)",
+        "storage.__dict__.setdefault('later', []).append((path, data))",
+        "transaction", "Transaction.commit", "self._checkpoint(",
+        "[self._storage.put(*each) for each in self._storage.__dict__.pop('later', [])]; self._checkpoint("),
+    _of("row ids are given twice", "append+append@tracked!0",
+        "transaction", "Transaction._follow", "self._row_id_mark = later_mark(commit, self._row_id_mark)", "pass"),
+    _of("commits have one time", "append+append@tracked!0",
+        "entry", "next_in_commit_time", "max(now, previous + timedelta(milliseconds=1))", "now"),
+    # -- checkpoints
+    _of("_last_checkpoint comes before its checkpoint", "checkpoint@plain!0",
+        "checkpoint.files", "_write_v1", 'table.storage.put(f"{LOG_FOLDER}/{name}", data)',
+        "point_at(table.storage, LastCheckpoint(state.version, 1, 1, 1, parts)); "
+        'table.storage.put(f"{LOG_FOLDER}/{name}", data)'),
+    _of("a checkpoint drops tombstones", "delete+checkpoint@vectors!0",
+        "checkpoint.files", "_tombstones", 'removes = state.removes(["modified"])',
+        'removes = state.removes(["modified"]).clear()'),
+    _of("a checkpoint comes before its sidecars", "checkpoint@tracked!0",
+        "checkpoint.files", "_write_v2", 'table.storage.put(f"{SIDECARS}/{name}", data)', "pass"),
+    _of("a checkpoint that fails fails the commit", "append+append@due!1",
+        "transaction", "Transaction._checkpoint", "self.checkpoint_error = str(error)", "raise"),
+    # -- cleanup
+    _of("a vacuum deletes what was just written", "append+vacuum@plain!0",
+        "vacuum.run", "_plan", 'pl.col("modified") < cutoff', 'pl.col("modified") >= 0'),
+    _of("a vacuum deletes what was removed just now", "delete+vacuum@plain!0",
+        "vacuum.used_files", "needed_files", "frames = [removes.select(_IDENTITY), state", "frames = [state"),
+    _of("log cleanup takes the checkpoint that readers begin with", "clean@due!0",
+        "log_cleanup", "_before", "(version < base.version)", "(version <= base.version)"),
+]  # fmt: skip
