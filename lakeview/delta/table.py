@@ -210,9 +210,9 @@ class DeltaTable(Operations, OneLine):
         """The log behind the table, for the writer."""
         return self._log
 
-    def state(self, version: int | None = None) -> Replay:
-        """The replayed log at a version, protocol checked, for the writer."""
-        return self._state(version)
+    def state(self, version: int | None = None, at: datetime | None = None) -> Replay:
+        """The replayed log at a version or a moment, protocol checked, for the writer."""
+        return self._state(version, at)
 
     # -- inside
 

@@ -11,7 +11,7 @@ from lakeview.model.errors import CommitConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     import polars as pl
 
@@ -148,6 +148,16 @@ class Operations:
         """Replace the rows of the partitions that rows fall into; returns the version. The others stay."""
         with self.transaction("WRITE", parameters={"mode": "Overwrite", "partitionOverwriteMode": "dynamic"}) as txn:
             txn.overwrite_partitions(frame)
+        return txn.version
+
+    def restore(self: Target, version: int | None = None, *, at: datetime | None = None) -> int | None:
+        """Make the table what it was at a version or a moment, as a new version, which it returns; None if it is that.
+
+        Files of versions in between stay until a vacuum. DataFileMissingError if files of that version are gone.
+        """
+        told = {"version": version, "timestamp": None if at is None else at.isoformat()}
+        with self.transaction("RESTORE", parameters=told) as txn:
+            txn.restore(version, at=at)
         return txn.version
 
     # -- the definition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lakeview.delta.log.replay import Replay
@@ -34,8 +35,8 @@ class Target(Protocol):
     def refresh(self) -> bool:
         """Look for newer versions."""
 
-    def state(self, version: int | None = None) -> Replay:
-        """The replayed log at a version, its protocol checked; the latest without one."""
+    def state(self, version: int | None = None, at: datetime | None = None) -> Replay:
+        """The replayed log at a version or a moment, its protocol checked; the latest without either."""
 
     def transaction(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.schemas import schema_text
-from lakeview.delta.log.actions import AddFile, Txn
+from lakeview.delta.log.actions import AddFile, DomainMetadata, Txn
 from lakeview.delta.log.commits import Commit, encode_actions
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import canonical
@@ -39,6 +40,7 @@ from lakeview.delta.write.moved_rows import follow_deletes
 from lakeview.delta.write.optimize import TARGET_BYTES, Rearrangement, optimize
 from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
 from lakeview.delta.write.reconcile import join_vectors
+from lakeview.delta.write.restore import restore
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
 from lakeview.delta.write.row_operations import change_rows, live_files, merge_rows
@@ -52,6 +54,7 @@ from lakeview.model.errors import ConstraintViolationError, CorruptTableError, I
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.predicates import predicate
+from lakeview.storage import Storage
 
 _EVERY = pl.lit(value=True)
 
@@ -97,6 +100,7 @@ class Transaction(DefinitionChanges):
         self._whole_removes: list[dict[str, Any]] = []
         self._vector_changes: list[VectorChange] = []
         self._rearrangements: list[Rearrangement] = []
+        self.domains: list[DomainMetadata] = []
         self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
         self._reads: pl.Expr | None = None
@@ -109,6 +113,11 @@ class Transaction(DefinitionChanges):
         self.definition.check_writable()
 
     # -- what can be changed
+
+    @property
+    def storage(self) -> Storage:
+        """The store of the table."""
+        return self._storage
 
     @property
     def schema(self) -> Schema:
@@ -301,6 +310,20 @@ class Transaction(DefinitionChanges):
         self._touched = self._touched or bool(moved)
         return sum(len(m.files) for m in moved)
 
+    def restore(self, version: int | None = None, *, at: datetime | None = None) -> None:
+        """Make the table what it was at a version or a moment; nothing changes if it is that.
+
+        VersionNotFoundError for a version that is not there any more, DataFileMissingError for one whose files are not.
+        """
+        self.check_may_remove()
+        then = self._table.state(version, at)
+        self._row_by_row = self._only_deletes = False
+        self.reads(_EVERY)
+        metrics = restore(self, self._base, then)
+        self.entry.metrics.update(metrics)
+        changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
+        self._touched = self._touched or bool(changes) or self.definition.changes_metadata
+
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
         self.check_may_remove()
@@ -380,6 +403,7 @@ class Transaction(DefinitionChanges):
             vectors=frozenset(change.file.key for change in self._vector_changes)
             | frozenset(file.key for move in self._rearrangements if move.ordered for file in move.files),
             app_ids=frozenset(self._txns),
+            domains=frozenset(d.domain for d in self.domains),
             changes_metadata=self.definition.changes_metadata,
             changes_protocol=self.definition.changes_protocol,
             rearranges=not self.definition.changes_metadata and changes == {False},
@@ -428,7 +452,7 @@ class Transaction(DefinitionChanges):
             level=isolation_level(self.definition.properties),
             row_ids_kept=bool(adds) and tracks_rows(self.definition),
         )
-        domains = [] if domain is None else [("domainMetadata", domain)]
+        domains = [("domainMetadata", d) for d in (*self.domains, domain) if d is not None]
         txns = [("txn", txn) for txn in self._txns.values()]
         return encode_actions(
             [

@@ -1,0 +1,110 @@
+"""A table as it was at an earlier version, as a new commit: its files, its definition and its domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.schemas import parse_schema, schema_text
+from lakeview.delta.log.actions import DomainMetadata, Metadata
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.column_ids import MAX_ID
+from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
+from lakeview.delta.write.identity import identities, with_marks
+from lakeview.delta.write.row_ids import DOMAIN
+from lakeview.model.addresses import is_absolute
+from lakeview.model.errors import DataFileMissingError
+from lakeview.model.snapshot import milliseconds
+from lakeview.storage import Storage
+
+if TYPE_CHECKING:
+    from lakeview.delta.write.transaction import Transaction
+
+_IDENTITY = ["key", "deletion_vector"]
+_STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
+"""Properties that say how commits are timed from some version on: an earlier version does not take that back."""
+
+
+def restore(txn: Transaction, base: Replay, then: Replay) -> dict[str, int]:
+    """Make the table what it was: files that are missing come back, the others go; the protocol is never downgraded.
+
+    Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more.
+    """
+    now, before = base.adds(LIVE_COLUMNS), then.adds(LIVE_COLUMNS)
+    back = before.join(now, on=_IDENTITY, how="anti", nulls_equal=True)
+    away = now.join(before, on=_IDENTITY, how="anti", nulls_equal=True)
+    _check_there(back, txn.storage)
+    moment = milliseconds(txn.clock())
+    for row in away.iter_rows(named=True):
+        txn.files.remove(row, moment, data_change=True)
+    txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
+    definition = _merged(base.metadata, then.metadata)
+    if definition != base.metadata:
+        txn.definition.change_metadata(
+            **{name: getattr(definition, name) for name in ("schema_string", "partition_columns", "configuration")}
+        )
+    txn.domains += _domains(base, then)
+    return {
+        "tableSizeAfterRestore": int(before["size"].sum()),
+        "numOfFilesAfterRestore": before.height,
+        "numRemovedFiles": away.height,
+        "numRestoredFiles": back.height,
+        "removedFilesSize": int(away["size"].sum()),
+        "restoredFilesSize": int(back["size"].sum()),
+    }
+
+
+def _merged(now: Metadata, then: Metadata) -> Metadata:
+    """The earlier metadata, without what must never go back: marks of identity columns, the largest column id, and how
+    commits are timed."""
+    schema = parse_schema(then.schema_string)
+    latest = {i.column: i for i in identities(parse_schema(now.schema_string)) if i.mark is not None}
+    marks = {}
+    for identity in identities(schema):
+        known = latest.get(identity.column)
+        if known is not None and known.mark is not None:
+            further = max if identity.step > 0 else min
+            marks[identity.column] = known.mark if identity.mark is None else further(identity.mark, known.mark)
+    configuration = {key: text for key, text in (then.configuration or {}).items() if not key.startswith(_STAYS)}
+    configuration |= {key: text for key, text in (now.configuration or {}).items() if key.startswith(_STAYS)}
+    largest = max((int(m.properties[MAX_ID]) for m in (now, then) if MAX_ID in m.properties), default=None)
+    if largest is not None:
+        configuration[MAX_ID] = str(largest)
+    text = schema_text(with_marks(schema, marks)) if marks else then.schema_string
+    return msgspec.structs.replace(
+        now, schema_string=text, partition_columns=then.partition_columns, configuration=configuration
+    )
+
+
+def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:
+    """What makes the domains those of the earlier version; row ids go on from their mark."""
+    now, before = (
+        {name: text for name, text in state.domain_metadata().iter_rows() if name != DOMAIN} for state in (base, then)
+    )
+    changed = [DomainMetadata(name, text) for name, text in before.items() if now.get(name) != text]
+    return [*changed, *(DomainMetadata(name, text, removed=True) for name, text in now.items() if name not in before)]
+
+
+def _check_there(back: pl.DataFrame, storage: Storage) -> None:
+    """DataFileMissingError names the first file that is gone, and how many are; costs one listing."""
+    wanted = list(dict.fromkeys(path for row in back.iter_rows(named=True) for path in _files_of(row)))
+    if not wanted:
+        return
+    there = set(storage.walk()["name"])
+    gone = [path for path in wanted if not (storage.exists(path) if is_absolute(path) else path in there)]
+    if gone:
+        raise DataFileMissingError(
+            f"{len(gone):,} of {len(wanted):,} files of that version are not in the store any more, such as {gone[0]}: "
+            "they were vacuumed, or lost",
+            fix="restore them from a backup, or restore another version: the table's versions tell which are whole",
+            place=gone[0],
+        )
+
+
+def _files_of(row: Mapping[str, Any]) -> Sequence[str]:
+    vector = DeletionVector.of(row["vector"])
+    return [row["path"]] if vector is None or vector.path is None else [row["path"], vector.path]

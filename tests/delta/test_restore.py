@@ -1,0 +1,110 @@
+"""Earlier versions brought back: the rows, the definition, and nothing that must not go back."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pytest
+
+import lakeview as lv
+from lakeview.delta.table import DeltaTable
+from lakeview.model.errors import (
+    CommitConflictError,
+    ConstraintViolationError,
+    DataFileMissingError,
+    VersionNotFoundError,
+)
+from lakeview.model.schema import Field, PrimitiveType, Schema
+
+SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("name", PrimitiveType("string"))))
+ALL = {
+    "delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true",
+    "delta.columnMapping.mode": "name",
+}  # fmt: skip
+
+
+def rows(first: int, count: int = 10) -> pl.DataFrame:
+    return pl.DataFrame({"id": range(first, first + count), "name": [f"n{i}" for i in range(count)]})
+
+
+def made(address: Path, properties: dict[str, str] | None = None) -> DeltaTable:
+    table = lv.create_table(str(address), SCHEMA, properties=properties)
+    table.append(rows(0))
+    table.append(rows(10))
+    return table
+
+
+def again(table: lv.Table) -> DeltaTable:
+    found = lv.open_table(table.address)
+    assert isinstance(found, DeltaTable)
+    return found
+
+
+@pytest.mark.parametrize("properties", [{}, ALL], ids=["plain", "with everything"])
+def test_a_version_comes_back_whatever_happened_since(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = made(tmp_path, properties)
+    before = {version: again(table).scan(version).collect().sort("id") for version in (1, 2)}
+    table.delete("id % 3 = 1")
+    table.update({"name": "'x'"}, "id < 5")
+    table.optimize()
+    table.add_column("more", PrimitiveType("long"))
+    table.append(rows(50).with_columns(more=pl.lit(1, pl.Int64)))
+    for version in (2, 1, 2):
+        restored = again(table).restore(version)
+        assert again(table).scan().collect().sort("id").equals(before[version])
+        assert again(table).latest_version == restored
+    assert again(table).restore(2) is None, "it is that already"
+    if not properties:
+        found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("select * from t")
+        assert pl.DataFrame(found.read_all()).sort("id").equals(before[2])
+    else:
+        ids = again(table).scan(row_tracking=True).collect()["_row_id"]
+        again(table).append(rows(70))
+        later = again(table).scan(row_tracking=True).collect()["_row_id"]
+        assert later.n_unique() == later.len() == ids.len() + 10, "ids go on from their mark"
+    assert [f for f in again(table).check() if f.severity.value in ("error", "warning")] == []
+    assert "violated" not in again(table).audit()["verdict"].to_list()
+
+
+def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    moment = again(table).history()["timestamp"][0]
+    table.delete()
+    table.restore(at=moment + timedelta(milliseconds=0))
+    assert again(table).snapshot().num_records == 20
+    kinds = again(table).commit(4).select("kind", "action").iter_rows()
+    info = next(json.loads(text) for kind, text in kinds if kind == "commitInfo")
+    assert info["operation"] == "RESTORE"
+    assert (info["operationMetrics"]["numRestoredFiles"], info["operationMetrics"]["numRemovedFiles"]) == ("2", "0")
+
+
+def test_what_is_gone_is_named_and_nothing_changes(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    (first, _) = [tmp_path / path for path in again(table).snapshot().files["path"]]
+    table.overwrite(rows(90))
+    first.unlink()
+    with pytest.raises(DataFileMissingError, match=r"1 of 2 files of that version are not in the store any more"):
+        again(table).restore(2)
+    with pytest.raises(VersionNotFoundError):
+        again(table).restore(77)
+    assert again(table).latest_version == 3
+
+
+def test_a_restore_collides_with_whatever_came_in_between(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = again(table).transaction("RESTORE")
+    mine.restore(1)
+    table.append(rows(30))
+    with pytest.raises(CommitConflictError), mine:
+        pass
+    assert again(table).snapshot().num_records == 30
+
+
+def test_rows_of_an_append_only_table_are_not_taken_back(tmp_path: Path) -> None:
+    table = made(tmp_path, {"delta.appendOnly": "true"})
+    with pytest.raises(ConstraintViolationError, match="append-only"):
+        table.restore(1)
